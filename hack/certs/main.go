@@ -49,7 +49,8 @@ func run(dir string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	client, err := ca.Issue(certutil.Config{CommonName: clientName, NotBefore: begin, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, end)
+	client, err := ca.Issue(certutil.Config{CommonName: clientName, NotBefore: begin, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+		end)
 	if err != nil {
 		return err
 	}

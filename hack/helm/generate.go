@@ -19,17 +19,19 @@ import (
 
 // handwritten are the manifests whose objects have values in the chart. TestOverlays compares what both render.
 var handwritten = map[string]bool{
-	"base/apiserver.yaml": true, "base/controller.yaml": true, "base/networkpolicy.yaml": true, "base/rbac/namespace.yaml": true, "base/rbac/witness.yaml": true, "base/quota.yaml": true,
+	"base/apiserver.yaml": true, "base/controller.yaml": true, "base/networkpolicy.yaml": true, "base/rbac/namespace.yaml": true,
+	"base/rbac/witness.yaml": true, "base/quota.yaml": true,
 }
 
 // conditions are the template expressions on which the chart has the objects of a file of artifacts.
 var conditions = map[string]string{
-	"base/serving.yaml":                      `eq .Values.tls.mode "managed"`,
-	"base/rbac/serving.yaml":                 `eq .Values.tls.mode "managed"`,
-	"base/webhook.yaml":                      ".Values.kinds.leaderworkerset",
-	"components/cert-manager/":               `eq .Values.tls.mode "cert-manager"`,
-	"components/disaggregatedset/":           ".Values.kinds.disaggregatedset",
-	"components/sequentialjob-workload/":     "or .Values.featureGates.SequentialJobWorkload .Values.controller.featureGates.SequentialJobWorkload",
+	"base/serving.yaml":            `eq .Values.tls.mode "managed"`,
+	"base/rbac/serving.yaml":       `eq .Values.tls.mode "managed"`,
+	"base/webhook.yaml":            ".Values.kinds.leaderworkerset",
+	"components/cert-manager/":     `eq .Values.tls.mode "cert-manager"`,
+	"components/disaggregatedset/": ".Values.kinds.disaggregatedset",
+	"components/sequentialjob-workload/": "or .Values.featureGates.SequentialJobWorkload " +
+		".Values.controller.featureGates.SequentialJobWorkload",
 	"components/monitoring/account.yaml":     ".Values.monitoring.serviceMonitors",
 	"components/monitoring/servicemonitors.": ".Values.monitoring.serviceMonitors",
 	"components/monitoring/prometheusrule.":  ".Values.monitoring.rules",
@@ -39,7 +41,8 @@ var conditions = map[string]string{
 // sources are the directories of artifacts of which the generator takes the resources, and the prefixes of their templates.
 var sources = map[string]string{
 	"base": "", "base/rbac": "rbac-", "components/cert-manager": "cert-manager-", "components/disaggregatedset": "disaggregatedset-",
-	"components/sequentialjob-workload": "sequentialjob-workload-", "components/monitoring": "monitoring-", "monitoring/dashboards": "dashboard-",
+	"components/sequentialjob-workload": "sequentialjob-workload-", "components/monitoring": "monitoring-",
+	"monitoring/dashboards": "dashboard-",
 }
 
 // kustomization is what the generator reads of a kustomization.yaml.

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// pack writes the chart as an archive into a directory, and returns its name. The archive depends on the content of the chart only: files have no time,
-// owner or mode of their own, and are sorted.
+// pack writes the chart as an archive into a directory, and returns its name. The archive depends on the content of the
+// chart only: files have no time, owner or mode of their own, and are sorted.
 func pack(chart, to string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
 	if err != nil {

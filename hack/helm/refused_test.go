@@ -105,7 +105,8 @@ func answering(t *testing.T, objects map[string]string) *rest.Config {
 	return &rest.Config{Host: cluster.URL}
 }
 
-// TestRecordsOfTheStore checks that the chart has the ConfigMaps of the server without content, and leaves alone those that others have created.
+// TestRecordsOfTheStore checks that the chart has the ConfigMaps of the server without content, and leaves alone those
+// that others have created.
 func TestRecordsOfTheStore(t *testing.T) {
 	const path = "/api/v1/namespaces/kube-system/configmaps/"
 	foreign := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"uuid":"a"}}`

@@ -98,7 +98,8 @@ func metadata(line string, h head) string {
 	case "metadata:":
 		added := ""
 		if len(h.Metadata.Annotations) == 0 {
-			added = fmt.Sprintf("  {{- with include \"jobset.annotations\" (list $ %t) }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n", trusting(h.Kind))
+			added = fmt.Sprintf("  {{- with include \"jobset.annotations\" (list $ %t) }}\n  annotations:\n    {{- . | nindent 4 }}\n  {{- end }}\n",
+				trusting(h.Kind))
 		}
 		if len(h.Metadata.Labels) == 0 {
 			added += "  labels:\n" + labels

@@ -11,8 +11,8 @@ import (
 	"helm.sh/helm/v4/pkg/release/v1/util"
 )
 
-// TestUninstallOrder checks that Helm deletes what makes kube-apiserver depend on our server before the server, and keeps what belongs to the store. While
-// an APIService had no server, no namespace could be deleted.
+// TestUninstallOrder checks that Helm deletes what makes kube-apiserver depend on our server before the server, and
+// keeps what belongs to the store. While an APIService had no server, no namespace could be deleted.
 func TestUninstallOrder(t *testing.T) {
 	texts, err := release{values: "{store: {embedded: {backup: {enabled: true}}}, kinds: {disaggregatedset: true}}"}.texts(t)
 	if err != nil {

@@ -86,7 +86,8 @@ func buildImages(ctx context.Context, r *release, programs []program, options im
 			return err
 		}
 		fmt.Fprintf(&digests, "%s  %s:%s\n", digest, p.Name, r.Version)
-		fmt.Fprintf(out, "%s: %.1f MiB, %s:%s, %s, in %s\n", archiveName(p), mebibytes(info.Size()), p.Name, r.Version, digest, time.Since(start).Round(time.Second))
+		fmt.Fprintf(out, "%s: %.1f MiB, %s:%s, %s, in %s\n", archiveName(p), mebibytes(info.Size()), p.Name, r.Version, digest,
+			time.Since(start).Round(time.Second))
 	}
 	return os.WriteFile(filepath.Join(r.Output, digestsFile), []byte(digests.String()), 0o644)
 }

@@ -47,7 +47,8 @@ func runBuild(ctx context.Context, args []string, out io.Writer) error {
 	var r release
 	fs := flag.NewFlagSet("build", flag.ContinueOnError)
 	r.flags(fs)
-	registry := fs.String("registry", "", "registry and path that nodes know the images by; the default is what nodes add to names without a registry")
+	registry := fs.String("registry", "", "registry and path that nodes know the images by; the default is what nodes add to names without "+
+		"a registry")
 	platforms := fs.String("platforms", "", "platforms that images are built for, separated by commas; all by default")
 	if err := parse(fs, args); err != nil {
 		return err

@@ -58,7 +58,8 @@ func buildPlugin(ctx context.Context, r *release, p program, base string, out io
 		}
 		sum := manifest.Spec.Platforms[len(manifest.Spec.Platforms)-1].SHA256
 		fmt.Fprintf(&checksums, "%s  %s\n", sum, filepath.Base(archive))
-		fmt.Fprintf(out, "%s: %.1f MiB, sha256:%s, in %s\n", filepath.Base(archive), mebibytes(info.Size()), sum, time.Since(start).Round(time.Second))
+		fmt.Fprintf(out, "%s: %.1f MiB, sha256:%s, in %s\n", filepath.Base(archive), mebibytes(info.Size()), sum,
+			time.Since(start).Round(time.Second))
 	}
 	if err := os.WriteFile(filepath.Join(r.Output, checksumsFile), []byte(checksums.String()), 0o644); err != nil {
 		return err

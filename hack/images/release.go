@@ -66,7 +66,8 @@ func (r *release) validate() error {
 		errs = append(errs, errors.New("--source and --output are required"))
 	}
 	if !semver.IsValid(r.Version) || semver.Build(r.Version) != "" || semver.Canonical(r.Version) != r.Version || len(r.Version) > maxTag {
-		errs = append(errs, fmt.Errorf("--version must be a semantic version such as v1.2.3 or v1.2.3-rc.1, of at most %d characters, is %q", maxTag, r.Version))
+		errs = append(errs, fmt.Errorf("--version must be a semantic version such as v1.2.3 or v1.2.3-rc.1, of at most %d characters, is %q",
+			maxTag, r.Version))
 	}
 	if !revision.MatchString(r.Revision) {
 		errs = append(errs, fmt.Errorf("--revision must be a commit of 40 hexadecimal digits, is %q", r.Revision))

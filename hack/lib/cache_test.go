@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestProgramsAreBuiltIntoTheCache builds two modules: the main package of one, with a name of its own and beside others, and only the main package of the other.
+// TestProgramsAreBuiltIntoTheCache builds two modules: the main package of one, with a name of its own and beside
+// others, and only the main package of the other.
 func TestProgramsAreBuiltIntoTheCache(t *testing.T) {
 	cacheSh, err := filepath.Abs("cache.sh")
 	if err != nil {

@@ -21,8 +21,9 @@ func leadership() grafana.Row {
 			Title: "Replicas that answer", Kind: grafana.Number, Unit: grafana.Count, Description: "Replicas whose metrics can be read.",
 			Queries: []grafana.Query{{Expr: `sum(up{job="jobset-controller"})`}},
 		}, {
-			Title: "Jobs without owner", Kind: grafana.Number, Unit: grafana.Count, Description: "Jobs whose owner the API does not know. The garbage collector deletes them.",
-			Queries: []grafana.Query{{Expr: `sum by (owner_kind) (jobset_jobs_without_owner)`, Legend: "{{owner_kind}}"}},
+			Title: "Jobs without owner", Kind: grafana.Number, Unit: grafana.Count,
+			Description: "Jobs whose owner the API does not know. The garbage collector deletes them.",
+			Queries:     []grafana.Query{{Expr: `sum by (owner_kind) (jobset_jobs_without_owner)`, Legend: "{{owner_kind}}"}},
 		},
 	}}
 }
@@ -38,7 +39,8 @@ func syncs() grafana.Row {
 		}, {
 			Title: "Duration of syncs, 99th percentile", Unit: grafana.Seconds, Description: "Time that one sync takes.",
 			Queries: []grafana.Query{{
-				Expr:   `histogram_quantile(0.99, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket{job="jobset-controller"}[5m])))`,
+				Expr: `histogram_quantile(0.99, sum by (controller, le) (` +
+					`rate(controller_runtime_reconcile_time_seconds_bucket{job="jobset-controller"}[5m])))`,
 				Legend: "{{controller}}",
 			}},
 		},
@@ -72,7 +74,8 @@ func requests() []grafana.Panel {
 	return []grafana.Panel{
 		{
 			Title: "Requests to the API", Unit: grafana.PerSecond, Description: "Requests by method and status.",
-			Queries: []grafana.Query{{Expr: `sum by (method, code) (rate(rest_client_requests_total{job="jobset-controller"}[5m]))`, Legend: "{{method}} {{code}}"}},
+			Queries: []grafana.Query{{Expr: `sum by (method, code) (rate(rest_client_requests_total{job="jobset-controller"}[5m]))`,
+				Legend: "{{method}} {{code}}"}},
 		}, {
 			Title: "Duration of requests, 99th percentile", Unit: grafana.Seconds, Description: "Time until the API answers, by verb.",
 			Queries: []grafana.Query{{

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program monitoring generates what follows from the rule file and from the dashboards of this package: the PrometheusRule of the component, and
-// the JSON of the dashboards. Its argument is the root of the checkout.
+// Program monitoring generates what follows from the rule file and from the dashboards of this package: the
+// PrometheusRule of the component, and the JSON of the dashboards. Its argument is the root of the checkout.
 package main
 
 import (

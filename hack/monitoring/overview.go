@@ -12,7 +12,8 @@ func dashboards() []grafana.Dashboard {
 
 func overview() grafana.Dashboard {
 	return grafana.Dashboard{
-		UID: "jobset-overview", Title: "JobSet / Overview", Description: "Sets by phase, restarts and their causes, time until ready, and goodput.",
+		UID: "jobset-overview", Title: "JobSet / Overview", Description: "Sets by phase, restarts and their causes, time until ready, and " +
+			"goodput.",
 		Rows: []grafana.Row{jobSets(), restarts(), times(), otherKinds()},
 	}
 }
@@ -20,8 +21,9 @@ func overview() grafana.Dashboard {
 func jobSets() grafana.Row {
 	return grafana.Row{Title: "JobSets", Panels: []grafana.Panel{
 		{
-			Title: "JobSets that run", Kind: grafana.Number, Unit: grafana.Count, Description: "JobSets all of whose Jobs are ready or have succeeded.",
-			Queries: []grafana.Query{{Expr: `sum(phase:jobset_jobsets:sum{phase="Running"})`}},
+			Title: "JobSets that run", Kind: grafana.Number, Unit: grafana.Count,
+			Description: "JobSets all of whose Jobs are ready or have succeeded.",
+			Queries:     []grafana.Query{{Expr: `sum(phase:jobset_jobsets:sum{phase="Running"})`}},
 		}, {
 			Title: "JobSets by phase", Unit: grafana.Count, Stacked: true, Description: "JobSets that have not finished, by phase.",
 			Queries: []grafana.Query{{Expr: `phase:jobset_jobsets:sum{phase!~"Completed|Failed"}`, Legend: "{{phase}}"}},
@@ -29,8 +31,9 @@ func jobSets() grafana.Row {
 			Title: "JobSets that wait", Unit: grafana.Count, Description: "JobSets that do not go on by themselves, by the condition that says why.",
 			Queries: []grafana.Query{{Expr: `sum by (condition) (jobset_jobsets_with_condition)`, Legend: "{{condition}}"}},
 		}, {
-			Title: "JobSets that finished in the last hour", Unit: grafana.Count, Description: "Ends of JobSets by result. Cancelled ones count as failed.",
-			Queries: []grafana.Query{{Expr: `sum by (result) (increase(jobset_jobsets_finished_total[1h]))`, Legend: "{{result}}"}},
+			Title: "JobSets that finished in the last hour", Unit: grafana.Count,
+			Description: "Ends of JobSets by result. Cancelled ones count as failed.",
+			Queries:     []grafana.Query{{Expr: `sum by (result) (increase(jobset_jobsets_finished_total[1h]))`, Legend: "{{result}}"}},
 		},
 	}}
 }
@@ -41,11 +44,14 @@ func restarts() grafana.Row {
 			Title: "Attempts that began in the last hour", Unit: grafana.Count, Description: "Starts, restarts and resumes by what triggered them.",
 			Queries: []grafana.Query{{Expr: `trigger:jobset_attempts:increase1h`, Legend: "{{trigger}}"}},
 		}, {
-			Title: "First causes of failures in the last hour", Unit: grafana.Count, Stacked: true, Description: "What ended attempts, by the kind of the first failure.",
-			Queries: []grafana.Query{{Expr: `sum by (cause) (increase(jobset_first_failures_total[1h]))`, Legend: "{{cause}}"}},
+			Title: "First causes of failures in the last hour", Unit: grafana.Count, Stacked: true,
+			Description: "What ended attempts, by the kind of the first failure.",
+			Queries:     []grafana.Query{{Expr: `sum by (cause) (increase(jobset_first_failures_total[1h]))`, Legend: "{{cause}}"}},
 		}, {
-			Title: "Recovery, 90th percentile", Unit: grafana.Seconds, Description: "Time from the beginning of a restart until all Jobs were ready, over the last hour.",
-			Queries: []grafana.Query{{Expr: `histogram_quantile(0.9, sum by (trigger, le) (increase(jobset_recovery_seconds_bucket[1h])))`, Legend: "{{trigger}}"}},
+			Title: "Recovery, 90th percentile", Unit: grafana.Seconds,
+			Description: "Time from the beginning of a restart until all Jobs were ready, over the last hour.",
+			Queries: []grafana.Query{{Expr: `histogram_quantile(0.9, sum by (trigger, le) (increase(jobset_recovery_seconds_bucket[1h])))`,
+				Legend: "{{trigger}}"}},
 		},
 	}}
 }
@@ -53,26 +59,32 @@ func restarts() grafana.Row {
 func times() grafana.Row {
 	return grafana.Row{Title: "Time", Panels: []grafana.Panel{
 		{
-			Title: "Time until ready", Unit: grafana.Seconds, Description: "Time from the creation of a JobSet until all of its Jobs were ready for the first time, over the last hour.",
+			Title: "Time until ready", Unit: grafana.Seconds, Description: "Time from the creation of a JobSet until all of its Jobs were ready " +
+				"for the first time, over the last hour.",
 			Queries: []grafana.Query{
 				{Expr: `histogram_quantile(0.5, sum by (le) (increase(jobset_startup_seconds_bucket[1h])))`, Legend: "median"},
 				{Expr: `histogram_quantile(0.99, sum by (le) (increase(jobset_startup_seconds_bucket[1h])))`, Legend: "99th percentile"},
 			},
 		}, {
-			Title: "Wait for exclusive placement, 90th percentile", Unit: grafana.Seconds, Description: "Time until JobSets that waited for domains had them, over the last hour.",
-			Queries: []grafana.Query{{Expr: `histogram_quantile(0.9, sum by (le) (increase(jobset_placement_wait_seconds_bucket[1h])))`, Legend: "wait"}},
+			Title: "Wait for exclusive placement, 90th percentile", Unit: grafana.Seconds,
+			Description: "Time until JobSets that waited for domains had them, over the last hour.",
+			Queries: []grafana.Query{{Expr: `histogram_quantile(0.9, sum by (le) (increase(jobset_placement_wait_seconds_bucket[1h])))`,
+				Legend: "wait"}},
 		}, {
-			Title: "Ready share and goodput", Unit: grafana.Ratio, Description: "Mean over the latest 2000 JobSets: share of their life in which they were ready, and whose work a checkpoint has kept.",
+			Title: "Ready share and goodput", Unit: grafana.Ratio,
+			Description: "Mean over the latest 2000 JobSets: share of their life in which they were ready, and whose work a checkpoint has kept.",
 			Queries: []grafana.Query{
 				{Expr: `avg(jobset_ready_ratio)`, Legend: "ready share"},
 				{Expr: `avg(jobset_goodput_ratio)`, Legend: "goodput"},
 			},
 		}, {
-			Title: "Lowest ready shares", Kind: grafana.Table, Unit: grafana.Ratio, Description: "The ten JobSets that were ready for the smallest share of their life.",
-			Queries: []grafana.Query{{Expr: `bottomk(10, max by (namespace, jobset_name) (jobset_ready_ratio))`}},
+			Title: "Lowest ready shares", Kind: grafana.Table, Unit: grafana.Ratio,
+			Description: "The ten JobSets that were ready for the smallest share of their life.",
+			Queries:     []grafana.Query{{Expr: `bottomk(10, max by (namespace, jobset_name) (jobset_ready_ratio))`}},
 		}, {
-			Title: "Lowest goodput", Kind: grafana.Table, Unit: grafana.Ratio, Description: "The ten JobSets that kept the smallest share of their work.",
-			Queries: []grafana.Query{{Expr: `bottomk(10, max by (namespace, jobset_name) (jobset_goodput_ratio))`}},
+			Title: "Lowest goodput", Kind: grafana.Table, Unit: grafana.Ratio,
+			Description: "The ten JobSets that kept the smallest share of their work.",
+			Queries:     []grafana.Query{{Expr: `bottomk(10, max by (namespace, jobset_name) (jobset_goodput_ratio))`}},
 		},
 	}}
 }
@@ -83,8 +95,9 @@ func otherKinds() grafana.Row {
 			Title: "LeaderWorkerSets by phase", Unit: grafana.Count, Stacked: true, Description: "The phase is the first condition that is true.",
 			Queries: []grafana.Query{{Expr: `sum by (phase) (leaderworkerset_leaderworkersets)`, Legend: "{{phase}}"}},
 		}, {
-			Title: "Groups recreated in the last hour", Unit: grafana.Count, Description: "Groups of LeaderWorkerSets that the controller recreated, by reason.",
-			Queries: []grafana.Query{{Expr: `sum by (reason) (increase(leaderworkerset_group_restarts_total[1h]))`, Legend: "{{reason}}"}},
+			Title: "Groups recreated in the last hour", Unit: grafana.Count,
+			Description: "Groups of LeaderWorkerSets that the controller recreated, by reason.",
+			Queries:     []grafana.Query{{Expr: `sum by (reason) (increase(leaderworkerset_group_restarts_total[1h]))`, Legend: "{{reason}}"}},
 		}, {
 			Title: "SequentialJobs by phase", Unit: grafana.Count, Stacked: true, Description: "SequentialJobs that have not finished, by phase.",
 			Queries: []grafana.Query{{Expr: `sum by (phase) (sequentialjob_sequentialjobs{phase!~"Completed|Failed"})`, Legend: "{{phase}}"}},
@@ -95,8 +108,10 @@ func otherKinds() grafana.Row {
 			Title: "Pod groups that became ready in the last hour", Unit: grafana.Count, Description: "By family of labels.",
 			Queries: []grafana.Query{{Expr: `sum by (family) (increase(podgroup_ready_total[1h]))`, Legend: "{{family}}"}},
 		}, {
-			Title: "Time until pod groups are ready, 90th percentile", Unit: grafana.Seconds, Description: "Time from the first pod of a group, over the last hour.",
-			Queries: []grafana.Query{{Expr: `histogram_quantile(0.9, sum by (family, le) (increase(podgroup_ready_seconds_bucket[1h])))`, Legend: "{{family}}"}},
+			Title: "Time until pod groups are ready, 90th percentile", Unit: grafana.Seconds,
+			Description: "Time from the first pod of a group, over the last hour.",
+			Queries: []grafana.Query{{Expr: `histogram_quantile(0.9, sum by (family, le) (increase(podgroup_ready_seconds_bucket[1h])))`,
+				Legend: "{{family}}"}},
 		},
 	}}
 }

@@ -7,8 +7,9 @@ import "github.com/jobset-apiserver/jobset-apiserver/hack/monitoring/grafana"
 
 func server() grafana.Dashboard {
 	return grafana.Dashboard{
-		UID: "jobset-apiserver", Title: "JobSet / API server", Description: "Requests, watches, store, backups and certificates of jobset-apiserver.",
-		Rows: []grafana.Row{serverRequests(), watches(), store(), backups(), process("jobset-apiserver", nil)},
+		UID: "jobset-apiserver", Title: "JobSet / API server",
+		Description: "Requests, watches, store, backups and certificates of jobset-apiserver.",
+		Rows:        []grafana.Row{serverRequests(), watches(), store(), backups(), process("jobset-apiserver", nil)},
 	}
 }
 
@@ -28,9 +29,11 @@ func serverRequests() grafana.Row {
 			Queries: []grafana.Query{{Expr: `job_verb_resource:apiserver_request_sli_duration_seconds:p99_rate5m`, Legend: "{{verb}} {{resource}}"}},
 		}, {
 			Title: "Requests in progress", Unit: grafana.Count, Description: "By kind of request.",
-			Queries: []grafana.Query{{Expr: `sum by (request_kind) (apiserver_current_inflight_requests{job="jobset-apiserver"})`, Legend: "{{request_kind}}"}},
+			Queries: []grafana.Query{{Expr: `sum by (request_kind) (apiserver_current_inflight_requests{job="jobset-apiserver"})`,
+				Legend: "{{request_kind}}"}},
 		}, {
-			Title: "Requests that wait for their priority level", Unit: grafana.Count, Description: "Length of the queues of API priority and fairness.",
+			Title: "Requests that wait for their priority level", Unit: grafana.Count,
+			Description: "Length of the queues of API priority and fairness.",
 			Queries: []grafana.Query{{
 				Expr:   `sum by (priority_level) (apiserver_flowcontrol_current_inqueue_requests{job="jobset-apiserver"})`,
 				Legend: "{{priority_level}}",
@@ -52,7 +55,8 @@ func watches() grafana.Row {
 			}},
 		}, {
 			Title: "Events sent to watches", Unit: grafana.PerSecond, Description: "Events by resource; each watch counts.",
-			Queries: []grafana.Query{{Expr: `sum by (resource) (rate(apiserver_watch_events_total{job="jobset-apiserver"}[5m]))`, Legend: "{{resource}}"}},
+			Queries: []grafana.Query{{Expr: `sum by (resource) (rate(apiserver_watch_events_total{job="jobset-apiserver"}[5m]))`,
+				Legend: "{{resource}}"}},
 		},
 	}}
 }
@@ -60,15 +64,18 @@ func watches() grafana.Row {
 func store() grafana.Row {
 	return grafana.Row{Title: "Store", Panels: []grafana.Panel{
 		{
-			Title: "Size of the store", Unit: grafana.Bytes, Description: "Size of etcd's file, and the quota and the part in use of the embedded one.",
+			Title: "Size of the store", Unit: grafana.Bytes, Description: "Size of etcd's file, and the quota and the part in use of the " +
+				"embedded one.",
 			Queries: []grafana.Query{
-				{Expr: `max by (storage_cluster_id) (apiserver_storage_size_bytes{job="jobset-apiserver"})`, Legend: "allocated, {{storage_cluster_id}}"},
+				{Expr: `max by (storage_cluster_id) (apiserver_storage_size_bytes{job="jobset-apiserver"})`,
+					Legend: "allocated, {{storage_cluster_id}}"},
 				{Expr: `max(jobset_apiserver_storage_in_use_bytes)`, Legend: "in use"},
 				{Expr: `max(jobset_apiserver_storage_quota_bytes)`, Legend: "quota"},
 			},
 		}, {
 			Title: "Objects", Unit: grafana.Count, Description: "Stored objects by resource.",
-			Queries: []grafana.Query{{Expr: `max by (resource, group) (apiserver_resource_objects{job="jobset-apiserver"})`, Legend: "{{resource}}.{{group}}"}},
+			Queries: []grafana.Query{{Expr: `max by (resource, group) (apiserver_resource_objects{job="jobset-apiserver"})`,
+				Legend: "{{resource}}.{{group}}"}},
 		}, {
 			Title: "Latency of etcd, 99th percentile", Unit: grafana.Seconds, Description: "Duration of requests to etcd, by operation.",
 			Queries: []grafana.Query{{
@@ -97,8 +104,9 @@ func backups() grafana.Row {
 			Title: "Size of the last backup", Kind: grafana.Number, Unit: grafana.Bytes, Description: "Only with --backup-dir.",
 			Queries: []grafana.Query{{Expr: `max(jobset_apiserver_backup_last_size_bytes)`}},
 		}, {
-			Title: "Life of the serving certificate", Kind: grafana.Number, Unit: grafana.Seconds, Description: "Time until the certificate ends that kube-apiserver checks.",
-			Queries: []grafana.Query{{Expr: `min(jobset_apiserver_serving_certificate_expiration_timestamp_seconds) - time()`}},
+			Title: "Life of the serving certificate", Kind: grafana.Number, Unit: grafana.Seconds,
+			Description: "Time until the certificate ends that kube-apiserver checks.",
+			Queries:     []grafana.Query{{Expr: `min(jobset_apiserver_serving_certificate_expiration_timestamp_seconds) - time()`}},
 		},
 	}}
 }

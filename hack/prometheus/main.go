@@ -1,9 +1,10 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program prometheus is Prometheus without what tests do not need: its scraper, its database, its rules and its query engine, with static targets
-// only and without the web interface, the other ways to discover targets and remote storage, which take most of the time to build it.
-// Its argument is a configuration file of Prometheus. It prints the address at which it answers, and ends when its standard input does.
+// Program prometheus is Prometheus without what tests do not need: its scraper, its database, its rules and its query
+// engine, with static targets only and without the web interface, the other ways to discover targets and remote
+// storage, which take most of the time to build it. Its argument is a configuration file of Prometheus. It prints the
+// address at which it answers, and ends when its standard input does.
 package main
 
 import (
@@ -94,7 +95,8 @@ func start(configuration *config.Config, dir string, logger *slog.Logger) (*syst
 	registry := prometheus.NewRegistry()
 	s := &system{parser: parser.NewParser(parser.Options{}), groups: make(chan map[string][]*targetgroup.Group, 1)}
 	s.engine = promql.NewEngine(promql.EngineOpts{
-		Logger: logger, Reg: registry, MaxSamples: 10_000_000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true, Parser: s.parser,
+		Logger: logger, Reg: registry, MaxSamples: 10_000_000, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true,
+		Parser: s.parser,
 	})
 	var err error
 	if s.db, err = tsdb.Open(dir, logger, registry, tsdb.DefaultOptions(), tsdb.NewDBStats()); err != nil {

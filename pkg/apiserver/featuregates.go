@@ -23,7 +23,8 @@ const featureGatesResource = "featuregates"
 // withFeatureGates serves at /apis/<group>/<version>/featuregates which feature gates are on, and the version of this program.
 // kube-apiserver passes on only what is below a group and version, so that there is one such path for each of them.
 func withFeatureGates(next http.Handler, states map[string]bool, served []schema.GroupVersion) http.Handler {
-	document, _ := json.Marshal(map[string]any{"featureGates": states, "version": version.Get().GitVersion}) // strings and booleans cannot fail
+	document, _ := json.Marshal(map[string]any{"featureGates": states,
+		"version": version.Get().GitVersion}) // strings and booleans cannot fail
 	paths := sets.New[string]()
 	for _, of := range served {
 		paths.Insert(path.Join("/apis", of.String(), featureGatesResource))

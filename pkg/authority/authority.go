@@ -83,7 +83,8 @@ func (p *Pair) PEM() (certificate, key []byte, err error) {
 	return certificate, key, err
 }
 
-// Parse returns the pair that PEM returned. Certificates after the first one are ignored. The error says which of both is damaged, or that they do not belong together.
+// Parse returns the pair that PEM returned. Certificates after the first one are ignored. The error says which of both
+// is damaged, or that they do not belong together.
 func Parse(certificate, key []byte) (*Pair, error) {
 	certificates, err := certutil.ParseCertsPEM(certificate)
 	if err != nil {

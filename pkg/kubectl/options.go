@@ -44,7 +44,8 @@ func newOptions() *cobra.Command {
 			if len(args) > 0 {
 				return fmt.Errorf("%s: options takes no arguments", args[0])
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "All commands take these flags:\n\n%s", strings.TrimRight(cmd.Root().PersistentFlags().FlagUsages(), " "))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "All commands take these flags:\n\n%s",
+				strings.TrimRight(cmd.Root().PersistentFlags().FlagUsages(), " "))
 			return err
 		},
 	}

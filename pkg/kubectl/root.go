@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubectl is the kubectl plugin for JobSets, SequentialJobs and LeaderWorkerSets. Each command has a package of its own below this one; all of them
-// reach the cluster through package cli and read it through package snapshot.
+// Package kubectl is the kubectl plugin for JobSets, SequentialJobs and LeaderWorkerSets. Each command has a package of
+// its own below this one; all of them reach the cluster through package cli and read it through package snapshot.
 package kubectl
 
 import (
@@ -56,7 +56,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.AddCommand(
 		action.NewRestart(f, targets), action.NewSuspend(f, targets), action.NewResume(f, targets),
 		action.NewCancel(f, targets), action.NewRetry(f, targets), action.NewRollback(f, targets), action.NewPause(f, targets),
-		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)), preview.NewCommand(f, kind.Previews(kinds)),
+		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)),
+		preview.NewCommand(f, kind.Previews(kinds)),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
 		events.NewCommand(f, kind.Events(kinds)), groups.NewCommand(f), doctor.NewCommand(f), version.NewCommand(f), newOptions(),
 	)

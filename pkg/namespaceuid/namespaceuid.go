@@ -6,8 +6,9 @@
 // new namespace.
 package namespaceuid
 
-// Annotation is the UID of the namespace in which the object was created. The server sets it at creation and keeps it, whatever a client sends; only to
-// the UID of the present namespace can it be changed, which says that the object belongs there. Objects of versions that did not set it lack it.
+// Annotation is the UID of the namespace in which the object was created. The server sets it at creation and keeps it,
+// whatever a client sends; only to the UID of the present namespace can it be changed, which says that the object
+// belongs there. Objects of versions that did not set it lack it.
 const Annotation = "jobset-apiserver.io/namespace-uid"
 
 // Condition is True while the controller does nothing for an object that is older than its namespace, except that it can be deleted.

@@ -71,7 +71,8 @@ func (a *agent) latest(set *JobSet) {
 	a.sets <- set
 }
 
-// step does what the state asks for. It returns the exit code if the agent ends, and otherwise after which time to look again, 0 if that need not be.
+// step does what the state asks for. It returns the exit code if the agent ends, and otherwise after which time to look
+// again, 0 if that need not be.
 func (a *agent) step(ctx context.Context) (*int, time.Duration, error) {
 	log := klog.FromContext(ctx)
 	do, after := a.state.next(time.Now())
@@ -92,7 +93,8 @@ func (a *agent) step(ctx context.Context) (*int, time.Duration, error) {
 		}
 	case after > 0 && !a.waiting:
 		a.waiting = true
-		log.Info("The worker is held back after restarts in short succession", "for", after.Round(time.Millisecond), "restarts", a.state.pod.restarts())
+		log.Info("The worker is held back after restarts in short succession", "for", after.Round(time.Millisecond), "restarts",
+			a.state.pod.restarts())
 	}
 	return nil, after, nil
 }

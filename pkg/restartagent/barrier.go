@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// probeServer answers the startup probe of a sidecar, with 503 while the barrier is up and with 200 once it is lifted. It listens from the beginning, so that a
-// port that is taken is noticed before anybody waits.
+// probeServer answers the startup probe of a sidecar, with 503 while the barrier is up and with 200 once it is lifted.
+// It listens from the beginning, so that a port that is taken is noticed before anybody waits.
 type probeServer struct {
 	path   string
 	lifted atomic.Bool
@@ -27,7 +27,8 @@ func startProbeServer(config *Config) (*probeServer, error) {
 		return nil, fmt.Errorf("%s must be a port that is free in the pod: %w", portVariable, err)
 	}
 	s := &probeServer{path: config.ProbePath, failed: make(chan error, 1), listener: listener}
-	server := &http.Server{Handler: s, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 8 << 10}
+	server := &http.Server{Handler: s, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second,
+		MaxHeaderBytes: 8 << 10}
 	go func() { s.failed <- fmt.Errorf("answering the startup probe: %w", server.Serve(listener)) }()
 	return s, nil
 }

@@ -21,7 +21,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// backoff is the pause between requests that fail: at first a fifth of a second, at the end half a minute. A set may have thousands of agents.
+// backoff is the pause between requests that fail: at first a fifth of a second, at the end half a minute. A set may
+// have thousands of agents.
 func backoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 9, Cap: 30 * time.Second}
 }
@@ -85,7 +86,8 @@ func (c *client) report(ctx context.Context, attempt int32) (*Pod, error) {
 			return pod, nil
 		}
 		pause := delay.Step()
-		klog.FromContext(ctx).Error(err, "The attempt was not written, trying again", "pod", c.config.Pod, "attempt", attempt, "in", pause.Round(time.Millisecond))
+		klog.FromContext(ctx).Error(err, "The attempt was not written, trying again", "pod", c.config.Pod, "attempt", attempt, "in",
+			pause.Round(time.Millisecond))
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -97,7 +99,8 @@ func (c *client) report(ctx context.Context, attempt int32) (*Pod, error) {
 func (c *client) reportOnce(ctx context.Context, attempt int32) (*Pod, error) {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{"name": c.config.Pod, "namespace": c.config.Namespace, "annotations": map[string]string{attemptKey: fmt.Sprint(attempt)}},
+		"metadata": map[string]any{"name": c.config.Pod, "namespace": c.config.Namespace,
+			"annotations": map[string]string{attemptKey: fmt.Sprint(attempt)}},
 	})
 	if err != nil {
 		return nil, err

@@ -59,8 +59,8 @@ type Config struct {
 // Sidecar reports whether the worker is in another container.
 func (c *Config) Sidecar() bool { return c.Command == "" }
 
-// readConfig reads the environment, and the namespace from the directory of the service account. An error has one sentence for each mistake, with the name of
-// the variable and what it must be.
+// readConfig reads the environment, and the namespace from the directory of the service account. An error has one
+// sentence for each mistake, with the name of the variable and what it must be.
 func readConfig(lookup func(string) (string, bool), account string) (*Config, error) {
 	r := &reader{lookup: lookup}
 	c := &Config{

@@ -25,7 +25,8 @@ const programName = "jobset-restart-agent"
 const usage = `usage: jobset-restart-agent           run in a pod of a JobSet; the environment is described in docs/in-place-restart.md
        jobset-restart-agent copy DIR  copy this program into a directory, such as a volume that the container of the worker mounts`
 
-// mistakePause is how long a sidecar waits before it ends because of a mistake. kubelet restarts all containers of its pod at once, and would do so in a loop.
+// mistakePause is how long a sidecar waits before it ends because of a mistake. kubelet restarts all containers of its
+// pod at once, and would do so in a loop.
 const mistakePause = 10 * time.Second
 
 // Main runs the agent with the environment of the process, and returns its exit code.
@@ -81,8 +82,8 @@ func start(signals <-chan os.Signal) (int, error) {
 	return Run(klog.NewContext(context.Background(), klog.Background()), config, connection, signals)
 }
 
-// Run runs an agent until it ends, and returns its exit code. An error is the reason why the agent could not go on. The signals end it in good order; the end of
-// the context stops its requests only.
+// Run runs an agent until it ends, and returns its exit code. An error is the reason why the agent could not go on. The
+// signals end it in good order; the end of the context stops its requests only.
 func Run(ctx context.Context, config *Config, connection *rest.Config, signals <-chan os.Signal) (int, error) {
 	client, err := newClient(config, connection)
 	if err != nil {

@@ -40,7 +40,8 @@ const (
 	restart
 )
 
-// observe takes a state of the set, and returns what to do about the attempt of the process: report it, if this is the first state that gives it one.
+// observe takes a state of the set, and returns what to do about the attempt of the process: report it, if this is the
+// first state that gives it one.
 func (s *state) observe(set *JobSet) action {
 	if s.uid == "" {
 		s.uid = set.UID
@@ -118,8 +119,8 @@ func (s *state) quickAttempts() (n int64) {
 	return n
 }
 
-// quickRestarts returns how many more times containers of the pod have restarted than a calm life of the pod explains. It is what is known of restarts without a
-// history of the set, and of those before the barrier is lifted.
+// quickRestarts returns how many more times containers of the pod have restarted than a calm life of the pod explains.
+// It is what is known of restarts without a history of the set, and of those before the barrier is lifted.
 func (s *state) quickRestarts() int64 {
 	if s.pod.Status.StartTime == nil {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The agent reads few fields of the set and of its pod, and has types of its own for them: those of the API would triple its program and its memory. A test
-// compares their names with those of the API.
+// The agent reads few fields of the set and of its pod, and has types of its own for them: those of the API would
+// triple its program and its memory. A test compares their names with those of the API.
 const (
 	disableKey          = "jobset.sigs.k8s.io/disable-in-place-restart"
 	attemptKey          = "jobset.sigs.k8s.io/in-place-restart-attempt"

@@ -17,8 +17,8 @@ import (
 // cannotRun is the exit code of the agent when the worker could not be started.
 const cannotRun = 1
 
-// worker is the process of the user, the leader of a process group, with the input and the outputs of the agent: nothing stands between them and kubelet, so
-// nothing that the worker writes is lost.
+// worker is the process of the user, the leader of a process group, with the input and the outputs of the agent:
+// nothing stands between them and kubelet, so nothing that the worker writes is lost.
 type worker struct {
 	pid int
 	// ended gets the exit code.
@@ -27,15 +27,17 @@ type worker struct {
 	children chan os.Signal
 }
 
-// startWorker starts the worker. From then on, this process waits for all of its children, and those that lose their parent become its children: in a container
-// of which it is the first process they would otherwise stay in the table of processes.
+// startWorker starts the worker. From then on, this process waits for all of its children, and those that lose their
+// parent become its children: in a container of which it is the first process they would otherwise stay in the table of
+// processes.
 func startWorker(shell, command string) (*worker, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("preparing to wait for the processes of the worker: %w", err)
 	}
 	file, err := exec.LookPath(shell)
 	if err != nil {
-		return nil, fmt.Errorf("%s runs %s with a shell, which must be in the image: set %s to its path: %w", commandVariable, shell, shellVariable, err)
+		return nil, fmt.Errorf("%s runs %s with a shell, which must be in the image: set %s to its path: %w", commandVariable, shell,
+			shellVariable, err)
 	}
 	w := &worker{ended: make(chan int, 1), children: make(chan os.Signal, 1)}
 	signal.Notify(w.children, syscall.SIGCHLD)

@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// asWorker makes the program of the tests run the command in it as an agent does whose barrier has just been lifted: a worker takes over all children of its process.
+// asWorker makes the program of the tests run the command in it as an agent does whose barrier has just been lifted: a
+// worker takes over all children of its process.
 const asWorker = "RESTART_AGENT_TEST_COMMAND"
 
 func TestMain(m *testing.M) {

@@ -1,9 +1,10 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rewind makes informers list again after the API that they watch has gone back to an earlier state, because its etcd was restored. A watch that begins at
-// a resource version of the future is silent until the API has that version again, and what the informer knows stays that of the lost time: Jobs that are gone are
-// taken for running. Kubernetes asks administrators to restart all clients then; ours notice it themselves. See docs/operations/backup.md.
+// Package rewind makes informers list again after the API that they watch has gone back to an earlier state, because
+// its etcd was restored. A watch that begins at a resource version of the future is silent until the API has that
+// version again, and what the informer knows stays that of the lost time: Jobs that are gone are taken for running.
+// Kubernetes asks administrators to restart all clients then; ours notice it themselves. See docs/operations/backup.md.
 package rewind
 
 import (
@@ -31,10 +32,11 @@ const maxList = 4 << 20
 // watchesBegin is within which time after a failure all watches begin again: their timeouts are at most ten minutes.
 const watchesBegin = 15 * time.Minute
 
-// Wrap makes clients of the configuration ask for the version that a resource is at before they go on with a watch of it, if a request has failed since the
-// watch before: an API that is restored has been away. It costs nothing while requests succeed. Who watches must be allowed to list, as informers are: a watch
-// is refused as long as the question is. Wrappers that repeat requests must be added later. A restore after which the API comes to the version of a watch again
-// before that watch begins is not noticed.
+// Wrap makes clients of the configuration ask for the version that a resource is at before they go on with a watch of
+// it, if a request has failed since the watch before: an API that is restored has been away. It costs nothing while
+// requests succeed. Who watches must be allowed to list, as informers are: a watch is refused as long as the question
+// is. Wrappers that repeat requests must be added later. A restore after which the API comes to the version of a watch
+// again before that watch begins is not noticed.
 func Wrap(config *rest.Config) { wrap(config, clock.RealClock{}) }
 
 func wrap(config *rest.Config, c clock.PassiveClock) {
@@ -116,7 +118,8 @@ func (t *transport) send(req *http.Request) (*http.Response, error) {
 // watchesFrom returns the version from which a request watches; 0 if it does not, or if it begins with a list.
 func watchesFrom(req *http.Request) uint64 {
 	query := req.URL.Query()
-	if watch, err := strconv.ParseBool(query.Get("watch")); req.Method != http.MethodGet || err != nil || !watch || query.Get("sendInitialEvents") == "true" {
+	if watch, err := strconv.ParseBool(query.Get("watch")); req.Method != http.MethodGet || err != nil || !watch ||
+		query.Get("sendInitialEvents") == "true" {
 		return 0
 	}
 	version, err := strconv.ParseUint(query.Get("resourceVersion"), 10, 64)
@@ -126,12 +129,13 @@ func watchesFrom(req *http.Request) uint64 {
 	return version
 }
 
-// compare returns the version that the API is at if the watch can begin, and otherwise the answer to it. A version that is no number cannot be compared, and is
-// taken for that of the watch.
+// compare returns the version that the API is at if the watch can begin, and otherwise the answer to it. A version that
+// is no number cannot be compared, and is taken for that of the watch.
 func (t *transport) compare(req *http.Request, version uint64) (at uint64, answer *http.Response, err error) {
 	list := req.Clone(req.Context())
 	query := list.URL.Query()
-	for _, parameter := range []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "sendInitialEvents", "resourceVersionMatch", "resourceVersion"} {
+	for _, parameter := range []string{"watch", "allowWatchBookmarks", "timeoutSeconds", "sendInitialEvents", "resourceVersionMatch",
+		"resourceVersion"} {
 		query.Del(parameter)
 	}
 	query.Set("limit", "1")
@@ -157,7 +161,8 @@ func (t *transport) compare(req *http.Request, version uint64) (at uint64, answe
 	if at >= version {
 		return at, nil, nil
 	}
-	klog.FromContext(req.Context()).Info("The API is at an earlier version than the one that was watched: its storage was restored. Listing again",
+	klog.FromContext(req.Context()).Info("The API is at an earlier version than the one that was watched: its storage was restored. "+
+		"Listing again",
 		"path", req.URL.Path, "watched", version, "current", at)
 	answer, err = expired(req, fmt.Sprintf("the resource version %d is of the time before the API was restored; it is at %d", version, at))
 	return 0, answer, err
@@ -172,7 +177,9 @@ func expired(req *http.Request, message string) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		Status: fmt.Sprintf("%d %s", http.StatusGone, http.StatusText(http.StatusGone)), StatusCode: http.StatusGone, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: req,
+		Status: fmt.Sprintf("%d %s", http.StatusGone, http.StatusText(http.StatusGone)), StatusCode: http.StatusGone, Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Request: req,
 	}, nil
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/rewind"
 )
 
-// api has one ConfigMap, at a version, and answers as kube-apiserver does: a watch of the future is silent, and a list of the future is refused.
+// api has one ConfigMap, at a version, and answers as kube-apiserver does: a watch of the future is silent, and a list
+// of the future is refused.
 type api struct {
 	mu      sync.Mutex
 	version int
@@ -85,7 +86,8 @@ func (a *api) endWatches(version int) {
 	a.ended = make(chan struct{})
 }
 
-// listen serves at an address until the function that it returns is called. Then connections to it are refused, which makes reflectors go on with their watches.
+// listen serves at an address until the function that it returns is called. Then connections to it are refused, which
+// makes reflectors go on with their watches.
 func (a *api) listen(t *testing.T, address string) (string, func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)

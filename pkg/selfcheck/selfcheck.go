@@ -1,14 +1,15 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selfcheck describes what jobset-apiserver says about itself to administrators: its readiness, its certificate, its store, and
-// whether kube-apiserver answers its questions. The server serves it as JSON below each of its groups, where it is authorized like a list of
-// the resource of this name. `kubectl jobset doctor` reads it.
+// Package selfcheck describes what jobset-apiserver says about itself to administrators: its readiness, its
+// certificate, its store, and whether kube-apiserver answers its questions. The server serves it as JSON below each of
+// its groups, where it is authorized like a list of the resource of this name. `kubectl jobset doctor` reads it.
 package selfcheck
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Resource is the last element of the path of the document, and the name of the resource of which reading it is a list. Discovery does not show it.
+// Resource is the last element of the path of the document, and the name of the resource of which reading it is a list.
+// Discovery does not show it.
 const Resource = "serverhealth"
 
 // Document is what the server says about itself.
@@ -66,8 +67,8 @@ type Member struct {
 	Version string `json:"version,omitempty"`
 	// Leader says that it leads the members.
 	Leader bool `json:"leader,omitempty"`
-	// SizeBytes is the size of its file, InUseBytes the part of it that is not free, and QuotaBytes the size at which it refuses writes; 0 if it
-	// does not say.
+	// SizeBytes is the size of its file, InUseBytes the part of it that is not free, and QuotaBytes the size at which it
+	// refuses writes; 0 if it does not say.
 	SizeBytes  int64 `json:"sizeBytes,omitempty"`
 	InUseBytes int64 `json:"inUseBytes,omitempty"`
 	QuotaBytes int64 `json:"quotaBytes,omitempty"`

@@ -22,8 +22,8 @@ func IsControl(r rune) bool {
 	return false
 }
 
-// FirstControl returns the position of the first control character in characters, from 1, and the character. The position is 0 if there is none. A byte that is
-// no UTF-8 counts as one.
+// FirstControl returns the position of the first control character in characters, from 1, and the character. The
+// position is 0 if there is none. A byte that is no UTF-8 counts as one.
 func FirstControl(text string) (position int, char rune) {
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])

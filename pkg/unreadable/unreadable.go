@@ -1,10 +1,11 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unreadable says how clients recognize an object that is in the store, but that the server cannot read: its bytes are damaged, a newer
-// version has written it, or the key that encrypted it is gone. Lists and watches have a placeholder for such an object, because the garbage
-// collector deletes the children of an owner that lists lack. The placeholder has the name of the object and, if they can still be read,
-// its UID, creation time and owners, and nothing else of it.
+// Package unreadable says how clients recognize an object that is in the store, but that the server cannot read: its
+// bytes are damaged, a newer version has written it, or the key that encrypted it is gone. Lists and watches have a
+// placeholder for such an object, because the garbage collector deletes the children of an owner that lists lack. The
+// placeholder has the name of the object and, if they can still be read, its UID, creation time and owners, and nothing
+// else of it.
 package unreadable
 
 // Annotation is carried by placeholders alone; its value says why the object cannot be read. The server removes it from other objects.

@@ -78,8 +78,8 @@ func (s Stakes) Any() bool { return s.Unknown || len(s.Counts) > 0 }
 // One returns whether exactly one object is at stake.
 func (s Stakes) One() bool { return !s.Unknown && len(s.Counts) == 1 && s.Counts[0].Count == 1 }
 
-// String returns "24 StatefulSets (ns/a, ns/b and 22 more), 2 Jobs (ns/c, ns/d) and 12 Services". It names StatefulSets and Jobs, and others if
-// there are neither.
+// String returns "24 StatefulSets (ns/a, ns/b and 22 more), 2 Jobs (ns/c, ns/d) and 12 Services". It names StatefulSets
+// and Jobs, and others if there are neither.
 func (s Stakes) String() string {
 	switch {
 	case s.Unknown:

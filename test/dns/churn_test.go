@@ -31,7 +31,8 @@ const (
 	// between is the time between two deletions of pods, and pause that between two look-ups of one asker.
 	between, pause = 100 * time.Millisecond, 20 * time.Millisecond
 	askers         = 4
-	// stale is how long an answer may be of the past: a write of the controller, and what CoreDNS keeps of answers for two times its 5 seconds.
+	// stale is how long an answer may be of the past: a write of the controller, and what CoreDNS keeps of answers for two
+	// times its 5 seconds.
 	stale = 15 * time.Second
 )
 

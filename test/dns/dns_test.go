@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dns looks names of pods up in a real CoreDNS while pods on simulated nodes come and go, and jobset-controller writes their addresses. It starts a cluster of
-// its own, or uses the one whose directory is in JOBSET_DNS_CLUSTER_DIR, whose controller must run with --service-endpoints=controller.
+// Package dns looks names of pods up in a real CoreDNS while pods on simulated nodes come and go, and jobset-controller
+// writes their addresses. It starts a cluster of its own, or uses the one whose directory is in JOBSET_DNS_CLUSTER_DIR,
+// whose controller must run with --service-endpoints=controller.
 package dns
 
 import (

@@ -47,8 +47,8 @@ func TestListsOfKindsExist(t *testing.T) {
 	}
 }
 
-// TestTreeIsDocumented compares the tables about the tree with the directories: each path exists, and each directory of the first two levels below pkg and of the first one below
-// cmd and test stands there or has one above it that does.
+// TestTreeIsDocumented compares the tables about the tree with the directories: each path exists, and each directory of
+// the first two levels below pkg and of the first one below cmd and test stands there or has one above it that does.
 func TestTreeIsDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/development.md"))
 	if err != nil {

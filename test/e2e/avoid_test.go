@@ -40,8 +40,8 @@ spec:
             - {name: main, image: train, resources: {requests: {cpu: 1m}}}
 `
 
-// TestAvoidFailedNodes kills a pod by a signal: after the restart no pod of the set runs on its node, which is shown, and whose failure is remembered
-// for another restart.
+// TestAvoidFailedNodes kills a pod by a signal: after the restart no pod of the set runs on its node, which is shown,
+// and whose failure is remembered for another restart.
 func TestAvoidFailedNodes(t *testing.T) {
 	k := newKubectl(t)
 	k.refused(fmt.Sprintf(avoiding, "1 hour"), []string{"create", "-f", "-"},

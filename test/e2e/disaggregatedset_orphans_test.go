@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// orphansOfRoles deletes a set without its children, and creates it again: it takes its children back, its pods run on, and nothing is created twice.
-// Created again with another template, it rolls what it has taken over.
+// orphansOfRoles deletes a set without its children, and creates it again: it takes its children back, its pods run on,
+// and nothing is created twice. Created again with another template, it rolls what it has taken over.
 func orphansOfRoles(k *kubectl) {
 	const label = "disaggregatedset.x-k8s.io/name=llm"
 	set := roles("a", "prefill=2", "decode=External")

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// rolloutsOfRoles runs what upstream shows of DisaggregatedSets on simulated nodes: three roles in two slices with labels and placement, limits in
-// percent, a change in mid-rollout, and an autoscaler of a role.
+// rolloutsOfRoles runs what upstream shows of DisaggregatedSets on simulated nodes: three roles in two slices with
+// labels and placement, limits in percent, a change in mid-rollout, and an autoscaler of a role.
 func rolloutsOfRoles(k *kubectl) {
 	k.slicesOfThreeRoles()
 	k.percentages()

@@ -30,8 +30,8 @@ func TestDisaggregatedSet(t *testing.T) {
 	}
 }
 
-// lifeOfRoles runs a set through its life on simulated nodes: two roles, a coordinated rollout, a scaler, a further role, the removal of one, and
-// the deletion of all.
+// lifeOfRoles runs a set through its life on simulated nodes: two roles, a coordinated rollout, a scaler, a further
+// role, the removal of one, and the deletion of all.
 func lifeOfRoles(k *kubectl) {
 	k.okIn(roles("a", "prefill=3", "decode=2"), "apply", "-f", "-")
 	k.untilRoles("prefill 3 3 3, decode 2 2 2")
@@ -78,7 +78,8 @@ func lifeOfRoles(k *kubectl) {
 	})
 }
 
-// whyRoles asks the plugin why a set is as it is: one that runs, one whose role is larger than a quota of pods allows, and one that does not exist.
+// whyRoles asks the plugin why a set is as it is: one that runs, one whose role is larger than a quota of pods allows,
+// and one that does not exist.
 func (k *kubectl) whyRoles() {
 	k.Helper()
 	k.groupsView([]string{"why", "ds/llm"}, "2/2 roles ready, 5/5 groups ready", "Running", "runs: ready groups of roles: prefill 3/3, decode 2/2")
@@ -150,8 +151,8 @@ func (k *kubectl) untilRoles(want string) {
 	})
 }
 
-// rollout follows a rollout until the former revision has no groups, and checks each state that it sees: no role has more than one group above its
-// replicas, and none less than its replicas.
+// rollout follows a rollout until the former revision has no groups, and checks each state that it sees: no role has
+// more than one group above its replicas, and none less than its replicas.
 func (k *kubectl) rollout(former string, targets map[string]int) {
 	k.Helper()
 	k.eventually(rolesTimeout, func() string {

@@ -28,7 +28,8 @@ type cluster = localcluster.Cluster
 // shared is the control plane of this package.
 var shared *cluster
 
-// parallelTests is how many tests run at a time of those that may, unless the command line says otherwise. Many of them wait for a cluster of their own.
+// parallelTests is how many tests run at a time of those that may, unless the command line says otherwise. Many of them
+// wait for a cluster of their own.
 const parallelTests = "4"
 
 func TestMain(m *testing.M) {

@@ -26,8 +26,8 @@ const (
 	clusterSlices = "endpointslice.kubernetes.io/managed-by=endpointslice-controller.k8s.io"
 )
 
-// TestServiceEndpoints has jobset-controller write the addresses of a set, gives them to the cluster and takes them back while the pods run. There is no moment
-// in which no slice has the address of a pod.
+// TestServiceEndpoints has jobset-controller write the addresses of a set, gives them to the cluster and takes them
+// back while the pods run. There is no moment in which no slice has the address of a pod.
 func TestServiceEndpoints(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)

@@ -46,7 +46,8 @@ func gangIsSuspended(k *kubectl) {
 	}
 }
 
-// gangRestarts has a gang keep its group for a restart. This cluster does not keep the priority class of groups, which is no reason to refuse the set.
+// gangRestarts has a gang keep its group for a restart. This cluster does not keep the priority class of groups, which
+// is no reason to refuse the set.
 func gangRestarts(k *kubectl) {
 	slots, class := k.withRoom(), k.priorityClass()
 	set := strings.NewReplacer("spec: {restartPolicy", "spec: {priorityClassName: "+class+", restartPolicy",

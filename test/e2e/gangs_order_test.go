@@ -17,7 +17,8 @@ import (
 // closed keeps pods from the scheduler until a test removes it from them.
 const closed = "schedulingGates: [{name: example.com/turn}], "
 
-// createClosed creates two sets whose pods the scheduler does not look at yet, and waits for the pods. With no kind of group, they are no gangs.
+// createClosed creates two sets whose pods the scheduler does not look at yet, and waits for the pods. With no kind of
+// group, they are no gangs.
 func (k *kubectl) createClosed(slots, groups string) {
 	k.Helper()
 	manifests := gangSet("left", slots) + gangSet("right", slots)
@@ -50,7 +51,8 @@ func (k *kubectl) unschedulable(set string) (n int) {
 	return n
 }
 
-// setsBlockEachOther has the scheduler see six pods of each set first. Without gangs they take the room for 12, and neither set is ever whole.
+// setsBlockEachOther has the scheduler see six pods of each set first. Without gangs they take the room for 12, and
+// neither set is ever whole.
 func setsBlockEachOther(k *kubectl) {
 	slots := k.withRoom()
 	for range gangRounds(k.T, 1) {
@@ -72,7 +74,8 @@ func setsBlockEachOther(k *kubectl) {
 	}
 }
 
-// gangsOpenedInTurns has the scheduler see the pods of the same sets in the same order. As gangs they wait for the whole set, and each completes.
+// gangsOpenedInTurns has the scheduler see the pods of the same sets in the same order. As gangs they wait for the
+// whole set, and each completes.
 func gangsOpenedInTurns(k *kubectl) {
 	slots := k.withRoom()
 	for range gangRounds(k.T, 1) {

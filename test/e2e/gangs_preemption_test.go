@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// TestGangsWithAllGates has a cluster whose scheduler also preempts gangs as a whole and places them by topology, and whose Job controller makes
-// groups of Jobs that have none.
+// TestGangsWithAllGates has a cluster whose scheduler also preempts gangs as a whole and places them by topology, and
+// whose Job controller makes groups of Jobs that have none.
 func TestGangsWithAllGates(t *testing.T) {
 	t.Parallel() // its cluster is its own
 	const gates = ",TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true,WorkloadWithJob=true"
@@ -22,7 +22,8 @@ func TestGangsWithAllGates(t *testing.T) {
 	})
 }
 
-// preempts has a set with a higher priority take the room of another one, whose pods all leave, and complete. It returns the pods that left.
+// preempts has a set with a higher priority take the room of another one, whose pods all leave, and complete. It
+// returns the pods that left.
 func (k *kubectl) preempts(slots, victim string) sets.Set[string] {
 	k.Helper()
 	class := k.priorityClass()
@@ -74,7 +75,8 @@ func preemptedGangRestarts(k *kubectl) {
 	k.untilCompleted("low")
 }
 
-// gangStaysInRack has three racks, of which one has room for a whole gang. A second gang waits for that one, although the others have room for it together.
+// gangStaysInRack has three racks, of which one has room for a whole gang. A second gang waits for that one, although
+// the others have room for it together.
 func gangStaysInRack(k *kubectl) {
 	slots, key := "example.com/"+k.namespace, "example.com/rack-"+k.namespace
 	racks := map[string]string{}
@@ -117,7 +119,8 @@ func gangStaysInRack(k *kubectl) {
 	k.untilCompleted("second")
 }
 
-// jobsHaveOneGroup has the Job controller make no groups for the Jobs of a set that has groups, and a group for each Job of a set that has none.
+// jobsHaveOneGroup has the Job controller make no groups for the Jobs of a set that has groups, and a group for each
+// Job of a set that has none.
 func jobsHaveOneGroup(k *kubectl) {
 	slots := k.withRoom()
 	groups := func() string {

@@ -149,7 +149,8 @@ func (k *kubectl) firstOf(left, right string) string {
 	return ""
 }
 
-// gangsTakeTurns has two sets of 8 pods start at the same time, with room for 12: one after the other completes. Their groups go with the end.
+// gangsTakeTurns has two sets of 8 pods start at the same time, with room for 12: one after the other completes. Their
+// groups go with the end.
 func gangsTakeTurns(k *kubectl) {
 	slots := k.withRoom()
 	firsts := map[string]int{}

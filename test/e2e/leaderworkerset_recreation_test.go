@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// TestDeletedLeadersRecreateTheirGroupsOnce deletes the leader pods of ten groups at once. What the garbage collector still does to the workers of the former groups
-// is no reason to recreate the new ones, and each group says in the status why it was recreated, and how often.
+// TestDeletedLeadersRecreateTheirGroupsOnce deletes the leader pods of ten groups at once. What the garbage collector
+// still does to the workers of the former groups is no reason to recreate the new ones, and each group says in the
+// status why it was recreated, and how often.
 func TestDeletedLeadersRecreateTheirGroupsOnce(t *testing.T) {
 	t.Parallel()
 	const groups = 10

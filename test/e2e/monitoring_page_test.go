@@ -31,8 +31,8 @@ var (
 	suffix    = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// comparePage compares the metrics of both programs with docs/operations/metrics.md: every one of ours is on it with its type and its labels, and it
-// has no others.
+// comparePage compares the metrics of both programs with docs/operations/metrics.md: every one of ours is on it with
+// its type and its labels, and it has no others.
 func comparePage(k *kubectl, tokenFile string) {
 	k.Helper()
 	token, err := os.ReadFile(tokenFile)

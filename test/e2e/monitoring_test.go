@@ -37,8 +37,9 @@ spec:
 `,
 }
 
-// TestMonitoring has Prometheus read the metrics of both programs while sets complete, fail and restart. Every query of every dashboard must return
-// data, and so must every series that a rule depends on. It compares the metrics with the page about them, too.
+// TestMonitoring has Prometheus read the metrics of both programs while sets complete, fail and restart. Every query of
+// every dashboard must return data, and so must every series that a rule depends on. It compares the metrics with the
+// page about them, too.
 func TestMonitoring(t *testing.T) {
 	k := newKubectl(t)
 	k.ok("--namespace=jobset-system", "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(k.cluster.Root, "artifacts/components/monitoring/account.yaml"))

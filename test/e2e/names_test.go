@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestNamesThatOthersHave has a Service with the name of a set, and two sets one of which needs the name of the other. Both are events, and what was missing comes
-// once the name is free.
+// TestNamesThatOthersHave has a Service with the name of a set, and two sets one of which needs the name of the other.
+// Both are events, and what was missing comes once the name is free.
 func TestNamesThatOthersHave(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
@@ -47,7 +47,8 @@ func TestNamesThatOthersHave(t *testing.T) {
 	})
 }
 
-// TestNamesThatOthersNeed creates objects whose children would have the same names. Each is a warning, and a condition of the one that comes later.
+// TestNamesThatOthersNeed creates objects whose children would have the same names. Each is a warning, and a condition
+// of the one that comes later.
 func TestNamesThatOthersNeed(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)

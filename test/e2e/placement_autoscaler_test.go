@@ -29,8 +29,8 @@ const (
 	bootTime = 500 * time.Millisecond
 )
 
-// autoscaler adds nodes for pods for which the scheduler finds none: to the pool in which other pods of the same Job are, or to one without pods, or to a new
-// one. It takes idle nodes away while shrinks is set.
+// autoscaler adds nodes for pods for which the scheduler finds none: to the pool in which other pods of the same Job
+// are, or to one without pods, or to a new one. It takes idle nodes away while shrinks is set.
 type autoscaler struct {
 	*ownNodes
 	shrinks atomic.Bool
@@ -187,8 +187,8 @@ func unschedulable(pod *corev1.Pod) bool {
 	})
 }
 
-// testAutoscaler starts a set for which there is no node at all: nodes come for its pods, each Job has a pool to itself, and keeps it in a restart. The pools go
-// with a suspension, and others come.
+// testAutoscaler starts a set for which there is no node at all: nodes come for its pods, each Job has a pool to
+// itself, and keeps it in a restart. The pools go with a suspension, and others come.
 func testAutoscaler(t *testing.T, c *cluster) {
 	k, nodes := newOwnNodes(t, c)
 	scaler := nodes.autoscale(t)

@@ -138,7 +138,8 @@ func (n *ownNodes) domainsByNode() map[string]string {
 	return domains
 }
 
-// alone returns what is wrong if not all pods of a set of so many Jobs run, those of each Job in one domain, which the status names, without other pods.
+// alone returns what is wrong if not all pods of a set of so many Jobs run, those of each Job in one domain, which the
+// status names, without other pods.
 func (n *ownNodes) alone(set string, jobs int) string {
 	n.Helper()
 	domains, in, running := n.domainsByNode(), map[string]string{}, 0

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestPlacementInScarceRoom has the scheduler, an autoscaler and others compete with exclusive placement for nodes, in one cluster. Each test has nodes of its
-// own, with a taint and a label that no other uses.
+// TestPlacementInScarceRoom has the scheduler, an autoscaler and others compete with exclusive placement for nodes, in
+// one cluster. Each test has nodes of its own, with a taint and a label that no other uses.
 func TestPlacementInScarceRoom(t *testing.T) {
 	t.Parallel() // its cluster is its own
 	c := startCluster(t, "room", "CLUSTER_NODES=0", "CLUSTER_CONTROLLER_ARGS=--placement-move-after=30s")
@@ -60,8 +60,8 @@ func testMove(t *testing.T, c *cluster) {
 	k.Log(k.ok("get", "events", "--field-selector=reason=JobMoved", "-o", "jsonpath={.items[*].message}"))
 }
 
-// placed creates a set of one Job, and returns its domain once its pods exist. The controller may have seen too few nodes yet, and left the domain to the scheduler;
-// then the set is created once more.
+// placed creates a set of one Job, and returns its domain once its pods exist. The controller may have seen too few
+// nodes yet, and left the domain to the scheduler; then the set is created once more.
 func (n *ownNodes) placed(name, manifest string) []string {
 	n.Helper()
 	for range 20 {
@@ -92,8 +92,8 @@ func (n *ownNodes) openGates() {
 	}
 }
 
-// upstreamPods are the pods of a Job with exclusive placement as upstream's webhooks leave them: the first has affinity, and the second goes to the domain of
-// the first.
+// upstreamPods are the pods of a Job with exclusive placement as upstream's webhooks leave them: the first has
+// affinity, and the second goes to the domain of the first.
 func (n *ownNodes) upstreamPods(index int, domain string) string {
 	const key = "0123456789abcdef0123456789abcdef01234567"
 	more := fmt.Sprintf(", nodeSelector: {%s: %q}", n.key(), domain)
@@ -111,8 +111,8 @@ func (n *ownNodes) upstreamPods(index int, domain string) string {
 		"jobset.sigs.k8s.io/replicatedjob-name: w, jobset.sigs.k8s.io/job-index: '0', batch.kubernetes.io/job-name: old-w-0}}, spec: {%s%s}}", index, n.key(), key, n.pod(), more)
 }
 
-// testUpstreamPods has pods that upstream's webhooks have placed in a domain: Jobs keep off it while they run there, and pods of upstream's that come later off the
-// domains of Jobs.
+// testUpstreamPods has pods that upstream's webhooks have placed in a domain: Jobs keep off it while they run there,
+// and pods of upstream's that come later off the domains of Jobs.
 func testUpstreamPods(t *testing.T, c *cluster) {
 	k, nodes := newOwnNodes(t, c)
 	nodes.addAll(3, "left", "right")
@@ -162,7 +162,8 @@ func (n *ownNodes) waits(set string, want int) string {
 	return ""
 }
 
-// testPriority has a set of higher priority take a domain of another set when all are taken, by preemption, and the other set return when it is gone.
+// testPriority has a set of higher priority take a domain of another set when all are taken, by preemption, and the
+// other set return when it is gone.
 func testPriority(t *testing.T, c *cluster) {
 	k, nodes := newOwnNodes(t, c)
 	nodes.addAll(2, "left", "right")

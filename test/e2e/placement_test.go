@@ -41,8 +41,8 @@ spec:
             - {name: main, image: train, resources: {requests: {cpu: 100m}}}
 `
 
-// TestExclusivePlacement runs three sets on five racks: the first gets three of them, the second has to wait for three until the first is suspended, and
-// the first then waits for the second. A restart changes no domain.
+// TestExclusivePlacement runs three sets on five racks: the first gets three of them, the second has to wait for three
+// until the first is suspended, and the first then waits for the second. A restart changes no domain.
 func TestExclusivePlacement(t *testing.T) {
 	t.Parallel() // its cluster is its own
 	c := startCluster(t, "place", "CLUSTER_CONTROLLER_ARGS=--placement-when-full=wait")
@@ -105,7 +105,8 @@ func TestExclusivePlacement(t *testing.T) {
 const sixthRack = `{apiVersion: v1, kind: Node, metadata: {name: another, labels: {type: kwok, jobset-apiserver.io/rack: another}, annotations: {kwok.x-k8s.io/node: fake}},
   status: {allocatable: {cpu: 8, memory: 8Gi, pods: 100}, capacity: {cpu: 8, memory: 8Gi, pods: 100}}}`
 
-// losesANode has a node not be ready any more on which a pod of a Job runs that needs all nodes of a rack. The pod is evicted, and the set restarts in another rack.
+// losesANode has a node not be ready any more on which a pod of a Job runs that needs all nodes of a rack. The pod is
+// evicted, and the set restarts in another rack.
 func (k *kubectl) losesANode() {
 	k.Helper()
 	large := strings.NewReplacer("parallelism: 2", "parallelism: 4", "completions: 2", "completions: 4", "cpu: 100m", "cpu: 40",

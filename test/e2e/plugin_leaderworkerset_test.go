@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// pluginGroups is a set of two groups of two pods. Its pods need the lines of a template that say where they run, and the version of the image.
+// pluginGroups is a set of two groups of two pods. Its pods need the lines of a template that say where they run, and
+// the version of the image.
 const pluginGroups = `apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata:
@@ -60,8 +61,9 @@ func (k *kubectl) images() string {
 	return k.ok("get", "pods", "-l", "leaderworkerset.sigs.k8s.io/name=serve", "-o", "jsonpath={.items[*].spec.containers[0].image}")
 }
 
-// TestPluginOnALeaderWorkerSet follows one set through its life with the commands of the plugin: preview, views, logs, a failure, restarts, an update that is
-// paused and resumed, and a rollback. The views are read with the role for people on call.
+// TestPluginOnALeaderWorkerSet follows one set through its life with the commands of the plugin: preview, views, logs,
+// a failure, restarts, an update that is paused and resumed, and a rollback. The views are read with the role for
+// people on call.
 func TestPluginOnALeaderWorkerSet(t *testing.T) {
 	k := newKubectl(t)
 	l := newKubelet(t, k)

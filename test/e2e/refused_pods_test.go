@@ -79,8 +79,8 @@ var podRefusals = map[string]podRefusal{
 	},
 }
 
-// TestPodsThatAreRefused has the pods of each kind refused: the condition and the column of kubectl get -o wide say so at once, and no longer
-// when pods are admitted.
+// TestPodsThatAreRefused has the pods of each kind refused: the condition and the column of kubectl get -o wide say so
+// at once, and no longer when pods are admitted.
 func TestPodsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for kindName, kind := range refusedKinds {

@@ -13,9 +13,9 @@ import (
 // lives times the number of phases is the number of kills in a long run. A short run has half of them.
 const lives = 4
 
-// TestControllerKilledAtAnyWrite kills the controller ten times, and twenty times in a long run: in each phase of two or four lives, at a write chosen at
-// random, before or after kube-apiserver has carried that write out. In two phases of each life our API server restarts
-// at the same time.
+// TestControllerKilledAtAnyWrite kills the controller ten times, and twenty times in a long run: in each phase of two
+// or four lives, at a write chosen at random, before or after kube-apiserver has carried that write out. In two phases
+// of each life our API server restarts at the same time.
 func TestControllerKilledAtAnyWrite(t *testing.T) {
 	dice := newDice(t)
 	p := newProxy(t)

@@ -62,8 +62,9 @@ var serverFaults = []serverFault{
 	{"partition of a follower", func(ctx context.Context, r *replicated) error { return r.partition(ctx, r.etcd.Follower) }, false},
 }
 
-// TestServersUnderFaults breaks three servers and their etcd while a probe asks for JobSets through kube-apiserver. Rolling
-// restarts of servers fail no request that has reached one. Whatever happens, all is well afterwards and no acknowledged write is lost. Times are only printed.
+// TestServersUnderFaults breaks three servers and their etcd while a probe asks for JobSets through kube-apiserver.
+// Rolling restarts of servers fail no request that has reached one. Whatever happens, all is well afterwards and no
+// acknowledged write is lost. Times are only printed.
 func TestServersUnderFaults(t *testing.T) {
 	r := useReplicated(t)
 	for _, fault := range serverFaults {

@@ -30,8 +30,9 @@ const (
 	ourServer, ourControllers = "jobset-apiserver", "jobset-controller"
 )
 
-// TestStartOrders stops the whole control plane and starts it in several orders. Each part has begun to listen, or to work, before the next one starts, so
-// that the later ones are missed. Our processes stay, and a set that is created afterwards has its Job.
+// TestStartOrders stops the whole control plane and starts it in several orders. Each part has begun to listen, or to
+// work, before the next one starts, so that the later ones are missed. Our processes stay, and a set that is created
+// afterwards has its Job.
 func TestStartOrders(t *testing.T) {
 	if shared.Borrowed {
 		t.Skip("the test stops the control plane, which is borrowed")
@@ -145,7 +146,8 @@ func (p *parts) take(name string) *framework.Process {
 	return process
 }
 
-// start starts the parts in order. It returns when the last one was started, when kube-apiserver was ready, and when it passed on a list from our server.
+// start starts the parts in order. It returns when the last one was started, when kube-apiserver was ready, and when it
+// passed on a list from our server.
 func (p *parts) start(t *testing.T, order []string) (last, ready, served time.Time) {
 	t.Helper()
 	p.mu.Lock()

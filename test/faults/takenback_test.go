@@ -23,9 +23,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// TestMainClusterRestored takes the etcd of the main cluster back to an earlier state, while our store goes on with the later one: sets have been created, deleted
-// and restarted since. Our programs run all the time, unless kube-apiserver is away for so long that the controller loses its lease. It looks at what ours do alone,
-// because the other controllers have to be started again. The test is the last one of the package: namespaces of others that were deleted come back, too.
+// TestMainClusterRestored takes the etcd of the main cluster back to an earlier state, while our store goes on with the
+// later one: sets have been created, deleted and restarted since. Our programs run all the time, unless kube-apiserver
+// is away for so long that the controller loses its lease. It looks at what ours do alone, because the other
+// controllers have to be started again. The test is the last one of the package: namespaces of others that were deleted
+// come back, too.
 func TestMainClusterRestored(t *testing.T) {
 	if shared.Borrowed {
 		t.Skip("the test stops the control plane, which is borrowed")

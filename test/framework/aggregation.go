@@ -107,9 +107,10 @@ func (p *ControlPlane) awaitGroups(t testing.TB) {
 	p.AwaitForwarded(t, 0)
 }
 
-// AwaitForwarded waits until kube-apiserver has forwarded requests for each of our groups for some time without a failure. Neither Available nor discovery shows
-// that: the part of kube-apiserver that forwards reads a change of an APIService some time after the API shows it, and answers as before until then, and
-// discovery asks a Service that serves several groups only once.
+// AwaitForwarded waits until kube-apiserver has forwarded requests for each of our groups for some time without a
+// failure. Neither Available nor discovery shows that: the part of kube-apiserver that forwards reads a change of an
+// APIService some time after the API shows it, and answers as before until then, and discovery asks a Service that
+// serves several groups only once.
 func (p *ControlPlane) AwaitForwarded(t testing.TB, period time.Duration) {
 	t.Helper()
 	var since time.Time

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Between two checks there are at least pollInterval, at most longestPause, and twice the time that a check takes, so that checks which start programs leave
-// the machine to what they wait for.
+// Between two checks there are at least pollInterval, at most longestPause, and twice the time that a check takes, so
+// that checks which start programs leave the machine to what they wait for.
 const (
 	pollInterval = 100 * time.Millisecond
 	longestPause = 2 * time.Second

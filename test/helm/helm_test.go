@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package helm installs, upgrades and uninstalls the chart on real nodes, as a user does. It needs root. With JOBSET_HELM_CLUSTER_DIR, nodes that run already
-// without our programs (CLUSTER_COMPONENTS=images) are used.
+// Package helm installs, upgrades and uninstalls the chart on real nodes, as a user does. It needs root. With
+// JOBSET_HELM_CLUSTER_DIR, nodes that run already without our programs (CLUSTER_COMPONENTS=images) are used.
 package helm
 
 import (

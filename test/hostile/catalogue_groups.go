@@ -18,8 +18,9 @@ const (
 	disaggregatedSets = "disaggregatedsets"
 )
 
-// groupsOf is a LeaderWorkerSet with these fields of its metadata, beside the name and with a comma at the end, and of its spec. Its pods have these fields.
-// Without an image its StatefulSet is refused, so that no pods are made of what only the server and the controller are to bear.
+// groupsOf is a LeaderWorkerSet with these fields of its metadata, beside the name and with a comma at the end, and of
+// its spec. Its pods have these fields. Without an image its StatefulSet is refused, so that no pods are made of what
+// only the server and the controller are to bear.
 func groupsOf(metadata, spec, pod string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"LeaderWorkerSet","metadata":{%s"name":"g"},"spec":{%s"leaderWorkerTemplate":{"workerTemplate":{"spec":{%s}}}}}`,
 		groupVersion, metadata, spec, pod)

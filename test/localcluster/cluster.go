@@ -75,7 +75,8 @@ func Root() (string, error) {
 	}
 }
 
-// TestBinaries returns the directory with the programs of the control plane and those that tests need besides. They are built unless they are in the cache.
+// TestBinaries returns the directory with the programs of the control plane and those that tests need besides. They are
+// built unless they are in the cache.
 func TestBinaries(root string) (string, error) { return binaries(root, "--tests") }
 
 // binaries returns the directory with the programs that hack/ensure-binaries.sh provides with the arguments.

@@ -92,8 +92,8 @@ func (c *supervisor) controlPlaneRuns() bool {
 	return all
 }
 
-// controllersWork waits for kube-controller-manager, which ends, as kube-scheduler does, if kube-apiserver takes too long to answer while both start on a
-// busy machine. What has ended is started again.
+// controllersWork waits for kube-controller-manager, which ends, as kube-scheduler does, if kube-apiserver takes too
+// long to answer while both start on a busy machine. What has ended is started again.
 func (c *supervisor) controllersWork(ctx context.Context) error {
 	return c.poll(ctx, "kube-controller-manager", "kube-controller-manager makes no service accounts", func(ctx context.Context) error {
 		if !c.controlPlaneRuns() {

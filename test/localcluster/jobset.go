@@ -56,8 +56,8 @@ func (c *supervisor) apiServerCommand() []string {
 	return append(command, c.apiServerArgs...)
 }
 
-// controllerCommand gives the controller a long lease: nothing restarts it, and one that cannot renew its lease ends, which on a slow machine
-// takes more than the usual ten seconds.
+// controllerCommand gives the controller a long lease: nothing restarts it, and one that cannot renew its lease ends,
+// which on a slow machine takes more than the usual ten seconds.
 func (c *supervisor) controllerCommand() []string {
 	return append([]string{filepath.Join(c.programs, "jobset-controller"),
 		"--kubeconfig=" + c.path("controller.kubeconfig"),
@@ -132,7 +132,8 @@ func (c *supervisor) upAPIServer(ctx context.Context) error {
 	return c.await(ctx, server.name, "kube-apiserver does not reach JobSets", c.available)
 }
 
-// register makes kube-apiserver forward our groups, and ask about pods of LeaderWorkerSets, under the real certificate authority of the server.
+// register makes kube-apiserver forward our groups, and ask about pods of LeaderWorkerSets, under the real certificate
+// authority of the server.
 func (c *supervisor) register(ctx context.Context, ca []byte) error {
 	port, err := strconv.Atoi(c.port("apiserver"))
 	if err != nil {

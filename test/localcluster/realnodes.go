@@ -71,8 +71,9 @@ func (c *supervisor) upRealNodes(ctx context.Context) error {
 	return nil
 }
 
-// inNetwork returns the command line that runs a program in the network of the node. The file system stays that of this machine: unlike "ip netns exec",
-// nsenter does not mount /sys, below which kubelet and runc look for the control groups.
+// inNetwork returns the command line that runs a program in the network of the node. The file system stays that of this
+// machine: unlike "ip netns exec", nsenter does not mount /sys, below which kubelet and runc look for the control
+// groups.
 func (n *realNode) inNetwork(command ...string) []string {
 	return append([]string{"nsenter", "--net=" + n.network.namespaceFile(n.number)}, command...)
 }
@@ -187,8 +188,8 @@ func (c *supervisor) findNodeBinaries() error {
 	return err
 }
 
-// downRealNodes removes what real nodes leave on the machine beside files: processes in containers, mounts, control groups and networks. It needs none of the
-// programs of a node, and may be repeated.
+// downRealNodes removes what real nodes leave on the machine beside files: processes in containers, mounts, control
+// groups and networks. It needs none of the programs of a node, and may be repeated.
 func (c *supervisor) downRealNodes() error {
 	if c.realNodes == 0 {
 		return nil

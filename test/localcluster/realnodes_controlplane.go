@@ -25,8 +25,8 @@ func (c *supervisor) kwokArgumentsForNodes(to *strings.Builder) {
 	to.WriteString(extraArgument("manage-nodes-with-annotation-selector", "kwok.x-k8s.io/node=fake", true))
 }
 
-// kubeAPIServerArgumentsForNodes lets real nodes and their pods reach kube-apiserver, and kube-apiserver kubelets and the pods behind Services: it runs on this
-// machine, where Services have no addresses.
+// kubeAPIServerArgumentsForNodes lets real nodes and their pods reach kube-apiserver, and kube-apiserver kubelets and
+// the pods behind Services: it runs on this machine, where Services have no addresses.
 func (c *supervisor) kubeAPIServerArgumentsForNodes(to *strings.Builder) {
 	if c.realNodes == 0 {
 		return

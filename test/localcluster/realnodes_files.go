@@ -25,8 +25,9 @@ const dnsConfiguration = `.:53 {
 }
 `
 
-// containerdConfiguration takes the directory of the node twice, the socket, the image of the process that holds a pod's namespaces, and the directory of the
-// network's configuration. Everything that is mounted is mounted below the directory of the node, where it is found when the node goes.
+// containerdConfiguration takes the directory of the node twice, the socket, the image of the process that holds a
+// pod's namespaces, and the directory of the network's configuration. Everything that is mounted is mounted below the
+// directory of the node, where it is found when the node goes.
 const containerdConfiguration = `version = 2
 root = "%s/containerd"
 state = "%s/state"
@@ -51,9 +52,9 @@ const podNetwork = `{"cniVersion": "0.4.0", "name": "pods", "plugins": [
 ]}
 `
 
-// kubeletConfiguration takes the socket of containerd, the directory of logs, the address of the DNS server, the address of the node, and the file of the
-// authority for clients. It gets by without systemd and with version 1 of control groups, and takes nothing from pods when the disk is full: other
-// programs fill that too.
+// kubeletConfiguration takes the socket of containerd, the directory of logs, the address of the DNS server, the
+// address of the node, and the file of the authority for clients. It gets by without systemd and with version 1 of
+// control groups, and takes nothing from pods when the disk is full: other programs fill that too.
 const kubeletConfiguration = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false

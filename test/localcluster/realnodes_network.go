@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// network is the network of the real nodes of a cluster. Each node is a network namespace with a link to this machine, which routes between them:
+// network is the network of the real nodes of a cluster. Each node is a network namespace with a link to this machine,
+// which routes between them:
 //
 //	10.99.<16*slot>.1       this machine, on its loopback interface: kube-apiserver and the DNS server
 //	10.99.<16*slot+n>.0/24  the link of the node n: .1 is this machine, .2 the node

@@ -57,7 +57,8 @@ func (c *supervisor) endContainers(timeout time.Duration) error {
 	}
 }
 
-// mountsBelow returns the mount points below a directory, the innermost first. The octal escapes of /proc/self/mountinfo do not occur in paths of ours.
+// mountsBelow returns the mount points below a directory, the innermost first. The octal escapes of
+// /proc/self/mountinfo do not occur in paths of ours.
 func mountsBelow(dir string) ([]string, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -92,7 +93,8 @@ func (c *supervisor) unmount() error {
 	return err
 }
 
-// removeControlGroups removes those of containers that were killed. Their names are the ids of the containers, of which containerd keeps directories.
+// removeControlGroups removes those of containers that were killed. Their names are the ids of the containers, of which
+// containerd keeps directories.
 func (c *supervisor) removeControlGroups() error {
 	containers, err := filepath.Glob(c.path("*", "state", "io.containerd.runtime.v2.task", "k8s.io", "*"))
 	if err != nil {

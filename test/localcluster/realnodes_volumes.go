@@ -17,7 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// SharedStorageClass is the storage class of real nodes whose volumes are directories of this machine. All nodes and the tests see the same files.
+// SharedStorageClass is the storage class of real nodes whose volumes are directories of this machine. All nodes and
+// the tests see the same files.
 const SharedStorageClass = "shared"
 
 const (
@@ -49,8 +50,9 @@ func (c *supervisor) upVolumes(ctx context.Context) error {
 	return c.start(provisioner, self, c.root, provisioner, c.kubeconfig(), c.path("volumes"))
 }
 
-// provisionVolumes makes a directory and a volume for each claim that asks for one, and removes those of claims that are gone, until it is stopped. Its arguments
-// are the kubeconfig and the directory of the volumes. It is no command for users.
+// provisionVolumes makes a directory and a volume for each claim that asks for one, and removes those of claims that
+// are gone, until it is stopped. Its arguments are the kubeconfig and the directory of the volumes. It is no command
+// for users.
 func provisionVolumes(ctx context.Context, args []string) error {
 	if len(args) != 2 {
 		return ErrUsage

@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Answer answers a request for the metadata of an object, and returns whether it is one. Objects of the resource exist under each name, and none of others.
+// Answer answers a request for the metadata of an object, and returns whether it is one. Objects of the resource exist
+// under each name, and none of others.
 func Answer(w http.ResponseWriter, r *http.Request, resource string) bool {
 	if r.Method != http.MethodGet || !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata;") {
 		return false

@@ -8,6 +8,7 @@
 //
 // The faults and the decisions of people have a control plane each, side by side.
 //
-// JOBSET_LOSS_SETS is the number of sets (30), and JOBSET_LOSS_SECONDS how long each fault is watched (20). With 1,000 sets and 600 seconds,
-// and -v -timeout 4h, the table at the end is the proof that the documentation of operations refers to.
+// JOBSET_LOSS_SETS is the number of sets (30), and JOBSET_LOSS_SECONDS how long each fault is watched (20). With 1,000
+// sets and 600 seconds, and -v -timeout 4h, the table at the end is the proof that the documentation of operations
+// refers to.
 package loss

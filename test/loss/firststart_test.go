@@ -39,8 +39,8 @@ func (s *stage) firstStart(t *testing.T) {
 	s.serve(t, on(s.right))
 }
 
-// firstStart routes the group of the definition to a server with an empty store, in a cluster without a witness, as an installation does that does not
-// take over.
+// firstStart routes the group of the definition to a server with an empty store, in a cluster without a witness, as an
+// installation does that does not take over.
 func (o *takeover) firstStart(t *testing.T) {
 	t.Helper()
 	o.forget(t)

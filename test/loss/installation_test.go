@@ -15,8 +15,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 )
 
-// installationIsDeleted deletes the namespace of the installation, with its Service and its service accounts. The record is in another
-// namespace. Installed again on the same store, the server serves it, but runs nothing in a namespace that was deleted meanwhile as well and created again.
+// installationIsDeleted deletes the namespace of the installation, with its Service and its service accounts. The
+// record is in another namespace. Installed again on the same store, the server serves it, but runs nothing in a
+// namespace that was deleted meanwhile as well and created again.
 func (s *stage) installationIsDeleted(t *testing.T) {
 	before, err := s.record(t.Context())
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// TestDecisions goes through what people do: they delete the record or the installation, start a second server, take over custom resources, restore a backup, and at
-// last accept an empty store. Then comes the control.
+// TestDecisions goes through what people do: they delete the record or the installation, start a second server, take
+// over custom resources, restore a backup, and at last accept an empty store. Then comes the control.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, second)

@@ -195,7 +195,8 @@ func (c *cluster) launch(t *testing.T, log string, command []string) {
 	}
 }
 
-// etcd is an etcd beside the server, on the files of a store. It runs in the test, because the program of the control plane is of an older version.
+// etcd is an etcd beside the server, on the files of a store. It runs in the test, because the program of the control
+// plane is of an older version.
 type etcd struct {
 	client, peer url.URL
 	*embed.Etcd

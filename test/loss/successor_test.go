@@ -75,8 +75,8 @@ func (c *cluster) abandoned(t *testing.T, namespace string, before *children) st
 	return job.Name
 }
 
-// successorWaits creates a set of the name of a lost one. It waits for the name of the Job, runs once a person has deleted the Job, and never
-// touches it itself.
+// successorWaits creates a set of the name of a lost one. It waits for the name of the Job, runs once a person has
+// deleted the Job, and never touches it itself.
 func (c *cluster) successorWaits(t *testing.T, namespace string) {
 	t.Helper()
 	jobs, name := c.Kube.BatchV1().Jobs(namespace), setName(0)+"-workers-0"

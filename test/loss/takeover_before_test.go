@@ -208,8 +208,8 @@ func (o *takeover) versions(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-// unchanged fails the test if a child has changed. Before it looks, it waits until the garbage collector has asked for an owner: it deletes an object
-// of one that does not exist.
+// unchanged fails the test if a child has changed. Before it looks, it waits until the garbage collector has asked for
+// an owner: it deletes an object of one that does not exist.
 func (o *takeover) unchanged(t *testing.T, when string) {
 	t.Helper()
 	decoy := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "decoy-", OwnerReferences: []metav1.OwnerReference{

@@ -49,7 +49,8 @@ type takeover struct {
 	was map[string]string
 }
 
-// takenOver takes sets over, gives them back, takes them over again, and deletes the definition. Their children stay as they are all the time.
+// takenOver takes sets over, gives them back, takes them over again, and deletes the definition. Their children stay as
+// they are all the time.
 func (s *stage) takenOver(t *testing.T) {
 	o := s.newTakeover(t)
 	o.begin(t)

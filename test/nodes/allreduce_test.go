@@ -44,8 +44,9 @@ type allReduce struct {
 	ways  map[string]int
 }
 
-// TestAllReduceSurvivesKills runs artifacts/examples/all-reduce.yaml. At random times a worker of random rank gets a SIGKILL or its pod is deleted; the sum must be
-// right in the end, and the status must have counted and explained each of them. JOBSET_NODES_KILLS is how many there are.
+// TestAllReduceSurvivesKills runs artifacts/examples/all-reduce.yaml. At random times a worker of random rank gets a
+// SIGKILL or its pod is deleted; the sum must be right in the end, and the status must have counted and explained each
+// of them. JOBSET_NODES_KILLS is how many there are.
 func TestAllReduceSurvivesKills(t *testing.T) {
 	t.Parallel()
 	kills, err := strconv.Atoi(os.Getenv("JOBSET_NODES_KILLS"))

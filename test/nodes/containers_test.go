@@ -16,7 +16,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestPodsMeetByName has 20 pods on two nodes look each other up by the names that the set gives them, and speak to each other. Then their logs are read.
+// TestPodsMeetByName has 20 pods on two nodes look each other up by the names that the set gives them, and speak to
+// each other. Then their logs are read.
 func TestPodsMeetByName(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -66,8 +66,8 @@ func (e *env) deleteGroup(name string) {
 	})
 }
 
-// TestClaimsOfGroups has two groups with a claim for each pod. One of them is recreated, deleted and created again, and finds what it has written each time; the
-// claims of the other one are deleted with it.
+// TestClaimsOfGroups has two groups with a claim for each pod. One of them is recreated, deleted and created again, and
+// finds what it has written each time; the claims of the other one are deleted with it.
 func TestClaimsOfGroups(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -111,8 +111,8 @@ func hiddenSet(name string) *jobsetv1alpha2.JobSet {
 	return js
 }
 
-// TestNamesBeforeReadiness looks the pods of two sets up while they are not ready: one set publishes them, under a subdomain of its own and as its coordinator,
-// the other one does not.
+// TestNamesBeforeReadiness looks the pods of two sets up while they are not ready: one set publishes them, under a
+// subdomain of its own and as its coordinator, the other one does not.
 func TestNamesBeforeReadiness(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -142,7 +142,8 @@ func TestNamesBeforeReadiness(t *testing.T) {
 	e.resolves("closed-w-0-0.closed")
 }
 
-// TestStartWaitsForReadiness has one replicatedJob wait for another one, which runs but is not ready: by dependsOn, and by the order of the list.
+// TestStartWaitsForReadiness has one replicatedJob wait for another one, which runs but is not ready: by dependsOn, and
+// by the order of the list.
 func TestStartWaitsForReadiness(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodes runs workloads in real containers on two real nodes, with our programs as pods from our own images and manifests. It needs root. With
-// JOBSET_NODES_CLUSTER_DIR, a cluster that runs already is used and left alone.
+// Package nodes runs workloads in real containers on two real nodes, with our programs as pods from our own images and
+// manifests. It needs root. With JOBSET_NODES_CLUSTER_DIR, a cluster that runs already is used and left alone.
 package nodes
 
 import (

@@ -15,14 +15,16 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 )
 
-// atRest are limits of a program without work: resident memory in MiB, and processor time in thousandths of a core. They are far above what is measured.
+// atRest are limits of a program without work: resident memory in MiB, and processor time in thousandths of a core.
+// They are far above what is measured.
 var atRest = map[string]struct{ memory, processor int64 }{
 	"jobset-apiserver":          {300, 100},
 	"jobset-controller-manager": {150, 50},
 }
 
-// TestProgramsAtRest measures our programs in their containers while nothing else happens: no other test of the package begins before it has ended, because it
-// is the only one that is not parallel. JOBSET_NODES_REST is for how long, 5s by default.
+// TestProgramsAtRest measures our programs in their containers while nothing else happens: no other test of the package
+// begins before it has ended, because it is the only one that is not parallel. JOBSET_NODES_REST is for how long, 5s by
+// default.
 func TestProgramsAtRest(t *testing.T) {
 	period, err := time.ParseDuration(os.Getenv("JOBSET_NODES_REST"))
 	if err != nil {

@@ -25,8 +25,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// webSet is two groups of three pods that answer together: the leader asks its workers for each request, and is ready only if they are of its own revision and
-// answer. Before it ends, a leader waits until no Service sends requests to it any more; its workers end after it.
+// webSet is two groups of three pods that answer together: the leader asks its workers for each request, and is ready
+// only if they are of its own revision and answer. Before it ends, a leader waits until no Service sends requests to it
+// any more; its workers end after it.
 func webSet() *leaderworkersetv1.LeaderWorkerSet {
 	container := corev1.Container{Name: "main", Image: localcluster.ProgramImage}
 	serving(&container, corev1.EnvVar{Name: "ANSWER", Value: "old"})
@@ -46,8 +47,8 @@ func webSet() *leaderworkersetv1.LeaderWorkerSet {
 	}}
 }
 
-// TestUpdateFailsNoRequest updates groups while a client sends 20 requests a second to them through a Service. None of them may fail. It does
-// not run beside other tests: where kube-proxy starves, it still routes to groups that are gone.
+// TestUpdateFailsNoRequest updates groups while a client sends 20 requests a second to them through a Service. None of
+// them may fail. It does not run beside other tests: where kube-proxy starves, it still routes to groups that are gone.
 func TestUpdateFailsNoRequest(t *testing.T) {
 	e := newEnv(t)
 	sets := jobsets.LeaderworkersetV1().LeaderWorkerSets(e.namespace)

@@ -63,8 +63,8 @@ func (e *env) debug(name string, code int) {
 	})
 }
 
-// TestSidecarsAndDebuggers runs sets whose pods have a sidecar, and debugs a pod of each with a container that fails. One set completes although its sidecars
-// run; the first cause of the other one is the main container.
+// TestSidecarsAndDebuggers runs sets whose pods have a sidecar, and debugs a pod of each with a container that fails.
+// One set completes although its sidecars run; the first cause of the other one is the main container.
 func TestSidecarsAndDebuggers(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -135,7 +135,8 @@ func TestDebuggerLeavesGroupAlone(t *testing.T) {
 	}
 }
 
-// TestEvictionIsIgnored evicts a pod of a set whose podFailurePolicy ignores disruptions: the Job replaces the pod, and the set is not restarted.
+// TestEvictionIsIgnored evicts a pod of a set whose podFailurePolicy ignores disruptions: the Job replaces the pod, and
+// the set is not restarted.
 func TestEvictionIsIgnored(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -95,8 +95,8 @@ func withClaims(maxRestarts int32, lines string) *jobsetv1alpha2.JobSet {
 	return js
 }
 
-// TestClaimsOutliveRestarts has a set fail until its volume has three lines. Of its two claims one is kept when the set is deleted, with what is in it, and is used
-// by the next set of the same name.
+// TestClaimsOutliveRestarts has a set fail until its volume has three lines. Of its two claims one is kept when the set
+// is deleted, with what is in it, and is used by the next set of the same name.
 func TestClaimsOutliveRestarts(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)

@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podgroupkinds checks PodGroups of schedulers that define them by CustomResourceDefinitions, in the way in which kube-apiserver does, without a cluster:
-// against a structural schema, with the code that kube-apiserver uses. The schemas are written for these tests, and have the fields with their types.
+// Package podgroupkinds checks PodGroups of schedulers that define them by CustomResourceDefinitions, in the way in
+// which kube-apiserver does, without a cluster: against a structural schema, with the code that kube-apiserver uses.
+// The schemas are written for these tests, and have the fields with their types.
 package podgroupkinds
 
 import (

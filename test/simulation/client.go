@@ -33,7 +33,8 @@ type Resource[T Object] struct {
 	Server *Server
 	// Kind is its name in the trace and in refusals.
 	Kind string
-	// Stays returns whether an object that is deleted stays for a while, as pods and those with finalizers do. What ends it removes it. nil means that none does.
+	// Stays returns whether an object that is deleted stays for a while, as pods and those with finalizers do. What ends
+	// it removes it. nil means that none does.
 	Stays func(T) bool
 }
 

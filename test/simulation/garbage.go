@@ -60,8 +60,9 @@ func (r *Resource[T]) EndIfDeleted(object T) {
 	}
 }
 
-// CollectGarbage lets the garbage collector have a turn: what has no owner any more is deleted, owners that wait for their dependents go once these have gone, and
-// dependents that are to be left are. It reports whether anything was done.
+// CollectGarbage lets the garbage collector have a turn: what has no owner any more is deleted, owners that wait for
+// their dependents go once these have gone, and dependents that are to be left are. It reports whether anything was
+// done.
 func (w *World) CollectGarbage() (busy bool) {
 	owners := map[types.UID]metav1.Object{}
 	w.each(func(_ deleter, object metav1.Object) { owners[object.GetUID()] = object })

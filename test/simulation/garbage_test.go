@@ -16,7 +16,8 @@ import (
 func TestCollectGarbage(t *testing.T) {
 	for _, tc := range []struct {
 		propagation metav1.DeletionPropagation
-		// want are the objects after each turn of the garbage collector, those that are being deleted in parentheses, those without an owner with an asterisk.
+		// want are the objects after each turn of the garbage collector, those that are being deleted in parentheses, those
+		// without an owner with an asterisk.
 		want []string
 	}{
 		{metav1.DeletePropagationBackground, []string{"child grandchild", "grandchild", "", ""}},

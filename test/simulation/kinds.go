@@ -23,7 +23,8 @@ const lastSteps = 60
 
 // Histories are the histories of one kind, whose controller may have the defects that M describes.
 type Histories[M any] struct {
-	// Run lets one history happen. It returns what was seen in it, and the rule that was broken, if any. The trace gets its steps unless it is nil.
+	// Run lets one history happen. It returns what was seen in it, and the rule that was broken, if any. The trace gets
+	// its steps unless it is nil.
 	Run func(seed uint64, m M, trace *[]string) (seen map[string]int, broken string)
 	// Faultless is the real controller.
 	Faultless M

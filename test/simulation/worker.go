@@ -20,8 +20,8 @@ const (
 
 const (
 	passesPerMinute, refusalsPerMinute = 6, 2
-	// backedOff is how many syncs in a row must have failed, and refusalsOver the time over which refused requests are counted, since a deadline may come before the end of a
-	// backoff of two minutes.
+	// backedOff is how many syncs in a row must have failed, and refusalsOver the time over which refused requests are
+	// counted, since a deadline may come before the end of a backoff of two minutes.
 	backedOff    = 12
 	refusalsOver = 4 * time.Minute
 )

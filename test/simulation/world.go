@@ -17,8 +17,8 @@ var Beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 // maxLag is how long a cache lags at most. After 30 s a controller acts on what it sees, by design.
 const maxLag = 20 * time.Second
 
-// World is what the histories of all kinds have: dice, a clock, what was seen, and requests under way. A kind embeds it, and adds its stores, its users and
-// its rules.
+// World is what the histories of all kinds have: dice, a clock, what was seen, and requests under way. A kind embeds
+// it, and adds its stores, its users and its rules.
 type World struct {
 	Dice Dice
 	// Seen counts what happened, by its name.

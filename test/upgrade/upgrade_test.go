@@ -36,7 +36,8 @@ const (
 	sets        = 20
 	jobs        = 3
 	waitTimeout = 2 * time.Minute
-	// watched is how long nothing may change after an upgrade. The garbage collector acts within 20 s, and a resync of the controller takes less.
+	// watched is how long nothing may change after an upgrade. The garbage collector acts within 20 s, and a resync of the
+	// controller takes less.
 	watched = 45 * time.Second
 	outcome = "jobset-apiserver.io/kwok-outcome"
 )
@@ -98,8 +99,8 @@ func TestUpgrade(t *testing.T) {
 	u.complete(t)
 }
 
-// begin starts sets and a sequence, whose pods run until they are released. One set asks for exclusive placement, which the earlier programs may not know or
-// have turned off.
+// begin starts sets and a sequence, whose pods run until they are released. One set asks for exclusive placement, which
+// the earlier programs may not know or have turned off.
 func (u *upgraded) begin(t *testing.T) {
 	t.Helper()
 	for i := range sets {

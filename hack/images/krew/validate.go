@@ -113,7 +113,8 @@ func validateDownload(download Download, platform golang.Platform, dir string) [
 			errs = append(errs, fmt.Errorf("files: %s must be in %s", file.From, filepath.Base(archive)))
 		}
 		if file.To != "." {
-			errs = append(errs, fmt.Errorf("files: %s must be copied to the directory of the plugin, which is \".\", is copied to %q", file.From, file.To))
+			errs = append(errs, fmt.Errorf("files: %s must be copied to the directory of the plugin, which is \".\", is copied to %q", file.From,
+				file.To))
 		}
 		copied[file.From] = true
 	}

@@ -105,7 +105,8 @@ func packFile(w *tar.Writer, path, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size(), ModTime: time.Unix(0, 0)}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: info.Size(),
+		ModTime: time.Unix(0, 0)}); err != nil {
 		return err
 	}
 	_, err = io.Copy(w, f)

@@ -79,7 +79,8 @@ func fileHash(file string) (string, error) {
 
 func encode(bom *cyclonedx.BOM) ([]byte, error) {
 	var out bytes.Buffer
-	if err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6); err != nil {
+	if err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom,
+		cyclonedx.SpecVersion1_6); err != nil {
 		return nil, fmt.Errorf("encoding the bill of materials: %w", err)
 	}
 	return out.Bytes(), nil

@@ -143,7 +143,8 @@ func (d *Dashboard) JSON() ([]byte, error) {
 			return nil, fmt.Errorf("dashboard %s: row %q must have panels", d.UID, row.Title)
 		}
 		open := false
-		panels = append(panels, panel{ID: len(panels) + 1, Type: "row", Title: row.Title, Collapsed: &open, GridPos: position{H: 1, W: width, Y: y}})
+		panels = append(panels, panel{ID: len(panels) + 1, Type: "row", Title: row.Title, Collapsed: &open,
+			GridPos: position{H: 1, W: width, Y: y}})
 		y++
 		for i := range row.Panels {
 			line, column := i/inLine, i%inLine
@@ -159,8 +160,9 @@ func (d *Dashboard) JSON() ([]byte, error) {
 
 func (d *Dashboard) model(panels []panel) map[string]any {
 	return map[string]any{
-		"uid": d.UID, "title": d.Title, "description": d.Description, "tags": []string{"jobset"}, "schemaVersion": schema, "version": 1, "editable": true,
-		"refresh": "30s", "timezone": "browser", "graphTooltip": 1, "time": map[string]string{"from": "now-3h", "to": "now"},
+		"uid": d.UID, "title": d.Title, "description": d.Description, "tags": []string{"jobset"}, "schemaVersion": schema, "version": 1,
+		"editable": true,
+		"refresh":  "30s", "timezone": "browser", "graphTooltip": 1, "time": map[string]string{"from": "now-3h", "to": "now"},
 		"annotations": map[string]any{"list": []any{}},
 		"links": []any{map[string]any{
 			"asDropdown": false, "includeVars": true, "keepTime": true, "tags": []string{"jobset"}, "title": "JobSet", "type": "dashboards",
@@ -189,9 +191,11 @@ func (p *Panel) model(id int, at position) panel {
 		if p.Stacked {
 			m.FieldConfig.Defaults.Custom["stacking"] = map[string]string{"group": "A", "mode": "normal"}
 		}
-		m.Options = map[string]any{"legend": map[string]any{"displayMode": "list", "placement": "bottom"}, "tooltip": map[string]string{"mode": "multi", "sort": "desc"}}
+		m.Options = map[string]any{"legend": map[string]any{"displayMode": "list", "placement": "bottom"},
+			"tooltip": map[string]string{"mode": "multi", "sort": "desc"}}
 	case Number:
-		m.Options = map[string]any{"reduceOptions": map[string]any{"calcs": []string{"lastNotNull"}, "values": false}, "colorMode": "value", "graphMode": "area"}
+		m.Options = map[string]any{"reduceOptions": map[string]any{"calcs": []string{"lastNotNull"}, "values": false}, "colorMode": "value",
+			"graphMode": "area"}
 	}
 	for i, query := range p.Queries {
 		t := target{Datasource: datasource, Expr: query.Expr, Legend: query.Legend, RefID: string(rune('A' + i))}

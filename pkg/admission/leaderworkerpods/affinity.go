@@ -30,8 +30,10 @@ func (m *member) requireExclusive(topology, label string) {
 		a.PodAntiAffinity = &corev1.PodAntiAffinity{}
 	}
 	values := []string{m.Labels[label]}
-	together, apart := &a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, &a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	*together = append(*together, term(topology, metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpIn, Values: values}))
+	together, apart := &a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+		&a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	*together = append(*together, term(topology, metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpIn,
+		Values: values}))
 	*apart = append(*apart, term(topology,
 		metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpExists},
 		metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpNotIn, Values: values}))

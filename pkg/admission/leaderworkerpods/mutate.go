@@ -1,9 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderworkerpods completes the pods of LeaderWorkerSets when they are created, with all that depends on the name of a pod and so cannot be in the
-// template of a StatefulSet: the labels with its group and its index, affinity to its group or subgroup, and the environment of its containers
-// (docs/reference/leaderworkerset.md#labels).
+// Package leaderworkerpods completes the pods of LeaderWorkerSets when they are created, with all that depends on the
+// name of a pod and so cannot be in the template of a StatefulSet: the labels with its group and its index, affinity to
+// its group or subgroup, and the environment of its containers (docs/reference/leaderworkerset.md#labels).
 //
 // What it does follows from the pod alone. Doing it twice is the same as doing it once.
 package leaderworkerpods
@@ -37,8 +37,8 @@ type member struct {
 	index  int32
 }
 
-// Mutate completes a pod that is being created in a namespace. A pod without the label of a set stays as it is. After an error the pod is incomplete and must
-// not be created.
+// Mutate completes a pod that is being created in a namespace. A pod without the label of a set stays as it is. After
+// an error the pod is incomplete and must not be created.
 func Mutate(pod *corev1.Pod, namespace string) error {
 	set, found := pod.Labels[leaderworkersetv1.SetNameLabelKey]
 	if !found {
@@ -72,7 +72,8 @@ func newMember(pod *corev1.Pod, namespace, set string) (*member, error) {
 	}
 	size, err := m.positive(leaderworkersetv1.SizeAnnotationKey)
 	if err != nil {
-		return nil, fmt.Errorf("%w; pods with the label %s belong to a LeaderWorkerSet, whose controller sets the annotation: remove the label from any other pod",
+		return nil, fmt.Errorf("%w; pods with the label %s belong to a LeaderWorkerSet, whose controller sets the annotation: remove the "+
+			"label from any other pod",
 			err, leaderworkersetv1.SetNameLabelKey)
 	}
 	m.size = size

@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaceuid is the admission plugin that records in which namespace an object was created: not by its name, which the next namespace may have
-// as well, but by its UID. The controller does not run what is older than its namespace.
+// Package namespaceuid is the admission plugin that records in which namespace an object was created: not by its name,
+// which the next namespace may have as well, but by its UID. The controller does not run what is older than its
+// namespace.
 package namespaceuid
 
 import (

@@ -15,7 +15,8 @@ import (
 )
 
 // compare judges a claim that exists already.
-func compare(policy *jobset.VolumeClaimPolicy, template, claim *corev1.PersistentVolumeClaim, policyPath, templatePath *field.Path) field.ErrorList {
+func compare(policy *jobset.VolumeClaimPolicy, template, claim *corev1.PersistentVolumeClaim, policyPath,
+	templatePath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if fields := differing(&template.Spec, &claim.Spec); len(fields) > 0 {
 		errs = append(errs, field.Invalid(templatePath.Child("spec"), template.Spec, fmt.Sprintf(

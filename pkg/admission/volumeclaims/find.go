@@ -15,7 +15,8 @@ import (
 
 // find returns the claims that exist, and how many of the wanted ones were looked up before something failed. It asks a
 // bounded number of questions, whatever the JobSet says.
-func find(ctx context.Context, claims corev1client.PersistentVolumeClaimInterface, wanted []wantedClaim) (map[string]*corev1.PersistentVolumeClaim, int, error) {
+func find(ctx context.Context, claims corev1client.PersistentVolumeClaimInterface,
+	wanted []wantedClaim) (map[string]*corev1.PersistentVolumeClaim, int, error) {
 	if len(wanted) > maxGets {
 		found, err := list(ctx, claims, wanted)
 		if err != nil {
@@ -39,7 +40,8 @@ func find(ctx context.Context, claims corev1client.PersistentVolumeClaimInterfac
 }
 
 // list goes through the claims of the namespace and keeps those that are wanted.
-func list(ctx context.Context, claims corev1client.PersistentVolumeClaimInterface, wanted []wantedClaim) (map[string]*corev1.PersistentVolumeClaim, error) {
+func list(ctx context.Context, claims corev1client.PersistentVolumeClaimInterface,
+	wanted []wantedClaim) (map[string]*corev1.PersistentVolumeClaim, error) {
 	names := make(map[string]bool, len(wanted))
 	for i := range wanted {
 		names[wanted[i].name] = true

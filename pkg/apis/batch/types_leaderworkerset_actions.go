@@ -10,7 +10,8 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// LeaderWorkerSetRestart recreates groups of a LeaderWorkerSet: it is created as leaderworkersets/<name>/restart and returned with its status set.
+// LeaderWorkerSetRestart recreates groups of a LeaderWorkerSet: it is created as leaderworkersets/<name>/restart and
+// returned with its status set.
 type LeaderWorkerSetRestart struct {
 	metav1.TypeMeta
 
@@ -26,7 +27,8 @@ type LeaderWorkerSetRestart struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// LeaderWorkerSetRollback returns a LeaderWorkerSet to a former revision: it is created as leaderworkersets/<name>/rollback and returned with its status set.
+// LeaderWorkerSetRollback returns a LeaderWorkerSet to a former revision: it is created as
+// leaderworkersets/<name>/rollback and returned with its status set.
 type LeaderWorkerSetRollback struct {
 	metav1.TypeMeta
 
@@ -42,7 +44,8 @@ type LeaderWorkerSetRollback struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// LeaderWorkerSetPause pauses the rolling update of a LeaderWorkerSet: it is created as leaderworkersets/<name>/pause and returned with its status set.
+// LeaderWorkerSetPause pauses the rolling update of a LeaderWorkerSet: it is created as leaderworkersets/<name>/pause
+// and returned with its status set.
 type LeaderWorkerSetPause struct {
 	metav1.TypeMeta
 
@@ -58,7 +61,8 @@ type LeaderWorkerSetPause struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// LeaderWorkerSetResume resumes the rolling update of a LeaderWorkerSet: it is created as leaderworkersets/<name>/resume and returned with its status set.
+// LeaderWorkerSetResume resumes the rolling update of a LeaderWorkerSet: it is created as
+// leaderworkersets/<name>/resume and returned with its status set.
 type LeaderWorkerSetResume struct {
 	metav1.TypeMeta
 

@@ -61,8 +61,8 @@ type SequentialJobResume struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// SequentialJobCancel ends a SequentialJob permanently and keeps the object: it is created as sequentialjobs/<name>/cancel and returned with its
-// status set.
+// SequentialJobCancel ends a SequentialJob permanently and keeps the object: it is created as
+// sequentialjobs/<name>/cancel and returned with its status set.
 type SequentialJobCancel struct {
 	metav1.TypeMeta
 

@@ -29,6 +29,7 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &DisaggregatedSet{}, &DisaggregatedSetList{}, &DisaggregatedSetRoleScaler{}, &DisaggregatedSetRoleScalerList{})
+	scheme.AddKnownTypes(SchemeGroupVersion, &DisaggregatedSet{}, &DisaggregatedSetList{}, &DisaggregatedSetRoleScaler{},
+		&DisaggregatedSetRoleScalerList{})
 	return nil
 }

@@ -43,7 +43,8 @@ type DisaggregatedSetSpec struct {
 	// roles are the parts of the service, from 2 to 10.
 	Roles []DisaggregatedRoleSpec
 
-	// slices is the number of copies of all roles, from 1 to 100. Each slice has LeaderWorkerSets of its own, and rolls by itself. Defaults to 1.
+	// slices is the number of copies of all roles, from 1 to 100. Each slice has LeaderWorkerSets of its own, and rolls by
+	// itself. Defaults to 1.
 	Slices *int32
 
 	// placementPolicy is which slices share the domains of a topology. It takes effect for LeaderWorkerSets that are created later.
@@ -84,8 +85,8 @@ const (
 
 // PlacementPolicy is which slices share the domains of a topology.
 type PlacementPolicy struct {
-	// type is None, ExclusiveSlice, which keeps the slices of the set apart, or ExclusiveTopology, which keeps other DisaggregatedSets away too. Defaults
-	// to None.
+	// type is None, ExclusiveSlice, which keeps the slices of the set apart, or ExclusiveTopology, which keeps other
+	// DisaggregatedSets away too. Defaults to None.
 	Type PlacementPolicyType
 
 	// topology is the key of the node label whose values are the domains. Required unless type is None.
@@ -133,7 +134,8 @@ type RoleStatus struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// DisaggregatedSetRoleScaler holds the replicas of one role whose scaling mode is External. The controller creates it; autoscalers scale it.
+// DisaggregatedSetRoleScaler holds the replicas of one role whose scaling mode is External. The controller creates it;
+// autoscalers scale it.
 type DisaggregatedSetRoleScaler struct {
 	metav1.TypeMeta
 

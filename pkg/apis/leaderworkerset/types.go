@@ -16,8 +16,8 @@ import (
 type LeaderWorkerSet struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. The name is the prefix of the names of all StatefulSets, pods and Services of the set. It must be a
-	// DNS-1035 label.
+	// metadata is the standard object metadata. The name is the prefix of the names of all StatefulSets, pods and Services
+	// of the set. It must be a DNS-1035 label.
 	metav1.ObjectMeta
 
 	// spec describes the groups that the user wants.
@@ -81,9 +81,10 @@ type LeaderWorkerTemplate struct {
 	// size is the number of pods of a group, the leader included: 1 or more. Defaults to 1.
 	GroupSize *int32
 
-	// restartPolicy is what happens to a group when a container of it restarts or a pod of it is deleted: with RecreateGroupOnPodRestart all of its
-	// pods are recreated; with RecreateGroupAfterStart so if all of them have started before; with None only that pod is. The former value
-	// Default is stored as None. Defaults to RecreateGroupOnPodRestart.
+	// restartPolicy is what happens to a group when a container of it restarts or a pod of it is deleted: with
+	// RecreateGroupOnPodRestart all of its pods are recreated; with RecreateGroupAfterStart so if all of them have started
+	// before; with None only that pod is. The former value Default is stored as None. Defaults to
+	// RecreateGroupOnPodRestart.
 	RestartPolicy RestartPolicyType
 
 	// subGroupPolicy divides each group into subgroups. It cannot be added or removed later.
@@ -96,9 +97,9 @@ type LeaderWorkerTemplate struct {
 	// persistentVolumeClaimRetentionPolicy is what becomes of claims when a StatefulSet is deleted or scaled down, as in a StatefulSet.
 	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy
 
-	// maxGroupRestarts is how often each group may be recreated by restartPolicy: 0 or more. A group that would need one more makes the set Failed,
-	// and is left as it is. Only with the restart policies RecreateGroupOnPodRestart and RecreateGroupAfterStart. A change does not roll
-	// groups. Absent for no limit.
+	// maxGroupRestarts is how often each group may be recreated by restartPolicy: 0 or more. A group that would need one
+	// more makes the set Failed, and is left as it is. Only with the restart policies RecreateGroupOnPodRestart and
+	// RecreateGroupAfterStart. A change does not roll groups. Absent for no limit.
 	MaxGroupRestarts *int32
 }
 
@@ -116,8 +117,8 @@ type RollingUpdateConfiguration struct {
 	// partition is the lowest index of the groups that are updated: 0 or more. Groups below it keep their revision. Defaults to 0.
 	Partition *int32
 
-	// maxUnavailable is how many groups may be unavailable during an update: a number, or a percentage of replicas, rounded down. It must not be 0
-	// if maxSurge is 0. Defaults to 1.
+	// maxUnavailable is how many groups may be unavailable during an update: a number, or a percentage of replicas,
+	// rounded down. It must not be 0 if maxSurge is 0. Defaults to 1.
 	MaxUnavailable *intstr.IntOrString
 
 	// maxSurge is how many groups may exist above replicas during an update: a number, or a percentage of replicas, rounded up. Defaults to 0.
@@ -130,8 +131,8 @@ type SubGroupPolicy struct {
 	// Defaults to LeaderWorker.
 	Type *SubGroupPolicyType
 
-	// subGroupSize is the number of pods of a subgroup. It must divide size, or size less 1; then the leader is an extra member of the first subgroup.
-	// With LeaderExcluded it must divide size less 1. Required and immutable.
+	// subGroupSize is the number of pods of a subgroup. It must divide size, or size less 1; then the leader is an extra
+	// member of the first subgroup. With LeaderExcluded it must divide size less 1. Required and immutable.
 	SubGroupSize *int32
 }
 
@@ -142,8 +143,9 @@ type NetworkConfig struct {
 	SubdomainPolicy *SubdomainPolicy
 }
 
-// GroupRestartBackoff is how long a group that failed waits before it is recreated: baseSeconds after the second failure in a row, twice as long after each
-// further one, at most maxSeconds. A group that has been ready for maxSeconds begins again without delay.
+// GroupRestartBackoff is how long a group that failed waits before it is recreated: baseSeconds after the second
+// failure in a row, twice as long after each further one, at most maxSeconds. A group that has been ready for
+// maxSeconds begins again without delay.
 type GroupRestartBackoff struct {
 	// baseSeconds is the first delay, from 1 to 3600. Defaults to 10.
 	BaseSeconds *int32

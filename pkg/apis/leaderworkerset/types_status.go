@@ -49,8 +49,8 @@ type GroupStatus struct {
 	// restarts is how often the group was recreated after a failure. A restart on request does not count.
 	Restarts int32
 
-	// restartedLeader is the UID of the leader pod that was last deleted to recreate the group, or is about to be, unless the group is failed. A pod is
-	// never the reason for two restarts.
+	// restartedLeader is the UID of the leader pod that was last deleted to recreate the group, or is about to be, unless
+	// the group is failed. A pod is never the reason for two restarts.
 	RestartedLeader types.UID
 
 	// lastRestartTime is when the group was last recreated, whatever the reason.
@@ -65,8 +65,8 @@ type GroupStatus struct {
 	// readySince is since when all pods of the group are ready. It is kept only while groupRestartBackoff is set and restartsInRow is not 0.
 	ReadySince *metav1.Time
 
-	// firstCause is why the group was last recreated after a failure: what its first failed pod said. The pod itself is deleted with the group. Its job
-	// is the name of the StatefulSet of the pod.
+	// firstCause is why the group was last recreated after a failure: what its first failed pod said. The pod itself is
+	// deleted with the group. Its job is the name of the StatefulSet of the pod.
 	FirstCause *jobset.FailureCause
 
 	// failed means that the group would need one more restart than maxGroupRestarts allows, and is left as it is: its leader is
@@ -91,8 +91,9 @@ type RequestedRestart struct {
 	// found means that leaders is complete.
 	Found bool
 
-	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of very many groups is restarted in parts. Those of
-	// higher groups were added. Absent when leaders is complete, and before the first are added.
+	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of
+	// very many groups is restarted in parts. Those of higher groups were added. Absent when leaders is complete, and
+	// before the first are added.
 	GroupsLeft *int32
 }
 

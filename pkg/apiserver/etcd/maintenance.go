@@ -150,7 +150,8 @@ func (m *maintainer) defragment(ctx context.Context) error {
 	if err := m.db.Defrag(); err != nil {
 		return fmt.Errorf("defragmenting: %w", err)
 	}
-	klog.FromContext(ctx).Info("Defragmented the embedded etcd", "bytesBefore", before, "bytesAfter", m.db.Size(), "duration", time.Since(start))
+	klog.FromContext(ctx).Info("Defragmented the embedded etcd", "bytesBefore", before, "bytesAfter", m.db.Size(), "duration",
+		time.Since(start))
 	return nil
 }
 
@@ -158,7 +159,8 @@ func (m *maintainer) defragment(ctx context.Context) error {
 func (m *maintainer) reopen(ctx context.Context, alarms []*pb.AlarmMember) error {
 	size := m.db.Size()
 	if size > m.quotaBytes/20*19 {
-		klog.FromContext(ctx).Info("The embedded etcd refuses writes: delete JobSets or raise --embedded-etcd-quota-bytes", "bytes", size, "quotaBytes", m.quotaBytes)
+		klog.FromContext(ctx).Info("The embedded etcd refuses writes: delete JobSets or raise --embedded-etcd-quota-bytes", "bytes", size,
+			"quotaBytes", m.quotaBytes)
 		return nil
 	}
 	for _, alarm := range alarms {

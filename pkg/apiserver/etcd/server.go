@@ -69,7 +69,8 @@ func Open(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{config: config, lock: lock, log: newLogCore(klog.Background().WithName("etcd")), cancel: func() {}, wake: make(chan struct{}, 1)}, nil
+	return &Server{config: config, lock: lock, log: newLogCore(klog.Background().WithName("etcd")), cancel: func() {},
+		wake: make(chan struct{}, 1)}, nil
 }
 
 // Start runs the member until Close is called. It returns when the member serves.
@@ -197,7 +198,8 @@ func ensurePrivate(dir string) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o007 != 0 {
-		return fmt.Errorf("directory %s has mode %04o and belongs to somebody else: give it to the user of this process or set mode 0700", dir, mode)
+		return fmt.Errorf("directory %s has mode %04o and belongs to somebody else: give it to the user of this process or set mode 0700", dir,
+			mode)
 	}
 	return nil
 }

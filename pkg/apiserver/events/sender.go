@@ -83,7 +83,8 @@ func (s *Sender) Record(event events.Event) {
 	now := time.Now()
 	select {
 	case s.queue <- &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: event.Regarding.Namespace, Name: util.GenerateEventName(event.Regarding.Name, now.UnixNano())},
+		ObjectMeta: metav1.ObjectMeta{Namespace: event.Regarding.Namespace, Name: util.GenerateEventName(event.Regarding.Name,
+			now.UnixNano())},
 		EventTime:           metav1.NewMicroTime(now),
 		ReportingController: s.reporter,
 		ReportingInstance:   s.instance,
@@ -170,7 +171,9 @@ func (s *Sender) report(ctx context.Context, event *eventsv1.Event, err error) {
 	if !s.logged.IsZero() && time.Since(s.logged) < quiet {
 		return
 	}
-	klog.FromContext(ctx).Error(err, "Events about actions are lost; the server's identity needs the permissions of artifacts/base/rbac/apiserver.yaml",
-		"kind", event.Regarding.Kind, "object", klog.KRef(event.Namespace, event.Regarding.Name), "reason", event.Reason, "lost", s.lost+s.overflow.Swap(0), "silentFor", quiet)
+	klog.FromContext(ctx).Error(err, "Events about actions are lost; the server's identity needs the permissions of "+
+		"artifacts/base/rbac/apiserver.yaml",
+		"kind", event.Regarding.Kind, "object", klog.KRef(event.Namespace, event.Regarding.Name), "reason", event.Reason, "lost",
+		s.lost+s.overflow.Swap(0), "silentFor", quiet)
 	s.lost, s.logged = 0, time.Now()
 }

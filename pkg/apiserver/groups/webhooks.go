@@ -14,8 +14,8 @@ const PodsPath = "/mutate--v1-pod"
 // PodsWebhook is the name of the MutatingWebhookConfiguration that makes kube-apiserver send them.
 const PodsWebhook = "jobset-apiserver-pods"
 
-// Webhooks returns what the server answers when kube-apiserver asks about objects of its own. They are served whatever resources are: pods of sets are created also
-// while the sets themselves are not served.
+// Webhooks returns what the server answers when kube-apiserver asks about objects of its own. They are served whatever
+// resources are: pods of sets are created also while the sets themselves are not served.
 func Webhooks() []webhook.Webhook {
 	return []webhook.Webhook{{Path: PodsPath, Mutate: leaderworkerpods.Mutate}}
 }

@@ -49,8 +49,8 @@ func ask(t *testing.T, h http.Handler, pod []byte) *admissionv1.AdmissionRespons
 	return answer.Response
 }
 
-// TestRandomPods asks about random pods, most of which are none of a set: each question has an answer, a patch can be applied, and asking about the result
-// changes nothing.
+// TestRandomPods asks about random pods, most of which are none of a set: each question has an answer, a patch can be
+// applied, and asking about the result changes nothing.
 func TestRandomPods(t *testing.T) {
 	h := webhook.NewHandler(http.NotFoundHandler(), webhook.Callers{}, Webhooks()...)
 	dice := rand.New(rand.NewSource(1))

@@ -44,7 +44,8 @@ func (r Reader) List(ctx context.Context, namespace, label, value string) ([]app
 			all = append(all, *item)
 		}
 		if len(all) > revisions.MaxObjects || size > revisions.MaxBytes {
-			return nil, fmt.Errorf("namespace %s has more than %d ControllerRevisions with the label %s=%s, or they hold more than %d MiB: delete those that are not needed",
+			return nil, fmt.Errorf("namespace %s has more than %d ControllerRevisions with the label %s=%s, or they hold more than %d MiB: "+
+				"delete those that are not needed",
 				namespace, revisions.MaxObjects, label, value, revisions.MaxBytes>>20)
 		}
 		if options.Continue = page.Continue; options.Continue == "" {

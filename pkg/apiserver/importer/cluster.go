@@ -48,7 +48,8 @@ func (c *Cluster) Served(ctx context.Context, resource schema.GroupResource) (sc
 	served := servedVersions(definition)
 	at := slices.IndexFunc(ours, func(version string) bool { return slices.Contains(served, version) })
 	if at < 0 {
-		return none, fmt.Errorf("CustomResourceDefinition %s must serve version %s, but it serves %s", resource, strings.Join(ours, " or "), strings.Join(served, ", "))
+		return none, fmt.Errorf("CustomResourceDefinition %s must serve version %s, but it serves %s", resource, strings.Join(ours, " or "),
+			strings.Join(served, ", "))
 	}
 	name := ours[at] + "." + resource.Group
 	service, err := c.Client.Resource(apiServices).Get(ctx, name, metav1.GetOptions{})
@@ -56,7 +57,8 @@ func (c *Cluster) Served(ctx context.Context, resource schema.GroupResource) (sc
 		return none, err
 	}
 	if server, found, _ := unstructured.NestedMap(service.Object, "spec", "service"); found && server != nil {
-		return none, &Unserved{fmt.Sprintf("APIService %s must be local, but Service %v/%v serves it: the objects of CustomResourceDefinition %s cannot be read", name,
+		return none, &Unserved{fmt.Sprintf("APIService %s must be local, but Service %v/%v serves it: the objects of CustomResourceDefinition "+
+			"%s cannot be read", name,
 			server["namespace"], server["name"], resource)}
 	}
 	return resource.WithVersion(ours[at]), nil
@@ -130,7 +132,8 @@ func (c *Cluster) pages(ctx context.Context, resource schema.GroupVersionResourc
 				return nil, err
 			}
 			if bytes += len(data); bytes > 4*maxBytes {
-				return nil, fmt.Errorf("the objects must have at most %d bytes in JSON: import one namespace after the other, each from a file", 4*maxBytes)
+				return nil, fmt.Errorf("the objects must have at most %d bytes in JSON: import one namespace after the other, each from a file",
+					4*maxBytes)
 			}
 			objects = append(objects, data)
 		}

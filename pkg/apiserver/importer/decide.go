@@ -55,7 +55,8 @@ func (k *Kinds) decide(o *object, e *entry) (Verdict, error) {
 	case !e.untouched():
 		return "", errChanged
 	case o.version < e.mark.ResourceVersion:
-		return "", fmt.Errorf("the source must not be older than what was imported: its resource version must be at least %d, not %d", e.mark.ResourceVersion, o.version)
+		return "", fmt.Errorf("the source must not be older than what was imported: its resource version must be at least %d, not %d",
+			e.mark.ResourceVersion, o.version)
 	}
 	return Updated, nil
 }

@@ -82,7 +82,8 @@ func (i *Import) Read(ctx context.Context, source Source) error {
 		i.seen.Insert(o.Name)
 		i.objects = append(i.objects, o)
 		if i.bytes += len(o.data); i.bytes > maxBytes {
-			return fmt.Errorf("the source must have at most %d bytes of objects as they are stored: import one namespace after the other, each from a file", maxBytes)
+			return fmt.Errorf("the source must have at most %d bytes of objects as they are stored: import one namespace after the other, each "+
+				"from a file", maxBytes)
 		}
 		return nil
 	})

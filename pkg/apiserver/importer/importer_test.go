@@ -163,8 +163,8 @@ func (d *dyingTxn) Commit() (*clientv3.TxnResponse, error) {
 	return nil, errors.New("killed")
 }
 
-// TestKilledAtEveryWrite kills an import of creations, updates and deletions at each of its writes. The next one completes it, and the store is the same as
-// after one import.
+// TestKilledAtEveryWrite kills an import of creations, updates and deletions at each of its writes. The next one
+// completes it, and the store is the same as after one import.
 func TestKilledAtEveryWrite(t *testing.T) {
 	first := func() Source {
 		return list(lws("a", "uid-a", "70"), lws("b", "uid-b", "71"), lws("c", "uid-c", "72"))

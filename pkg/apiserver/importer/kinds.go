@@ -92,7 +92,8 @@ func (k *Kinds) add(group provider.Provider, host provider.Host) error {
 		if err != nil {
 			return err
 		}
-		added := &kind{resource: schema.GroupResource{Group: group.Group(), Resource: name}, create: store.CreateStrategy, update: store.UpdateStrategy}
+		added := &kind{resource: schema.GroupResource{Group: group.Group(), Resource: name}, create: store.CreateStrategy,
+			update: store.UpdateStrategy}
 		for _, version := range group.Versions {
 			added.versions = append(added.versions, version.Version)
 		}
@@ -120,8 +121,10 @@ type offline struct{ codec runtime.Codec }
 // GetRESTOptions implements generic.RESTOptionsGetter.
 func (o offline) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	return generic.RESTOptions{
-		StorageConfig: storagebackend.NewDefaultConfig("", o.codec).ForResource(resource), ResourcePrefix: resource.Group + "/" + resource.Resource,
-		Decorator: func(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object, func() runtime.Object,
+		StorageConfig: storagebackend.NewDefaultConfig("", o.codec).ForResource(resource), ResourcePrefix: resource.Group + "/" +
+			resource.Resource,
+		Decorator: func(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object,
+			func() runtime.Object,
 			storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers,
 		) (storage.Interface, factory.DestroyFunc, error) {
 			return nil, func() {}, nil

@@ -107,9 +107,11 @@ func (k *Kinds) checked(ctx context.Context, kind *kind, obj runtime.Object) (*o
 	if err != nil {
 		return nil, err
 	}
-	o := &object{Name: Name{kind.resource, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}, uid: accessor.GetUID()}
+	o := &object{Name: Name{kind.resource, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}},
+		uid: accessor.GetUID()}
 	if o.version, err = strconv.ParseUint(accessor.GetResourceVersion(), 10, 64); err != nil {
-		return nil, fmt.Errorf("metadata.resourceVersion: must be a number, as of an object that was read from a cluster, not %.40q", accessor.GetResourceVersion())
+		return nil, fmt.Errorf("metadata.resourceVersion: must be a number, as of an object that was read from a cluster, not %.40q",
+			accessor.GetResourceVersion())
 	}
 	accessor.SetResourceVersion("")
 	accessor.SetSelfLink("")

@@ -82,7 +82,8 @@ func (b body) inapplicable(answer *holder) error {
 		return nil
 	}
 	err := errors.NewInvalid(b.kind.GroupKind(), "", nil)
-	err.ErrStatus.Details, err.ErrStatus.Message = nil, "the JSON patch cannot be applied: every path must exist, except the last part of the path of an add, and every test must hold"
+	err.ErrStatus.Details, err.ErrStatus.Message = nil, "the JSON patch cannot be applied: every path must exist, except the last part of "+
+		"the path of an add, and every test must hold"
 	return err
 }
 

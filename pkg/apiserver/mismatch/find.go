@@ -39,7 +39,8 @@ func find(document any, t reflect.Type, path *field.Path, strict bool) field.Err
 	if len(f.errs) <= bounds.MaxCauses {
 		return f.errs
 	}
-	return append(f.errs[:bounds.MaxCauses-1], field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "and more errors: correct the others first"))
+	return append(f.errs[:bounds.MaxCauses-1], field.Invalid(field.NewPath("spec"), field.OmitValueType{},
+		"and more errors: correct the others first"))
 }
 
 func (f *finder) value(v any, t reflect.Type, path *field.Path) {

@@ -44,7 +44,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	data, err := io.ReadAll(req.Body)
 	if err != nil {
-		responsewriters.ErrorNegotiated(errors.NewBadRequest("reading the body: "+err.Error()), h.codecs, schema.GroupVersion{Version: "v1"}, w, req)
+		responsewriters.ErrorNegotiated(errors.NewBadRequest("reading the body: "+err.Error()), h.codecs, schema.GroupVersion{Version: "v1"}, w,
+			req)
 		return
 	}
 	passed := req.Clone(req.Context())

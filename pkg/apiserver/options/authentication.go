@@ -69,7 +69,8 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 }
 
 // authenticateRequests finds out which user sends a request, through kube-apiserver or directly.
-func authenticateRequests(generic *server.RecommendedConfig, options *genericoptions.DelegatingAuthenticationOptions, client kubernetes.Interface) error {
+func authenticateRequests(generic *server.RecommendedConfig, options *genericoptions.DelegatingAuthenticationOptions,
+	client kubernetes.Interface) error {
 	proxies := generic.Authentication.RequestHeaderConfig
 	forwarded, err := newForwarded(proxies)
 	if err != nil {
@@ -93,7 +94,8 @@ func authenticateRequests(generic *server.RecommendedConfig, options *genericopt
 	either := noteForwarded(forwarded, direct)
 	if proxies != nil {
 		either = &expiry{
-			next: either, headers: proxies.UsernameHeaders.Value, authority: proxies.CAContentProvider.CurrentCABundleContent, clock: clock.RealClock{},
+			next: either, headers: proxies.UsernameHeaders.Value, authority: proxies.CAContentProvider.CurrentCABundleContent,
+			clock: clock.RealClock{},
 		}
 	}
 	generic.OpenAPIConfig.SecurityDefinitions = definitions
@@ -161,10 +163,11 @@ func (o *Options) awaitedClientCA(found map[string]string) []byte {
 // often not in force yet when the server starts, and on a new cluster the object may not be there yet.
 func (o *Options) awaitAuthenticationConfig(ctx context.Context, client kubernetes.Interface) (*corev1.ConfigMap, error) {
 	var configMap *corev1.ConfigMap
-	err := o.retryMain(ctx, "ConfigMap "+metav1.NamespaceSystem+"/"+authenticationConfigMap+" of the main cluster", func(ctx context.Context) (err error) {
-		configMap, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
-		return err
-	})
+	err := o.retryMain(ctx, "ConfigMap "+metav1.NamespaceSystem+"/"+authenticationConfigMap+" of the main cluster",
+		func(ctx context.Context) (err error) {
+			configMap, err = client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, authenticationConfigMap, metav1.GetOptions{})
+			return err
+		})
 	return configMap, err
 }
 

@@ -17,9 +17,11 @@ import (
 )
 
 const (
-	// forwardedTTL is how long the answer to a SubjectAccessReview that allows a request is cached for requests that kube-apiserver forwards. The name of the
-	// object is a part of each review, so that without a cache nearly every status write would cause one. A caller that loses a permission loses it immediately,
-	// because kube-apiserver authorizes each of these requests first. For those that connect directly it is --authorization-webhook-cache-authorized-ttl.
+	// forwardedTTL is how long the answer to a SubjectAccessReview that allows a request is cached for requests that
+	// kube-apiserver forwards. The name of the object is a part of each review, so that without a cache nearly every
+	// status write would cause one. A caller that loses a permission loses it immediately, because kube-apiserver
+	// authorizes each of these requests first. For those that connect directly it is
+	// --authorization-webhook-cache-authorized-ttl.
 	forwardedTTL = time.Minute
 	// maxImpersonationReviews bounds the reviews of impersonation that are under way at a time.
 	maxImpersonationReviews = 10
@@ -52,7 +54,8 @@ func newAuthorizer(o *genericoptions.DelegatingAuthorizationOptions) (authorizer
 		return nil, fmt.Errorf("setting up authorization: %w", err)
 	}
 	return union.New(
-		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
+		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-groups",
+			Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-paths", Authorizer: paths},
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/webhook", Authorizer: limitImpersonation(byChannel(forwarded, direct))},
 	)

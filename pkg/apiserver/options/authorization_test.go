@@ -177,7 +177,8 @@ func TestImpersonationWaitsForASlot(t *testing.T) {
 	}
 }
 
-// TestRevokedPermission revokes a permission, and asks again as a client that connects directly and as one whose requests kube-apiserver forwards.
+// TestRevokedPermission revokes a permission, and asks again as a client that connects directly and as one whose
+// requests kube-apiserver forwards.
 func TestRevokedPermission(t *testing.T) {
 	var revoked atomic.Bool
 	o := genericoptions.NewDelegatingAuthorizationOptions()

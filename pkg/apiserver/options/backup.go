@@ -81,7 +81,8 @@ func (o *Options) schedule(store *etcd.Server) backup.Schedule {
 // backUpBeforeVersion makes a backup if another version of the server has written the store.
 func (o *Options) backUpBeforeVersion(ctx context.Context, store *etcd.Server) error {
 	err := o.schedule(store).BeforeVersion(ctx, newEffectiveVersion().Info().GitVersion)
-	return wrapFlagError("backup-dir", err, "make room for the backup or use another directory; without the flag the server starts without a backup")
+	return wrapFlagError("backup-dir", err, "make room for the backup or use another directory; without the flag the server starts without "+
+		"a backup")
 }
 
 // backUp makes backups of the embedded etcd, if there is one, until the returned function is called, which waits for the end of a

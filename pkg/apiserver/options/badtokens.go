@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// maxBadTokens is how many requests with a token that is not known to be valid an address may send at once, and badTokensPerSecond how many it may go on
-	// to send. Requests with a valid token do not count.
+	// maxBadTokens is how many requests with a token that is not known to be valid an address may send at once, and
+	// badTokensPerSecond how many it may go on to send. Requests with a valid token do not count.
 	maxBadTokens, badTokensPerSecond = 100, 10
 	// maxBadTokensWaiting bounds the requests of an address that wait for their turn: the last one waits for 10 seconds.
 	maxBadTokensWaiting = 100
@@ -33,11 +33,13 @@ const (
 	badTokensAddresses, badTokensKnown = 8192, 8192
 )
 
-// badTokens keeps clients from making us ask the main API about one invented token after the other: these questions come before priority and fairness.
+// badTokens keeps clients from making us ask the main API about one invented token after the other: these questions
+// come before priority and fairness.
 //
-// A valid token is never rejected because of other requests of its address. A token that was valid before passes at once, and its answer is cached. Any other
-// takes a turn of its address, which it gives back if it is valid. When no turn is left, the request waits for the next one; when too many wait, it is asked to
-// come again (429 with Retry-After), which is not an answer about the token.
+// A valid token is never rejected because of other requests of its address. A token that was valid before passes at
+// once, and its answer is cached. Any other takes a turn of its address, which it gives back if it is valid. When no
+// turn is left, the request waits for the next one; when too many wait, it is asked to come again (429 with
+// Retry-After), which is not an answer about the token.
 type badTokens struct {
 	clock clock.Clock
 	// key keeps the hashes of tokens from being of use to anybody.
@@ -209,7 +211,8 @@ func (b *badTokens) wait(ctx context.Context, d time.Duration) bool {
 // refuseTurn asks a client to come again. It is not 401: the token was not checked.
 func refuseTurn(w http.ResponseWriter, wait time.Duration) {
 	seconds := int(math.Ceil(wait.Seconds()))
-	status := apierrors.NewTooManyRequests(fmt.Sprintf("%d requests of this address with tokens that were not valid before wait to be authenticated; try again", maxBadTokensWaiting), seconds).Status()
+	status := apierrors.NewTooManyRequests(fmt.Sprintf("%d requests of this address with tokens that were not valid before wait to be "+
+		"authenticated; try again", maxBadTokensWaiting), seconds).Status()
 	status.Kind, status.APIVersion = "Status", "v1"
 	body, _ := json.Marshal(status)
 	w.Header().Set("Content-Type", "application/json")

@@ -70,7 +70,8 @@ func (s *tokenServer) send(ctx context.Context, address, token string) (*httptes
 	return w, time.Since(begin)
 }
 
-// flood sends so many invalid tokens at the same time, waits until all are answered or wait, and returns a function that waits for all answers.
+// flood sends so many invalid tokens at the same time, waits until all are answered or wait, and returns a function
+// that waits for all answers.
 func (s *tokenServer) flood(n int, address string) (answers func() map[int]int) {
 	var group sync.WaitGroup
 	var mu sync.Mutex

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// channel is how a request came here. It is found out by authentication, and matters to authorization: kube-apiserver has authorized a moment ago what it
-// forwards.
+// channel is how a request came here. It is found out by authentication, and matters to authorization: kube-apiserver
+// has authorized a moment ago what it forwards.
 type channel struct{ forwarded atomic.Bool }
 
 type channelKey struct{}

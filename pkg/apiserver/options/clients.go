@@ -75,14 +75,16 @@ func (o *Options) awaitMain(ctx context.Context) (*rest.Config, error) {
 			return err
 		}
 		// A user may have put other credentials into the file.
-		if current, err := loadKubeconfig("kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err == nil && !reflect.DeepEqual(current, config) {
+		if current, err := loadKubeconfig("kubeconfig", o.Recommended.CoreAPI.CoreAPIKubeconfigPath); err == nil &&
+			!reflect.DeepEqual(current, config) {
 			if renewed, err := newVersionClient(current); err == nil {
 				client, config = renewed, current
 			}
 		}
 		return err
 	})
-	return config, wrapFlagError("kubeconfig", err, "make sure that the main cluster's API server runs and that the file names its address, authority and valid credentials")
+	return config, wrapFlagError("kubeconfig", err, "make sure that the main cluster's API server runs and that the file names its "+
+		"address, authority and valid credentials")
 }
 
 // newVersionClient returns a client for the first question.

@@ -19,7 +19,8 @@ import (
 // Complete fills what follows from other flags.
 func (o *Options) Complete() error {
 	main := o.Recommended.CoreAPI.CoreAPIKubeconfigPath
-	for _, kubeconfig := range []*string{&o.Recommended.Authentication.RemoteKubeConfigFile, &o.Recommended.Authorization.RemoteKubeConfigFile} {
+	for _, kubeconfig := range []*string{&o.Recommended.Authentication.RemoteKubeConfigFile,
+		&o.Recommended.Authorization.RemoteKubeConfigFile} {
 		if *kubeconfig == "" {
 			*kubeconfig = main
 		}
@@ -65,7 +66,8 @@ func (o *Options) validateStored() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := encryptionconfig.LoadEncryptionConfig(ctx, etcd.EncryptionProviderConfigFilepath, etcd.EncryptionProviderConfigAutomaticReload, "")
+	_, err := encryptionconfig.LoadEncryptionConfig(ctx, etcd.EncryptionProviderConfigFilepath, etcd.EncryptionProviderConfigAutomaticReload,
+		"")
 	return wrapFlagError("encryption-provider-config", err, "correct the file")
 }
 
@@ -82,7 +84,8 @@ func (o *Options) validateServing() error {
 		return err
 	}
 	if pair.CertFile == "" && o.ManagedCert.Secret == "" && serving.ServerCert.CertDirectory == "" {
-		return flagError("tls-cert-file", "must be set together with --tls-private-key-file, or --cert-dir must be set for a self-signed certificate")
+		return flagError("tls-cert-file", "must be set together with --tls-private-key-file, or --cert-dir must be set for a self-signed "+
+			"certificate")
 	}
 	if pair.CertFile == "" && len(o.SANs) == 0 {
 		return flagError("tls-san", "must name at least one DNS name or IP address for the self-signed certificate")

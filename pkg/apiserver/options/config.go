@@ -68,8 +68,9 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, Groups: o.groups, Gates: o.gate}, nil
 }
 
-// applyStorage stores objects as --storage-media-type says, each in the storage version of its group. The storage must be reachable;
-// store is the embedded etcd, if there is one, guard what keeps the server from answering for the wrong store, and objects takes those that cannot be read.
+// applyStorage stores objects as --storage-media-type says, each in the storage version of its group. The storage must
+// be reachable; store is the embedded etcd, if there is one, guard what keeps the server from answering for the wrong
+// store, and objects takes those that cannot be read.
 func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, guard *storecheck.Guard, objects *unreadable.Objects) error {
 	options := *o.Recommended.Etcd
 	info, ok := runtime.SerializerInfoForMediaType(config.Codecs.SupportedMediaTypes(), options.DefaultStorageMediaType)
@@ -78,7 +79,8 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, gua
 	}
 	storageVersions := config.Groups.StorageVersions()
 	options.StorageConfig.EncodeVersioner = storageVersions
-	codec := config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), storageVersions, runtime.InternalGroupVersioner)
+	codec := config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), storageVersions,
+		runtime.InternalGroupVersioner)
 	shared := watchcache.NewSharing(codec)
 	options.StorageConfig.Codec = shared
 	if store != nil {
@@ -125,7 +127,8 @@ func (o *Options) applyServing(generic *server.RecommendedConfig) error {
 	}
 	servingcert.Show(generic.SecureServing.Cert)
 	o.checkManagedCert(&generic.Config)
-	return wrapFlagError("audit-policy-file", o.Recommended.Audit.ApplyTo(&generic.Config), "correct the audit flags and the files that they name")
+	return wrapFlagError("audit-policy-file", o.Recommended.Audit.ApplyTo(&generic.Config),
+		"correct the audit flags and the files that they name")
 }
 
 // applyMainCluster sets up everything that needs the main API: who a caller is, what he may do, and admission.
@@ -157,7 +160,8 @@ func (o *Options) applyAdmission(ctx context.Context, generic *server.Recommende
 		return wrapFlagError("kubeconfig", err, "make sure that the main cluster's API server runs")
 	}
 	for _, plugin := range unsupported {
-		klog.FromContext(ctx).Info("Admission plugin is off: the main cluster does not serve its configuration in admissionregistration.k8s.io/v1", "plugin", plugin)
+		klog.FromContext(ctx).Info("Admission plugin is off: the main cluster does not serve its configuration in "+
+			"admissionregistration.k8s.io/v1", "plugin", plugin)
 		options.DisablePlugins = append(options.DisablePlugins, plugin)
 	}
 	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, main.kube, main.dynamicInformers, o.gate,

@@ -120,11 +120,13 @@ func checkMember(ctx context.Context, server string, tlsConfig *tls.Config) erro
 	defer client.Close()
 	status, err := client.Status(ctx, server)
 	if err != nil {
-		return flagError("etcd-servers", "asking %s for its version: %w: make sure that this is an etcd and that it accepts --etcd-certfile", server, err)
+		return flagError("etcd-servers", "asking %s for its version: %w: make sure that this is an etcd and that it accepts --etcd-certfile",
+			server, err)
 	}
 	running, err := version.ParseSemantic(status.Version)
 	if err != nil || running.LessThan(version.MustParseSemantic(minEtcdVersion)) {
-		return &fatalError{flagError("etcd-servers", "%s runs etcd %s, which is too old: upgrade it to %s or newer", server, status.Version, minEtcdVersion)}
+		return &fatalError{flagError("etcd-servers", "%s runs etcd %s, which is too old: upgrade it to %s or newer", server, status.Version,
+			minEtcdVersion)}
 	}
 	return nil
 }
@@ -171,7 +173,8 @@ func checkClientCertificate(conn *tls.Conn, server string) error {
 	_, err := conn.Read(make([]byte, 1))
 	var operation *net.OpError
 	if errors.As(err, &operation) && operation.Op == "remote error" { // how crypto/tls names an alert of the other side
-		return &fatalError{flagError("etcd-certfile", "%s refuses it: %w: give a certificate, and in --etcd-keyfile its key, that this etcd accepts", server, err)}
+		return &fatalError{flagError("etcd-certfile", "%s refuses it: %w: give a certificate, and in --etcd-keyfile its key, that this etcd "+
+			"accepts", server, err)}
 	}
 	return nil
 }

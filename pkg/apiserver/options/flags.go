@@ -40,9 +40,10 @@ func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.SANs, "tls-san", o.SANs, "DNS names and IP addresses that the self-signed serving certificate is "+
 		"valid for. One of them must be the DNS name of the Service that the APIService names.")
 	o.ManagedCert.addFlags(fs)
-	fs.StringSliceVar(&o.PodWebhookClientNames, "pod-webhook-client-names", o.PodWebhookClientNames, "Common names of the client certificates that may call "+
-		"the webhook for pods of LeaderWorkerSets, such as the one that kube-apiserver uses if its --admission-control-config-file says so. "+
-		"If empty, no client certificate is needed, and callers without one share what they may use by address.")
+	fs.StringSliceVar(&o.PodWebhookClientNames, "pod-webhook-client-names", o.PodWebhookClientNames,
+		"Common names of the client certificates that may call "+
+			"the webhook for pods of LeaderWorkerSets, such as the one that kube-apiserver uses if its --admission-control-config-file says so. "+
+			"If empty, no client certificate is needed, and callers without one share what they may use by address.")
 	pick(fs, o.Limits.AddUniversalFlags, "external-hostname", "shutdown-delay-duration",
 		"shutdown-watch-termination-grace-period", "shutdown-send-retry-after")
 }

@@ -27,7 +27,8 @@ func (o *Options) trustedAuthorities(found map[string]string) (trustedAuthoritie
 	t := trustedAuthorities{client: []byte(found["client-ca-file"]), requestHeader: []byte(found["requestheader-client-ca-file"])}
 	if names := found["requestheader-allowed-names"]; names != "" {
 		if err := json.Unmarshal([]byte(names), &t.allowedNames); err != nil {
-			return t, flagError("authentication-kubeconfig", "reading requestheader-allowed-names in the configmap extension-apiserver-authentication in kube-system: %w: correct the flags of kube-apiserver", err)
+			return t, flagError("authentication-kubeconfig", "reading requestheader-allowed-names in the configmap "+
+				"extension-apiserver-authentication in kube-system: %w: correct the flags of kube-apiserver", err)
 		}
 	}
 	var err error
@@ -52,10 +53,12 @@ func (t trustedAuthorities) check(ctx context.Context) error {
 		return nil
 	}
 	if t.overlap() {
-		return flagError("requestheader-allowed-names", "is empty, and the authority of front proxies also signs client certificates, so every client could act "+
+		return flagError("requestheader-allowed-names", "is empty, and the authority of front proxies also signs client certificates, so "+
+			"every client could act "+
 			"as any user: set the names of the front proxies, here or in kube-apiserver's --requestheader-allowed-names, or use two authorities")
 	}
-	klog.FromContext(ctx).Info("No names of front proxies are set, so every certificate of their authority may act as any user: set --requestheader-allowed-names of kube-apiserver")
+	klog.FromContext(ctx).Info("No names of front proxies are set, so every certificate of their authority may act as any user: set " +
+		"--requestheader-allowed-names of kube-apiserver")
 	return nil
 }
 

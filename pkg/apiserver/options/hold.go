@@ -28,8 +28,9 @@ const (
 	holdDrain = 64 << 10
 )
 
-// hold keeps the lists and watches of informers waiting while the main API is away, instead of in the pauses of their reflectors, which grow to a
-// minute: what admission knows would be that old after the main API has come back. It is for clients of informers only.
+// hold keeps the lists and watches of informers waiting while the main API is away, instead of in the pauses of their
+// reflectors, which grow to a minute: what admission knows would be that old after the main API has come back. It is
+// for clients of informers only.
 type hold struct {
 	ended context.Context
 
@@ -58,7 +59,8 @@ type holding struct {
 // WrappedRoundTripper lets client-go find the transport below.
 func (h *holding) WrappedRoundTripper() http.RoundTripper { return h.next }
 
-// RoundTrip implements http.RoundTripper. Each attempt has the credentials of the first, so that a request that is refused for them is not held.
+// RoundTrip implements http.RoundTripper. Each attempt has the credentials of the first, so that a request that is
+// refused for them is not held.
 func (h *holding) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet {
 		return h.next.RoundTrip(req)

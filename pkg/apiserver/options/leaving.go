@@ -12,13 +12,14 @@ import (
 	"k8s.io/apiserver/pkg/server"
 )
 
-// leaving makes clients move to other servers before this one ends. kube-apiserver sends all requests over one connection, which it keeps while
-// the server is only not ready: at the end of the delay requests would still come, and be refused. So in the last part of the delay, when the server
-// is no endpoint any more, each response also asks the client to open another connection.
+// leaving makes clients move to other servers before this one ends. kube-apiserver sends all requests over one
+// connection, which it keeps while the server is only not ready: at the end of the delay requests would still come, and
+// be refused. So in the last part of the delay, when the server is no endpoint any more, each response also asks the
+// client to open another connection.
 type leaving struct{ begun atomic.Bool }
 
-// applyLeaving lets clients move when four fifths of the shutdown delay are over: with the probes of the manifests, twelve of fifteen seconds, in which
-// also a server whose pod was not deleted is found not to be ready.
+// applyLeaving lets clients move when four fifths of the shutdown delay are over: with the probes of the manifests,
+// twelve of fifteen seconds, in which also a server whose pod was not deleted is found not to be ready.
 func applyLeaving(ctx context.Context, config *server.Config) {
 	l := &leaving{}
 	context.AfterFunc(ctx, func() { time.AfterFunc(config.ShutdownDelayDuration*4/5, l.begin) })
@@ -28,7 +29,8 @@ func applyLeaving(ctx context.Context, config *server.Config) {
 
 func (l *leaving) begin() { l.begun.Store(true) }
 
-// handler sends GOAWAY with the response in HTTP/2, and closes the connection after it in HTTP/1.1. Requests that are under way are answered.
+// handler sends GOAWAY with the response in HTTP/2, and closes the connection after it in HTTP/1.1. Requests that are
+// under way are answered.
 func (l *leaving) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if l.begun.Load() {

@@ -39,7 +39,8 @@ type Options struct {
 	SANs []string
 	// ManagedCert is the serving certificate that the servers of an installation make for themselves.
 	ManagedCert ManagedCertOptions
-	// PodWebhookClientNames are the common names of the client certificates that may call the webhook for pods; empty if no certificate is needed.
+	// PodWebhookClientNames are the common names of the client certificates that may call the webhook for pods; empty if
+	// no certificate is needed.
 	PodWebhookClientNames []string
 	// APIEnablement switches API groups off.
 	APIEnablement *genericoptions.APIEnablementOptions

@@ -147,7 +147,8 @@ func serve(ctx context.Context, config *apiserver.Config, store *etcd.Server, gu
 			}
 		}()
 	}
-	klog.FromContext(ctx).Info("Serving", "address", config.Generic.SecureServing.Listener.Addr(), "version", config.Generic.EffectiveVersion.Info().GitVersion)
+	klog.FromContext(ctx).Info("Serving", "address", config.Generic.SecureServing.Listener.Addr(), "version",
+		config.Generic.EffectiveVersion.Info().GitVersion)
 	if err := s.PrepareRun().RunWithContext(ctx); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // runtimeConfigAdvice is what to do about a value of the flag that is wrong.
-const runtimeConfigAdvice = "use group/version=false, or api/all=false and group/version=true, with groups and versions that this server has"
+const runtimeConfigAdvice = "use group/version=false, or api/all=false and group/version=true, with groups and versions that this " +
+	"server has"
 
 func (o *Options) addRuntimeConfigFlag(fs *pflag.FlagSet) {
 	var versions []string
@@ -22,7 +23,8 @@ func (o *Options) addRuntimeConfigFlag(fs *pflag.FlagSet) {
 	}
 	fs.Var(&o.APIEnablement.RuntimeConfig, "runtime-config", "API groups and versions to serve, as pairs key=true|false: "+
 		"group/version for one version, group/version/resource for one resource, api/all for all, api/ga, api/beta and "+
-		"api/alpha for all versions of that stage. All are served by default, as far as their feature gates are on: "+strings.Join(versions, ", ")+". "+
+		"api/alpha for all versions of that stage. All are served by default, as far as their feature gates are on: "+strings.Join(versions,
+		", ")+". "+
 		"Delete the APIService of a version that you switch off, otherwise no namespace of the cluster can be deleted.")
 }
 
@@ -42,7 +44,8 @@ func (o *Options) validateRuntimeConfig() error {
 	}
 	for version, gate := range o.groups.Off(o.gate) {
 		if o.APIEnablement.RuntimeConfig[version.String()] == "true" {
-			return flagError("runtime-config", "must not switch on %s while its feature gate is off: use --feature-gates=%s=true, too", version, gate)
+			return flagError("runtime-config", "must not switch on %s while its feature gate is off: use --feature-gates=%s=true, too", version,
+				gate)
 		}
 		enabled.DisableVersions(version)
 	}

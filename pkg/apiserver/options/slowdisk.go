@@ -22,7 +22,8 @@ const (
 	// the timeouts of the probes in the manifests.
 	slowHealth    = 8 * time.Second
 	slowReadiness = 4 * time.Second
-	// slowTolerance is how long the embedded etcd may miss these times before /livez fails, and slowReport how often the log says that it does.
+	// slowTolerance is how long the embedded etcd may miss these times before /livez fails, and slowReport how often the
+	// log says that it does.
 	slowTolerance, slowReport = 5 * time.Minute, 30 * time.Second
 )
 
@@ -40,8 +41,8 @@ func allowSlowDisk(options *genericoptions.EtcdOptions) {
 // etcdCheck is the name that the library gives the check of the store.
 const etcdCheck = "etcd"
 
-// tolerateSlowDisk lets /livez pass while the embedded etcd answers too late, unless that lasts: the kubelet would kill the server, and its start
-// would have to read and write on the same disk.
+// tolerateSlowDisk lets /livez pass while the embedded etcd answers too late, unless that lasts: the kubelet would kill
+// the server, and its start would have to read and write on the same disk.
 func tolerateSlowDisk(config *server.Config, c clock.PassiveClock) {
 	for _, checks := range [][]healthz.HealthChecker{config.LivezChecks, config.HealthzChecks} {
 		for i, check := range checks {
@@ -76,7 +77,8 @@ func (t *tolerant) Check(req *http.Request) error {
 	}
 	if now.Sub(t.reported) >= slowReport {
 		t.reported = now
-		klog.Background().Error(err, "The embedded etcd is slow: requests take long or fail; look at the disk of --data-dir", "since", t.failingSince.UTC().Format(time.RFC3339))
+		klog.Background().Error(err, "The embedded etcd is slow: requests take long or fail; look at the disk of --data-dir", "since",
+			t.failingSince.UTC().Format(time.RFC3339))
 	}
 	if now.Sub(t.failingSince) < slowTolerance {
 		return nil

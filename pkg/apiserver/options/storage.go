@@ -95,7 +95,8 @@ func (s *StorageOptions) Validate(external *genericoptions.EtcdOptions) error {
 	case embedded:
 		return s.validateEmbedded(transport.TrustedCAFile + transport.CertFile + transport.KeyFile)
 	case !embedded && s.Backup.Dir != "":
-		return flagError("backup-dir", "is for the embedded etcd only: remove it, and run \"jobset-apiserver store backup\" with --etcd-servers, for instance in a CronJob")
+		return flagError("backup-dir", "is for the embedded etcd only: remove it, and run \"jobset-apiserver store backup\" with "+
+			"--etcd-servers, for instance in a CronJob")
 	case (transport.CertFile == "") != (transport.KeyFile == ""):
 		return flagError("etcd-certfile", "must be set together with --etcd-keyfile")
 	}
@@ -112,12 +113,14 @@ func (s *StorageOptions) validateInstallation(embedded bool) error {
 	switch s.Installed {
 	case "", chosen:
 	case storageEmbedded, storageExternal:
-		return flagError("storage", "this installation began with the %s storage, but the flags choose the %s one: apply the manifests that it was installed with", s.Installed, chosen)
+		return flagError("storage", "this installation began with the %s storage, but the flags choose the %s one: apply the manifests that "+
+			"it was installed with", s.Installed, chosen)
 	default:
 		return flagError("storage", "must be %s or %s, not %q", storageEmbedded, storageExternal, s.Installed)
 	}
 	if ordinal, ok := podOrdinal(s.PodName); embedded && ok && ordinal != "0" {
-		return flagError("pod-name", "%s has ordinal %s, but with the embedded etcd only ordinal 0 may run, because every other pod has an empty store: scale the StatefulSet to 1", s.PodName, ordinal)
+		return flagError("pod-name", "%s has ordinal %s, but with the embedded etcd only ordinal 0 may run, because every other pod has an "+
+			"empty store: scale the StatefulSet to 1", s.PodName, ordinal)
 	}
 	return nil
 }

@@ -53,8 +53,9 @@ func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*store
 	}
 	stored := o.Recommended.Etcd.StorageConfig
 	guard, err := storecheck.New(storecheck.Config{
-		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.kube, Owners: checker.Check, Definitions: definitions.Check, Recorder: config.Recorder,
-		Version: config.Generic.EffectiveVersion.Info().GitVersion,
+		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.kube, Owners: checker.Check, Definitions: definitions.Check,
+		Recorder: config.Recorder,
+		Version:  config.Generic.EffectiveVersion.Info().GitVersion,
 	})
 	if err != nil {
 		return nil, wrapFlagError("etcd-servers", err, "correct the addresses and certificates of etcd")
@@ -73,7 +74,8 @@ func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*store
 	return guard, nil
 }
 
-// servedVersions returns the versions that the server serves. The garbage collector does not ask for owners of groups that are switched off.
+// servedVersions returns the versions that the server serves. The garbage collector does not ask for owners of groups
+// that are switched off.
 func servedVersions(config *apiserver.Config) []schema.GroupVersion {
 	resources := config.Generic.MergedResourceConfig
 	if resources == nil {
@@ -99,8 +101,8 @@ func storedResources(config *apiserver.Config) ([]storecheck.Resource, error) {
 	return resources, nil
 }
 
-// wrapper returns what is between etcd and the watch caches: placeholders for objects that cannot be read, and what checks the answers of etcd
-// unless there is no guard.
+// wrapper returns what is between etcd and the watch caches: placeholders for objects that cannot be read, and what
+// checks the answers of etcd unless there is no guard.
 func wrapper(guard *storecheck.Guard) watchcache.Wrapper {
 	return func(store storage.Interface, config *storagebackend.ConfigForResource) storage.Interface {
 		store = unreadable.Wrap(store, config)

@@ -126,8 +126,9 @@ func (o *Options) retryMain(ctx context.Context, what string, ask func(context.C
 	}
 }
 
-// permanent returns whether waiting does not cure an error: a server whose certificate the file does not vouch for is another one, or the file is
-// wrong. A certificate that is not valid yet, or not any more, is another matter: clocks are set, and certificates renewed.
+// permanent returns whether waiting does not cure an error: a server whose certificate the file does not vouch for is
+// another one, or the file is wrong. A certificate that is not valid yet, or not any more, is another matter: clocks
+// are set, and certificates renewed.
 func permanent(err error) bool {
 	if !errors.As(err, new(*tls.CertificateVerificationError)) {
 		return errors.As(err, new(*fatalError))

@@ -12,8 +12,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/webhook"
 )
 
-// applyWebhooks answers kube-apiserver's questions about pods before everything else: it sends no credentials with them unless it is told to, and the answers
-// need no store.
+// applyWebhooks answers kube-apiserver's questions about pods before everything else: it sends no credentials with them
+// unless it is told to, and the answers need no store.
 func (o *Options) applyWebhooks(config *server.Config) {
 	callers := webhook.Callers{Names: o.PodWebhookClientNames}
 	if authority := config.SecureServing.ClientCA; authority != nil {

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// tolerated is how many objects without an owner are no reason to refuse a store that was served before: those of a deletion in the background.
+	// tolerated is how many objects without an owner are no reason to refuse a store that was served before: those of a
+	// deletion in the background.
 	tolerated = 10
 	// toleratedShare is one of how many objects may be without an owner when there are many.
 	toleratedShare = 100
@@ -71,7 +72,8 @@ func (r Report) Tolerable() bool { return r.Lost() <= max(tolerated, r.Owned()/t
 // Stakes returns what would be deleted, and the names of Jobs.
 func (r Report) Stakes() (stakes witness.Stakes, jobs []string) {
 	for _, count := range r.Counts {
-		stakes.Add(witness.Stake{Resource: count.String(), Kind: count.Kind, Count: count.Lost, Names: count.Names[:min(len(count.Names), witness.MaxNames)]})
+		stakes.Add(witness.Stake{Resource: count.String(), Kind: count.Kind, Count: count.Lost,
+			Names: count.Names[:min(len(count.Names), witness.MaxNames)]})
 		if count.Kind == "Job" {
 			jobs = count.Names
 		}

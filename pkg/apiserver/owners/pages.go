@@ -22,7 +22,8 @@ const (
 
 // EachPage reads the metadata of all objects of a resource and visits them page by page. It calls begin before the first page, and again
 // when the list has expired in the middle and starts from the beginning.
-func EachPage(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, begin func(), visit func([]metav1.PartialObjectMetadata)) error {
+func EachPage(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, begin func(),
+	visit func([]metav1.PartialObjectMetadata)) error {
 	for start := 1; ; start++ {
 		begin()
 		err := list(ctx, client, resource, visit)
@@ -35,7 +36,8 @@ func EachPage(ctx context.Context, client metadata.Interface, resource schema.Gr
 	}
 }
 
-func list(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, visit func([]metav1.PartialObjectMetadata)) error {
+func list(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource,
+	visit func([]metav1.PartialObjectMetadata)) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		list, err := client.Resource(resource).List(ctx, options)

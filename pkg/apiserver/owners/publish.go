@@ -23,7 +23,8 @@ const maxWrites = 5
 func Publish(ctx context.Context, client corev1client.ConfigMapsGetter, list witness.LostOwners) error {
 	var err error
 	for range maxWrites {
-		if err = publish(ctx, client.ConfigMaps(witness.Namespace), list); err == nil || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		if err = publish(ctx, client.ConfigMaps(witness.Namespace), list); err == nil || !apierrors.IsConflict(err) &&
+			!apierrors.IsAlreadyExists(err) {
 			break
 		}
 	}

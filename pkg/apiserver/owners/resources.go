@@ -23,9 +23,10 @@ type Resource struct {
 	Version string
 }
 
-// Resources are all of them: what our controllers create, and what Kueue creates for our kinds. Those with running pods come first. What such an
-// object owns itself, like pods, worker StatefulSets or EndpointSlices, goes and stays with it. Children of a kind of our own, like the
-// LeaderWorkerSets of a DisaggregatedSet, are in the store: see storecheck.Guard.Objects.
+// Resources are all of them: what our controllers create, and what Kueue creates for our kinds. Those with running pods
+// come first. What such an object owns itself, like pods, worker StatefulSets or EndpointSlices, goes and stays with
+// it. Children of a kind of our own, like the LeaderWorkerSets of a DisaggregatedSet, are in the store: see
+// storecheck.Guard.Objects.
 var Resources = []Resource{
 	{schema.GroupResource{Group: "apps", Resource: "statefulsets"}, "StatefulSet", "v1"},
 	{schema.GroupResource{Group: "batch", Resource: "jobs"}, "Job", "v1"},
@@ -46,10 +47,11 @@ type Served struct {
 }
 
 // errIncomplete: a cluster without apps has not said all.
-var errIncomplete = errors.New("looking for the API groups of the main cluster: the list must have the group apps, but does not: let the user read /apis")
+var errIncomplete = errors.New("looking for the API groups of the main cluster: the list must have the group apps, but does not: let " +
+	"the user read /apis")
 
-// ServedBy returns the resources that a cluster serves. It returns an error unless the cluster has answered for all groups: what is not known must
-// not count as none.
+// ServedBy returns the resources that a cluster serves. It returns an error unless the cluster has answered for all
+// groups: what is not known must not count as none.
 func ServedBy(ctx context.Context, client discovery.DiscoveryInterface) ([]Served, error) {
 	if aggregated, ok := client.(*discovery.DiscoveryClient); ok {
 		client = aggregated.WithLegacy() // the aggregated form leaves out what a server behind kube-apiserver has not answered

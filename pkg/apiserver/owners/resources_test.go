@@ -65,8 +65,8 @@ func allowed(rules []rbacv1.PolicyRule, verb string) (resources []schema.GroupRe
 	return resources
 }
 
-// TestResourcesAreAllThatControllersCreate: nothing is created without a permission, so the manifests have all of it. What is in our own store counts
-// by what it owns.
+// TestResourcesAreAllThatControllersCreate: nothing is created without a permission, so the manifests have all of it.
+// What is in our own store counts by what it owns.
 func TestResourcesAreAllThatControllersCreate(t *testing.T) {
 	created := allowed(rolesOf(t, "jobset-controller"), "create")
 	for _, resource := range created {

@@ -12,7 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestUnreadOwnersAreNotLost has an object in the store whose UID cannot be read: what may belong to it is not lost, whatever the reference looks like.
+// TestUnreadOwnersAreNotLost has an object in the store whose UID cannot be read: what may belong to it is not lost,
+// whatever the reference looks like.
 func TestUnreadOwnersAreNotLost(t *testing.T) {
 	checker := &Checker{Groups: sets.New("jobset.x-k8s.io")}
 	known := sets.New(Unread("ns", "damaged"))

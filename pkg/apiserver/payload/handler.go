@@ -92,7 +92,8 @@ func read(req *http.Request) ([]byte, error) {
 }
 
 func tooLarge(size int64) error {
-	return errors.NewRequestEntityTooLargeError(fmt.Sprintf("the body must have no more than %d bytes (1.5 MiB), it has %d or more", MaxBytes, size))
+	return errors.NewRequestEntityTooLargeError(fmt.Sprintf("the body must have no more than %d bytes (1.5 MiB), it has %d or more", MaxBytes,
+		size))
 }
 
 // count counts the objects in lists of a body. It leaves a media type without a decoder to the next handler.

@@ -49,7 +49,8 @@ type decoder struct {
 }
 
 // Decode looks at the data itself to see what it is: all other formats begin otherwise, and have been scanned as bodies.
-func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	var err error
 	if bytes.HasPrefix(data, protobufPrefix) {
 		_, err = d.scan.scan(data, defaults)
@@ -75,8 +76,8 @@ func (e encoder) Encode(obj runtime.Object, w io.Writer) error {
 	return e.Encoder.Encode(short(obj), w)
 }
 
-// splice encodes for a watch. Its buffers live as long as it does and only grow, so a large event goes into a buffer of its own, to which they refer until it is
-// sent.
+// splice encodes for a watch. Its buffers live as long as it does and only grow, so a large event goes into a buffer of
+// its own, to which they refer until it is sent.
 func (e encoder) splice(obj runtime.Object, to runtime.Splice) error {
 	var own bytes.Buffer
 	if err := e.Encoder.Encode(short(obj), &own); err != nil {

@@ -102,7 +102,8 @@ func (c *Checker) addUnreadable(d *selfcheck.Document) {
 	all := c.Unreadable()
 	d.UnreadableCount = len(all)
 	for _, o := range all[:min(len(all), selfcheck.MaxUnreadable)] {
-		d.Unreadable = append(d.Unreadable, selfcheck.Unreadable{Resource: o.Resource.String(), Namespace: o.Namespace, Name: o.Name, Key: o.Key, Cause: o.Cause})
+		d.Unreadable = append(d.Unreadable, selfcheck.Unreadable{Resource: o.Resource.String(), Namespace: o.Namespace, Name: o.Name, Key: o.Key,
+			Cause: o.Cause})
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// mergeBundle returns what a caBundle must become, and whether that is a change. It begins with our authorities. Certificates of others stay while they are
-// valid: servers of an earlier installation may still serve with them, and kube-apiserver trusts any certificate of the bundle. What cannot be read is dropped.
+// mergeBundle returns what a caBundle must become, and whether that is a change. It begins with our authorities.
+// Certificates of others stay while they are valid: servers of an earlier installation may still serve with them, and
+// kube-apiserver trusts any certificate of the bundle. What cannot be read is dropped.
 func mergeBundle(found []byte, authorities []*x509.Certificate, now time.Time) (want []byte, change bool) {
 	current, clean := certificates(found)
 	keep := slices.Clone(authorities)
@@ -58,7 +59,8 @@ func (p bundlePolicy) apply(object *unstructured.Unstructured, names []string) (
 			config.setBundle(want)
 			changed = true
 		case !p.held(config.bundle()):
-			return false, fmt.Errorf("it lacks the authority of this server, and the annotation %s makes another program write it: remove the annotation, or serve with "+
+			return false, fmt.Errorf("it lacks the authority of this server, and the annotation %s makes another program write it: remove the "+
+				"annotation, or serve with "+
 				"--tls-cert-file", by)
 		}
 	}

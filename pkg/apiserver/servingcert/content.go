@@ -117,7 +117,10 @@ func (c *content) data() (map[string][]byte, error) {
 
 // issuers are the authorities that have signed the serving certificate.
 func (c *content) issuers() []*x509.Certificate {
-	return slices.DeleteFunc(slices.Clone(c.authorities), func(cert *x509.Certificate) bool { return c.serving.Certificate.CheckSignatureFrom(cert) != nil })
+	return slices.DeleteFunc(slices.Clone(c.authorities), func(cert *x509.Certificate) bool {
+		return c.serving.Certificate.CheckSignatureFrom(
+			cert) != nil
+	})
 }
 
 // usable returns whether clients that trust the authorities accept the serving certificate at that time for all names.

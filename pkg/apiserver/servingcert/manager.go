@@ -24,11 +24,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ReplaceBeforeAnnotation is an annotation on the Secret with which an administrator has all authorities replaced that were made before a time of the past
-// (RFC 3339).
+// ReplaceBeforeAnnotation is an annotation on the Secret with which an administrator has all authorities replaced that
+// were made before a time of the past (RFC 3339).
 const ReplaceBeforeAnnotation = "jobset-apiserver.io/replace-authority-before"
 
-// mostSkew is how far the clock of this machine may be from that of the main cluster. Certificates that were made with another one could be refused.
+// mostSkew is how far the clock of this machine may be from that of the main cluster. Certificates that were made with
+// another one could be refused.
 const mostSkew = backdate / 2
 
 // Config says where certificates are kept, and who has to trust them.
@@ -73,7 +74,8 @@ type Manager struct {
 
 // New returns a manager, which does nothing yet.
 func New(config Config) *Manager {
-	return &Manager{Config: config, bundles: bundles{client: config.Dynamic, targets: config.Targets, names: config.Names}, trigger: make(chan struct{}, 1)}
+	return &Manager{Config: config, bundles: bundles{client: config.Dynamic, targets: config.Targets, names: config.Names},
+		trigger: make(chan struct{}, 1)}
 }
 
 // Pass makes one pass. Errors do not keep it from doing what is possible beside them.
@@ -108,8 +110,8 @@ func (m *Manager) pass(ctx context.Context) error {
 	return failure
 }
 
-// update brings the Secret into order and serves with what is in it. It returns nothing if there is nothing to serve with. The error may come with content that
-// is still good.
+// update brings the Secret into order and serves with what is in it. It returns nothing if there is nothing to serve
+// with. The error may come with content that is still good.
 func (m *Manager) update(ctx context.Context, trusted bool) (*content, error) {
 	for attempt := 0; ; attempt++ {
 		current, err := m.updateOnce(ctx, trusted)
@@ -160,13 +162,15 @@ func (m *Manager) restore(ctx context.Context, data map[string][]byte, now time.
 	if !good.usable(now, m.Names) {
 		return found
 	}
-	klog.FromContext(ctx).Error(nil, "The Secret of the serving certificate was damaged: restoring what this server serves with", "secret", m.Secret, "damaged", found.damaged)
+	klog.FromContext(ctx).Error(nil, "The Secret of the serving certificate was damaged: restoring what this server serves with", "secret",
+		m.Secret, "damaged", found.damaged)
 	good.damaged = append(good.damaged, "the content")
 	return good
 }
 
 // change writes what is planned, unless it is there already. It returns what is in the Secret afterwards.
-func (m *Manager) change(ctx context.Context, secret *corev1.Secret, found *content, now time.Time, trusted bool) (*content, []string, error) {
+func (m *Manager) change(ctx context.Context, secret *corev1.Secret, found *content, now time.Time,
+	trusted bool) (*content, []string, error) {
 	plan := planner{now: now, names: m.Names, Policy: m.Policy, trusted: trusted}
 	var notice error
 	if value := secret.Annotations[ReplaceBeforeAnnotation]; value != "" {
@@ -186,12 +190,14 @@ func (m *Manager) change(ctx context.Context, secret *corev1.Secret, found *cont
 		return planned, nil, notice
 	}
 	if skew := m.Skew(); skew.Abs() > mostSkew {
-		return nil, nil, fmt.Errorf("a certificate is due, but the clock of this machine differs by %s from that of the main cluster, more than %s: correct the clock",
+		return nil, nil, fmt.Errorf("a certificate is due, but the clock of this machine differs by %s from that of the main cluster, more "+
+			"than %s: correct the clock",
 			skew.Abs().Round(time.Second), mostSkew)
 	}
 	secret = secret.DeepCopy()
 	secret.Data = data
-	if _, err := m.Kube.CoreV1().Secrets(m.Secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{FieldManager: "jobset-apiserver"}); err != nil {
+	if _, err := m.Kube.CoreV1().Secrets(m.Secret.Namespace).Update(ctx, secret,
+		metav1.UpdateOptions{FieldManager: "jobset-apiserver"}); err != nil {
 		return nil, nil, err
 	}
 	return planned, changes, notice

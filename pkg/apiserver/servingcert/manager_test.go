@@ -50,8 +50,8 @@ func TestFirstServersShareOneCertificate(t *testing.T) {
 	}
 }
 
-// TestClientsAlwaysAccept lets three servers live through several authorities. They look at the cluster in any order, and one of them looks seldom. Once, an
-// administrator replaces the authority.
+// TestClientsAlwaysAccept lets three servers live through several authorities. They look at the cluster in any order,
+// and one of them looks seldom. Once, an administrator replaces the authority.
 func TestClientsAlwaysAccept(t *testing.T) {
 	const step, hours, seldom = 2 * time.Minute, 15, 8
 	policy := Policy{Authority: 5 * time.Hour, Serving: time.Hour}

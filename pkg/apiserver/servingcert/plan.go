@@ -20,7 +20,8 @@ const backdate = 10 * time.Minute
 
 // Policy says how long certificates are valid.
 type Policy struct {
-	// Authority and Serving are the lifetimes. An authority is replaced in the last fifth of its life, a serving certificate in the last third.
+	// Authority and Serving are the lifetimes. An authority is replaced in the last fifth of its life, a serving
+	// certificate in the last third.
 	Authority, Serving time.Duration
 }
 
@@ -30,7 +31,8 @@ var DefaultPolicy = Policy{Authority: 10 * 365 * 24 * time.Hour, Serving: 365 * 
 // Validate returns an error if certificates could not be replaced in time.
 func (p Policy) Validate() error {
 	if p.Serving < 10*time.Second || p.Authority < 5*p.Serving {
-		return fmt.Errorf("the serving certificate must be valid for at least 10s, not %s, and the authority for at least five times as long, not %s", p.Serving, p.Authority)
+		return fmt.Errorf("the serving certificate must be valid for at least 10s, not %s, and the authority for at least five times as long, "+
+			"not %s", p.Serving, p.Authority)
 	}
 	return nil
 }
@@ -38,7 +40,8 @@ func (p Policy) Validate() error {
 // settle is how long all caBundles must have had an authority before it signs. In this time, every kube-apiserver of the cluster notices.
 func (p Policy) settle() time.Duration { return min(5*time.Minute, p.Serving/20) }
 
-// retire is how long an authority that signs no more stays in the caBundles. In this time, every server takes the certificate of the next one.
+// retire is how long an authority that signs no more stays in the caBundles. In this time, every server takes the
+// certificate of the next one.
 func (p Policy) retire() time.Duration { return min(24*time.Hour, p.Serving/3) }
 
 // pass is how often everything is checked without a reason.
@@ -132,7 +135,8 @@ func (p planner) issue(c *content) (string, error) {
 	if last := c.signer.Certificate.NotAfter; end.After(last) {
 		end = last
 	}
-	if c.usable(p.now, p.names) && c.serving.Certificate.CheckSignatureFrom(c.signer.Certificate) == nil && !p.isDue(c.serving.Certificate, end) {
+	if c.usable(p.now, p.names) && c.serving.Certificate.CheckSignatureFrom(c.signer.Certificate) == nil &&
+		!p.isDue(c.serving.Certificate, end) {
 		return "", nil
 	}
 	config := p.config("jobset-apiserver-serving@")

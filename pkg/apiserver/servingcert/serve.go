@@ -55,8 +55,9 @@ func (m *Manager) serve(c *content) error {
 	return nil
 }
 
-// Check implements healthz.HealthChecker. The server becomes ready when kube-apiserver trusts its certificate, so that no request comes to a new server before,
-// and stays ready until the certificate has ended, whatever becomes of the main cluster.
+// Check implements healthz.HealthChecker. The server becomes ready when kube-apiserver trusts its certificate, so that
+// no request comes to a new server before, and stays ready until the certificate has ended, whatever becomes of the
+// main cluster.
 func (m *Manager) Check(*http.Request) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Skew measures by how much the clock of a server is ahead of that of this machine, by the headers of its answers. Its zero value is ready to use.
+// Skew measures by how much the clock of a server is ahead of that of this machine, by the headers of its answers. Its
+// zero value is ready to use.
 type Skew struct{ last atomic.Int64 }
 
 // Last returns what the last answer said; 0 before the first one.

@@ -104,8 +104,8 @@ type bundles struct {
 	names   []string
 }
 
-// write puts the authorities into all targets. The error has all targets of which at least one caBundle lacks one of them. Targets that do not exist, or
-// are not those of our server, need none.
+// write puts the authorities into all targets. The error has all targets of which at least one caBundle lacks one of
+// them. Targets that do not exist, or are not those of our server, need none.
 func (b bundles) write(ctx context.Context, p bundlePolicy) error {
 	errs := make([]error, 0, len(b.targets))
 	for _, target := range b.targets {

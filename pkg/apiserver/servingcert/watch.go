@@ -59,7 +59,8 @@ func (m *Manager) wait(ctx context.Context, at time.Duration, early <-chan struc
 	}
 }
 
-// watch asks for a pass whenever the object changes. It needs the permission for this object alone, and keeps nothing of it but its version.
+// watch asks for a pass whenever the object changes. It needs the permission for this object alone, and keeps nothing
+// of it but its version.
 func (m *Manager) watch(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) {
 	only := func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
@@ -84,7 +85,8 @@ func (m *Manager) watch(ctx context.Context, resource schema.GroupVersionResourc
 		})
 	}
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Changes are noticed later, because the object cannot be watched", "resource", resource.Resource, "name", name)
+		klog.FromContext(ctx).Error(err, "Changes are noticed later, because the object cannot be watched", "resource", resource.Resource, "name",
+			name)
 		return
 	}
 	informer.RunWithContext(ctx)

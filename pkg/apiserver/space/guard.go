@@ -79,7 +79,8 @@ var (
 	embeddedExhausted = shortage{reason: reasonQuota, message: "the embedded etcd has used up its quota and accepts only deletions: " +
 		"delete JobSets in the background (the default of kubectl delete), or raise --embedded-etcd-quota-bytes"}
 	externalExhausted = shortage{reason: reasonQuota, message: "etcd has used up its space quota and accepts only deletions: " +
-		"delete JobSets in the background (the default of kubectl delete), then compact and defragment etcd and end its alarm, or raise its quota"}
+		"delete JobSets in the background (the default of kubectl delete), then compact and defragment etcd and end its alarm, or raise its " +
+		"quota"}
 )
 
 // written explains the refusal of an etcd that is full.
@@ -103,8 +104,10 @@ func (g *Guard) low() *shortage {
 	if g.store != nil {
 		usage := g.store.Usage()
 		if usage.InUseBytes >= usage.QuotaBytes/100*quotaPercent || usage.AllocatedBytes >= usage.QuotaBytes/100*allocatedPercent {
-			return &shortage{reason: reasonReserve, message: fmt.Sprintf("the embedded etcd uses %d%% of its quota of %d MiB, and the rest is reserved for "+
-				"deletions and status: delete JobSets, or raise --embedded-etcd-quota-bytes", percent(usage.AllocatedBytes, usage.QuotaBytes), usage.QuotaBytes>>20)}
+			return &shortage{reason: reasonReserve, message: fmt.Sprintf(
+				"the embedded etcd uses %d%% of its quota of %d MiB, and the rest is reserved for "+
+					"deletions and status: delete JobSets, or raise --embedded-etcd-quota-bytes", percent(usage.AllocatedBytes, usage.QuotaBytes),
+				usage.QuotaBytes>>20)}
 		}
 	}
 	return g.lowMemory(memoryPercent)
@@ -118,8 +121,9 @@ func (g *Guard) lowMemory(limitPercent int64) *shortage {
 		live, _ = g.memory()
 	}
 	if limit != math.MaxInt64 && live >= limit/100*limitPercent {
-		return &shortage{reason: reasonMemory, message: fmt.Sprintf("the objects that the server keeps in memory take %d%% of its limit of %d MiB, and the rest is reserved for "+
-			"requests and restarts: delete JobSets, or raise the memory limit and GOMEMLIMIT", percent(live, limit), limit>>20)}
+		return &shortage{reason: reasonMemory, message: fmt.Sprintf(
+			"the objects that the server keeps in memory take %d%% of its limit of %d MiB, and the rest is reserved for "+
+				"requests and restarts: delete JobSets, or raise the memory limit and GOMEMLIMIT", percent(live, limit), limit>>20)}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ const subsystem = "jobset_apiserver_storage"
 
 var refusals = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem: subsystem, Name: "refused_writes_total", StabilityLevel: metrics.ALPHA,
-	Help: "Writes that were refused for lack of space, by reason: the reserve of the store or of memory was reached, or etcd has used up its quota.",
+	Help: "Writes that were refused for lack of space, by reason: the reserve of the store or of memory was reached, or etcd has used up " +
+		"its quota.",
 }, []string{"reason"})
 
 func init() {
@@ -35,15 +36,18 @@ func (g *Guard) Register() {
 		name, help string
 		value      func() float64
 	}{
-		{"exhausted", "1 while etcd has used up its space quota and accepts only deletions.", func() float64 { return number(g.exhausted() != nil) }},
-		{"reserve_reached", "1 while creations and changes of spec are refused because the store or memory is nearly full.", func() float64 { return number(g.low() != nil) }},
+		{"exhausted", "1 while etcd has used up its space quota and accepts only deletions.",
+			func() float64 { return number(g.exhausted() != nil) }},
+		{"reserve_reached", "1 while creations and changes of spec are refused because the store or memory is nearly full.",
+			func() float64 { return number(g.low() != nil) }},
 	}
 	if g.store != nil {
 		gauges = append(gauges, []struct {
 			name, help string
 			value      func() float64
 		}{
-			{"quota_bytes", "Size of the embedded etcd's file at which it refuses writes.", func() float64 { return float64(g.store.Usage().QuotaBytes) }},
+			{"quota_bytes", "Size of the embedded etcd's file at which it refuses writes.",
+				func() float64 { return float64(g.store.Usage().QuotaBytes) }},
 			{"allocated_bytes", "Size of the embedded etcd's file.", func() float64 { return float64(g.store.Usage().AllocatedBytes) }},
 			{"in_use_bytes", "Part of the embedded etcd's file that is not free.", func() float64 { return float64(g.store.Usage().InUseBytes) }},
 		}...)

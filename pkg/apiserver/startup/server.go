@@ -48,7 +48,8 @@ type Server struct {
 func Start(listener *net.TCPListener, config *tls.Config) *Server {
 	s := &Server{clock: clock.RealClock{}, listener: &ours{TCPListener: listener}, ended: make(chan struct{})}
 	s.http = &http.Server{
-		Handler: s, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: s, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	// A connection that stayed open would be answered by this server for as long as it does.
 	s.http.SetKeepAlivesEnabled(false)
@@ -61,8 +62,9 @@ func Start(listener *net.TCPListener, config *tls.Config) *Server {
 	return s
 }
 
-// Listener is the port for the server that follows. Connections that were accepted before are still answered here: each has one request, and few
-// seconds for it. A shutdown of http.Server would close those whose requests have not been read.
+// Listener is the port for the server that follows. Connections that were accepted before are still answered here: each
+// has one request, and few seconds for it. A shutdown of http.Server would close those whose requests have not been
+// read.
 func (s *Server) Listener() net.Listener {
 	return &theirs{Listener: s.listener.TCPListener, take: func() {
 		_ = s.listener.Close()
@@ -95,7 +97,8 @@ func (s *Server) Wait(ctx context.Context, what string, err error) {
 	s.reason = strings.Join(strings.Fields(err.Error()), " ")
 	if now.Sub(s.reported) >= reportEvery {
 		s.reported = now
-		klog.FromContext(ctx).Info("Waiting before the server can serve", "for", s.what, "since", s.since.UTC().Format(time.RFC3339), "reason", s.reason)
+		klog.FromContext(ctx).Info("Waiting before the server can serve", "for", s.what, "since", s.since.UTC().Format(time.RFC3339), "reason",
+			s.reason)
 	}
 }
 

@@ -57,7 +57,8 @@ func (g *Guard) finish(ctx context.Context, s *observation) error {
 	if err := g.writeRecord(ctx, s.cm, s.record); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("The store was accepted by an administrator and is now the one of this cluster", "uuid", s.key.UUID, "revision", s.key.ModRevision)
+	klog.FromContext(ctx).Info("The store was accepted by an administrator and is now the one of this cluster", "uuid", s.key.UUID, "revision",
+		s.key.ModRevision)
 	g.record(false, "StoreAccepted", "An administrator has accepted the store "+s.key.UUID+", which is served from now on.")
 	return errAgain
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
-// raise writes the key again if something has changed in the store since, and then raises the floor of the record to the revision of the key.
-// It also compares both halves again: another store may have been accepted meanwhile, or another server may have raised the floor above this store.
+// raise writes the key again if something has changed in the store since, and then raises the floor of the record to
+// the revision of the key. It also compares both halves again: another store may have been accepted meanwhile, or
+// another server may have raised the floor above this store.
 func (g *Guard) raise(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

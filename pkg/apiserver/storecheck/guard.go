@@ -76,7 +76,8 @@ type known struct {
 }
 
 // ErrFresh is why a server ends whose store is the right one again.
-var ErrFresh = errors.New("the store is the right one again after it was not: the server ends, because its caches may have data of the other store; it has to be started again")
+var ErrFresh = errors.New("the store is the right one again after it was not: the server ends, because its caches may have data of the " +
+	"other store; it has to be started again")
 
 // New returns a guard that has not looked yet.
 func New(config Config) (*Guard, error) {
@@ -89,8 +90,9 @@ func New(config Config) (*Guard, error) {
 		server = "unknown"
 	}
 	g := &Guard{
-		Config: config, store: half, server: server, newID: func() string { return string(uuid.NewUUID()) }, clock: clock.RealClock{}, serving: make(chan struct{}),
-		reason: witness.ReasonNotChecked,
+		Config: config, store: half, server: server, newID: func() string { return string(uuid.NewUUID()) }, clock: clock.RealClock{},
+		serving: make(chan struct{}),
+		reason:  witness.ReasonNotChecked,
 	}
 	g.left, g.leave = context.WithCancel(context.Background())
 	g.ending, g.end = context.WithCancel(context.Background())

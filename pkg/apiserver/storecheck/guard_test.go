@@ -120,7 +120,8 @@ func TestUnknownOwners(t *testing.T) {
 	}
 }
 
-// TestNothingIsToleratedAtFirstStart: a few objects whose owners the store does not know may go with a store that was served before, and whose record was deleted.
+// TestNothingIsToleratedAtFirstStart: a few objects whose owners the store does not know may go with a store that was
+// served before, and whose record was deleted.
 func TestNothingIsToleratedAtFirstStart(t *testing.T) {
 	t.Parallel()
 	for name, resource := range map[string]owners.Resource{"StatefulSets": owners.Resources[0], "Jobs": owners.Resources[1], "Services": owners.Resources[3]} {
@@ -146,7 +147,8 @@ func TestNothingIsToleratedAtFirstStart(t *testing.T) {
 	}
 }
 
-// TestCustomResources: a definition of one of our kinds keeps a first start from being one until its objects are in the store, or a person accepts the store.
+// TestCustomResources: a definition of one of our kinds keeps a first start from being one until its objects are in the
+// store, or a person accepts the store.
 func TestCustomResources(t *testing.T) {
 	t.Parallel()
 	hidden := []owners.Definition{{HiddenBy: "v1.leaderworkerset.x-k8s.io"}}

@@ -40,8 +40,9 @@ func (g *Guard) Check(*http.Request) error {
 	return nil
 }
 
-// unavailable is the answer while the server does not serve. It has no time after which clients should try again, because clients would then
-// repeat the request in place, and the garbage collector's workers with them. Not all callers may know more than where to look.
+// unavailable is the answer while the server does not serve. It has no time after which clients should try again,
+// because clients would then repeat the request in place, and the garbage collector's workers with them. Not all
+// callers may know more than where to look.
 func (g *Guard) unavailable() *apierrors.StatusError {
 	message := "the server does not serve its store"
 	if reason := g.Reason(); reason != "" {

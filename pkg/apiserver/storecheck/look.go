@@ -43,7 +43,8 @@ func (s *observation) keyRevision() int64 {
 	return s.key.ModRevision
 }
 
-// look reads both halves. The record comes first: the key is written before the record, so that it is never behind a record that was read before.
+// look reads both halves. The record comes first: the key is written before the record, so that it is never behind a
+// record that was read before.
 func (g *Guard) look(ctx context.Context) (*observation, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -97,7 +98,8 @@ func (g *Guard) writeRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 		return errAgain
 	}
 	if create && apierrors.IsForbidden(err) {
-		return fmt.Errorf("ConfigMap %[1]s/%[2]s of the main cluster does not exist, and the server may not create it; apply the manifests of the server, or run"+
+		return fmt.Errorf("ConfigMap %[1]s/%[2]s of the main cluster does not exist, and the server may not create it; apply the manifests of "+
+			"the server, or run"+
 			" kubectl -n %[1]s create configmap %[2]s: %[3]w", witness.Namespace, witness.Name, err)
 	}
 	if err != nil {
@@ -160,7 +162,8 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 		return g.refuse(ctx, s, reason, found)
 	}
 	if stakes, _ := found.Stakes(); stakes.Any() {
-		klog.FromContext(ctx).Info("The store does not know the owners of some objects, which the garbage collector deletes", "objects", stakes.String(), "owned", found.Owned())
+		klog.FromContext(ctx).Info("The store does not know the owners of some objects, which the garbage collector deletes", "objects",
+			stakes.String(), "owned", found.Owned())
 	}
 	key, revision := g.newKey(g.newID(), s.cluster), s.keyRevision()
 	if s.key == nil {
@@ -176,7 +179,8 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision})
 	switch {
 	case s.mayServeWithout(err):
-		klog.FromContext(ctx).Error(err, "Cannot write the record of the store; an older copy of the store would not be noticed at the next start")
+		klog.FromContext(ctx).Error(err, "Cannot write the record of the store; an older copy of the store would not be noticed at the next "+
+			"start")
 		return g.serve(ctx, s)
 	case err != nil:
 		return err
@@ -215,8 +219,9 @@ func (g *Guard) find(ctx context.Context, first bool) (*finding, error) {
 	return f, nil
 }
 
-// reason returns why the store is refused; it is empty if it is not. At a first start nothing may be lost. A store that was served before, and whose
-// record was deleted, may lack the owners of a few objects, which are about to be deleted with them.
+// reason returns why the store is refused; it is empty if it is not. At a first start nothing may be lost. A store that
+// was served before, and whose record was deleted, may lack the owners of a few objects, which are about to be deleted
+// with them.
 func (f *finding) reason(first bool) witness.Reason {
 	switch {
 	case len(f.definitions) > 0:

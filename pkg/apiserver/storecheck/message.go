@@ -20,7 +20,8 @@ func (g *Guard) message(r *refusal, s *observation) string {
 		sentences = append(sentences, stake(r))
 	}
 	if r.Served {
-		sentences = append(sentences, "This server had answered before it noticed, and kube-controller-manager remembers owners that were reported missing: "+
+		sentences = append(sentences, "This server had answered before it noticed, and kube-controller-manager remembers owners that were "+
+			"reported missing: "+
 			"restart it after the right store is back.")
 	}
 	return strings.Join(append(sentences, remedy(r)...), " ")
@@ -33,17 +34,21 @@ func (g *Guard) found(r *refusal, s *observation) string {
 		return fmt.Sprintf("The store of this server is empty: etcd has no key %s, but %s names the store %s. "+
 			"Either the server uses another directory, volume or etcd than before, or the data was lost.", g.store.key, recordName, s.record.UUID)
 	case witness.ReasonForeignStore:
-		return fmt.Sprintf("The store of this server is not the one of this cluster: its key in etcd names the store %s, but %s names the store %s. "+
+		return fmt.Sprintf("The store of this server is not the one of this cluster: its key in etcd names the store %s, but %s names the "+
+			"store %s. "+
 			"Either the server uses another directory, volume or etcd than before, or a second server runs with a store of its own.",
 			s.key.UUID, recordName, s.record.UUID)
 	case witness.ReasonOtherCluster:
-		return fmt.Sprintf("The store of this server belongs to another cluster: its key in etcd names the cluster whose namespace %s has the UID %s, but here that has the UID %s. "+
-			"Either two clusters use one store, or this cluster or its store is a clone. Two clusters must never use one store, because each would delete the objects of the other.",
+		return fmt.Sprintf("The store of this server belongs to another cluster: its key in etcd names the cluster whose namespace %s has the "+
+			"UID %s, but here that has the UID %s. "+
+			"Either two clusters use one store, or this cluster or its store is a clone. Two clusters must never use one store, because each "+
+			"would delete the objects of the other.",
 			witness.Namespace, s.key.ClusterUID, s.cluster)
 	case witness.ReasonRolledBack:
 		return rolledBack(s)
 	case witness.ReasonNewerFormat:
-		return fmt.Sprintf("The store of this server was written by a newer version of jobset-apiserver: %s, with data of format %d. Version %s knows format %d and could damage them.",
+		return fmt.Sprintf("The store of this server was written by a newer version of jobset-apiserver: %s, with data of format %d. Version "+
+			"%s knows format %d and could damage them.",
 			s.key.Version, s.key.Format, g.Version, witness.Format)
 	case witness.ReasonCustomResources:
 		return customResources(r)
@@ -64,21 +69,26 @@ func rolledBack(s *observation) string {
 func unknownOwners(r *refusal) string {
 	found := fmt.Sprintf("This server does not know its store yet, and the store does not have the owners of %s that are in this cluster. "+
 		"If this store were served, the garbage collector would delete them, with all that they own.", r.Stakes())
-	return found + " There are three causes. The server uses another directory, volume or etcd than before. Or the etcd of the main cluster was restored from " +
-		"a backup, and with it came objects whose owners were deleted since. Or they belong to custom resources of another controller, which were not imported: " +
+	return found + " There are three causes. The server uses another directory, volume or etcd than before. Or the etcd of the main " +
+		"cluster was restored from " +
+		"a backup, and with it came objects whose owners were deleted since. Or they belong to custom resources of another controller, which " +
+		"were not imported: " +
 		"see docs/operations/take-over.md."
 }
 
 // customResources describes the definitions, and what to do about each.
 func customResources(r *refusal) string {
-	sentences := []string{"This server does not know its store yet, and this cluster has custom resources of kinds that the server would serve."}
+	sentences := []string{"This server does not know its store yet, and this cluster has custom resources of kinds that the server would " +
+		"serve."}
 	for _, d := range r.definitions {
 		if d.HiddenBy != "" {
-			sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s may have objects that the store does not have. Nobody can count them, because APIService %s routes the group to this server.",
+			sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s may have objects that the store does not have. Nobody can "+
+				"count them, because APIService %s routes the group to this server.",
 				d.GroupResource, d.HiddenBy))
 			continue
 		}
-		sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s has %s that the store does not have (%s).", d.GroupResource, plural(d.Lost, "object"), listed(d.Names, d.Lost)))
+		sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s has %s that the store does not have (%s).", d.GroupResource,
+			plural(d.Lost, "object"), listed(d.Names, d.Lost)))
 	}
 	return strings.Join(append(sentences, stake(r)), " ")
 }
@@ -96,12 +106,15 @@ func takeOver(r *refusal) []string {
 	steps := []string{"Nothing that runs is touched."}
 	for _, d := range r.definitions {
 		if d.HiddenBy != "" {
-			steps = append(steps, fmt.Sprintf("To have the objects of %s counted, give the group back: kubectl label --overwrite apiservice %s kube-aggregator.kubernetes.io/automanaged=true. "+
+			steps = append(steps, fmt.Sprintf("To have the objects of %s counted, give the group back: kubectl label --overwrite apiservice %s "+
+				"kube-aggregator.kubernetes.io/automanaged=true. "+
 				"The server then serves as soon as there are none.", d.GroupResource, d.HiddenBy))
 		}
 	}
-	return append(steps, "To move the objects to this server, import them (jobset-apiserver store import, which works while the server refuses): see docs/operations/take-over.md.",
-		"To leave a group to its controller, start this server with --runtime-config=GROUP/VERSION=false, and without the APIService of the group.")
+	return append(steps, "To move the objects to this server, import them (jobset-apiserver store import, which works while the server "+
+		"refuses): see docs/operations/take-over.md.",
+		"To leave a group to its controller, start this server with --runtime-config=GROUP/VERSION=false, and without the APIService of the "+
+			"group.")
 }
 
 // stake says what the garbage collector would do.
@@ -112,9 +125,11 @@ func stake(r *refusal) string {
 	case !stakes.Any():
 		return "Nothing is at stake: the store has the owners of all objects in this cluster."
 	case stakes.One():
-		return fmt.Sprintf("If this store were served, the garbage collector would delete %s, with all that it owns, because the store does not have the owner.", stakes)
+		return fmt.Sprintf("If this store were served, the garbage collector would delete %s, with all that it owns, because the store does "+
+			"not have the owner.", stakes)
 	default:
-		return fmt.Sprintf("If this store were served, the garbage collector would delete %s, with all that they own, because the store does not have the owners.", stakes)
+		return fmt.Sprintf("If this store were served, the garbage collector would delete %s, with all that they own, because the store does "+
+			"not have the owners.", stakes)
 	}
 }
 
@@ -128,7 +143,8 @@ func plural(count int, one string) string {
 // remedy says what to do. Putting the right store back comes first, because then nothing is lost.
 func remedy(r *refusal) []string {
 	if r.Reason == witness.ReasonNewerFormat {
-		return []string{"All that runs goes on. Run that version or a newer one, or restore a backup from before the upgrade (jobset-apiserver store restore)."}
+		return []string{"All that runs goes on. Run that version or a newer one, or restore a backup from before the upgrade " +
+			"(jobset-apiserver store restore)."}
 	}
 	steps := []string{"All that runs goes on. If the right store still exists, put it back, and the server serves it."}
 	switch r.Reason {
@@ -143,7 +159,8 @@ func remedy(r *refusal) []string {
 	stakes := r.Stakes()
 	switch {
 	case stakes.Any():
-		return append(steps, "If this is the store that you want, first keep what is at stake (jobset-apiserver store release-orphans), and then accept it: "+accept)
+		return append(steps, "If this is the store that you want, first keep what is at stake (jobset-apiserver store release-orphans), and "+
+			"then accept it: "+accept)
 	case r.Reason == witness.ReasonCustomResources:
 		return append(steps, "If there are no such objects, or nobody needs them, accept the store: "+accept)
 	}

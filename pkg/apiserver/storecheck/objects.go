@@ -31,9 +31,9 @@ type Resource struct {
 	Transformer value.Transformer
 }
 
-// Objects returns the UIDs of all objects of the resources that stay when the server serves. An object whose owners are all of our groups and not in the
-// store does not stay, and neither does what it owns: its children in the main cluster have to be kept as if it were not there. It reads only what is
-// stored, and does not need the server to serve.
+// Objects returns the UIDs of all objects of the resources that stay when the server serves. An object whose owners are
+// all of our groups and not in the store does not stay, and neither does what it owns: its children in the main cluster
+// have to be kept as if it were not there. It reads only what is stored, and does not need the server to serve.
 func (g *Guard) Objects(ctx context.Context, resources []Resource, ours sets.Set[string]) (sets.Set[types.UID], error) {
 	found, owned := sets.New[types.UID](), map[types.UID][]types.UID{}
 	for _, resource := range resources {
@@ -104,8 +104,9 @@ func (s *store) eachObject(ctx context.Context, resource Resource, visit func(*m
 	}
 }
 
-// metadataOf reads the metadata of a stored object alone, which all kinds have in the same field. The UID of an object that cannot be read is not known: the result
-// stands for the owner of its name, so that its children do not count as lost. It is an error if a service that decrypts does not answer.
+// metadataOf reads the metadata of a stored object alone, which all kinds have in the same field. The UID of an object
+// that cannot be read is not known: the result stands for the owner of its name, so that its children do not count as
+// lost. It is an error if a service that decrypts does not answer.
 func metadataOf(ctx context.Context, transformer value.Transformer, key string, data []byte) (*metav1.ObjectMeta, error) {
 	var err error
 	if transformer != nil {

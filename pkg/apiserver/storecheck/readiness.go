@@ -11,8 +11,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/decorate"
 )
 
-// Decorate lets the server start while the store is refused. The library waits for full watch caches, and reports itself as not alive until then.
-// The check of the guard waits for them instead.
+// Decorate lets the server start while the store is refused. The library waits for full watch caches, and reports
+// itself as not alive until then. The check of the guard waits for them instead.
 func (g *Guard) Decorate(next generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return decorate.Stores(next, func(store storage.Interface, _ runtime.Codec) storage.Interface {
 		g.mu.Lock()

@@ -14,8 +14,8 @@ const (
 	maxReads       = 4
 )
 
-// redundantly returns nil as soon as one read has succeeded, and the last error when all have failed. A member of etcd that hangs would otherwise hold
-// up every request of the server: the client sends the reads to the members in turn.
+// redundantly returns nil as soon as one read has succeeded, and the last error when all have failed. A member of etcd
+// that hangs would otherwise hold up every request of the server: the client sends the reads to the members in turn.
 func redundantly(ctx context.Context, read func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -66,7 +66,8 @@ func (s *observation) recordUUID() string {
 	return s.record.UUID
 }
 
-// refuse publishes why the store is not served, unless an administrator has accepted it. The report is nil if the Jobs at stake were not counted yet.
+// refuse publishes why the store is not served, unless an administrator has accepted it. The report is nil if the Jobs
+// at stake were not counted yet.
 func (g *Guard) refuse(ctx context.Context, s *observation, reason witness.Reason, found *finding) error {
 	if s.unfinished(reason) {
 		return g.finish(ctx, s)
@@ -74,7 +75,8 @@ func (g *Guard) refuse(ctx context.Context, s *observation, reason witness.Reaso
 	fresh := !g.refusal.finds(s, reason)
 	if fresh {
 		g.refusal = &refusal{keyUUID: s.keyUUID(), recordUUID: s.recordUUID()}
-		g.refusal.Refusal = witness.Refusal{Reason: reason, Server: g.server, NewUUID: g.propose(ctx, reason), Revision: s.keyRevision(), Served: g.served()}
+		g.refusal.Refusal = witness.Refusal{Reason: reason, Server: g.server, NewUUID: g.propose(ctx, reason), Revision: s.keyRevision(),
+			Served: g.served()}
 		g.setReason(reason)
 	}
 	g.count(ctx, found)
@@ -91,8 +93,8 @@ func (g *Guard) refuse(ctx context.Context, s *observation, reason witness.Reaso
 // describe brings the message of the refusal up to date.
 func (g *Guard) describe(s *observation) { g.refusal.Message = g.message(g.refusal, s) }
 
-// propose returns the UUID that the store gets if it is accepted. It is kept in the store, so that all servers of this store propose the same, also
-// after a restart, and servers of other stores another one.
+// propose returns the UUID that the store gets if it is accepted. It is kept in the store, so that all servers of this
+// store propose the same, also after a restart, and servers of other stores another one.
 func (g *Guard) propose(ctx context.Context, reason witness.Reason) string {
 	id := g.newID()
 	if reason == witness.ReasonNewerFormat {
@@ -136,8 +138,8 @@ func (g *Guard) count(ctx context.Context, found *finding) {
 	stakes.Record(&r.Refusal, jobs)
 }
 
-// list publishes the owners that are lost, for `store release-orphans`, once for each count. It comes before the refusal, so that the list of what is
-// shown exists.
+// list publishes the owners that are lost, for `store release-orphans`, once for each count. It comes before the
+// refusal, so that the list of what is shown exists.
 func (g *Guard) list(ctx context.Context) error {
 	r := g.refusal
 	if r.report == nil || r.listed.Equal(r.counted) || (len(r.report.Owners) == 0 && r.listed.IsZero()) {
@@ -198,11 +200,13 @@ func (g *Guard) ofAnother(refusal *witness.Refusal) bool {
 }
 
 func same(stored, r *witness.Refusal) bool {
-	return stored != nil && stored.NewUUID == r.NewUUID && stored.Message == r.Message && stored.JobsAtStake == r.JobsAtStake && stored.Served == r.Served && slices.Equal(stored.Jobs, r.Jobs) &&
+	return stored != nil && stored.NewUUID == r.NewUUID && stored.Message == r.Message && stored.JobsAtStake == r.JobsAtStake &&
+		stored.Served == r.Served && slices.Equal(stored.Jobs, r.Jobs) &&
 		equality.Semantic.DeepEqual(stored.AtStake, r.AtStake)
 }
 
-// endRefusal takes a refusal of this store out of the record, and one of a server before this one. That of a server with another store stays.
+// endRefusal takes a refusal of this store out of the record, and one of a server before this one. That of a server
+// with another store stays.
 func (g *Guard) endRefusal(ctx context.Context, s *observation) error {
 	if s.record == nil || s.record.Refusal == nil {
 		return nil

@@ -62,8 +62,8 @@ func (s *checked) Get(ctx context.Context, key string, opts storage.GetOptions, 
 	return s.verified(ctx, s.Interface.Get(ctx, key, opts, out))
 }
 
-// GetList implements storage.Interface. It waits while the server does not serve: the watch caches list from the beginning, and an error would
-// make them wait longer than necessary.
+// GetList implements storage.Interface. It waits while the server does not serve: the watch caches list from the
+// beginning, and an error would make them wait longer than necessary.
 func (s *checked) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
 	if err := s.guard.await(ctx); err != nil {
 		return err

@@ -59,7 +59,8 @@ func openStore(config storagebackend.TransportConfig, prefix string) (*store, er
 		return nil, fmt.Errorf("connecting to etcd: %w", err)
 	}
 	prefix = path.Join("/", prefix)
-	return &store{client: client, prefix: prefix, key: path.Join(prefix, witness.KeyName), proposed: path.Join(prefix, witness.KeyName+"-proposal")}, nil
+	return &store{client: client, prefix: prefix, key: path.Join(prefix, witness.KeyName),
+		proposed: path.Join(prefix, witness.KeyName+"-proposal")}, nil
 }
 
 // read returns the key, which is nil if there is none. The read is linearizable.
@@ -78,7 +79,8 @@ func (s *store) read(ctx context.Context) (*witness.Found, error) {
 	return &witness.Found{Key: key, ModRevision: response.Kvs[0].ModRevision, Revision: response.Header.Revision}, nil
 }
 
-// write stores the key if it has the revision, which is 0 if there must be none. It returns the new revision, or 0 if the key has another one.
+// write stores the key if it has the revision, which is 0 if there must be none. It returns the new revision, or 0 if
+// the key has another one.
 func (s *store) write(ctx context.Context, key *witness.Key, revision int64) (int64, error) {
 	response, err := s.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(s.key), "=", revision)).

@@ -37,8 +37,9 @@ func behind(floor, revision int64) int64 {
 	return missing
 }
 
-// supersede raises the revision of an accepted store above those that clients know from the store before it, and compacts the store there. A
-// client that resumes a watch is then sent back to list. Otherwise it would miss the changes up to the revision that it knows.
+// supersede raises the revision of an accepted store above those that clients know from the store before it, and
+// compacts the store there. A client that resumes a watch is then sent back to list. Otherwise it would miss the
+// changes up to the revision that it knows.
 func (g *Guard) supersede(ctx context.Context, s *observation) error {
 	ctx, cancel := context.WithTimeout(ctx, supersedeTimeout)
 	defer cancel()

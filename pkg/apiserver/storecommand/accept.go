@@ -34,7 +34,8 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 		Use:   "accept --uuid=UUID --revision=REVISION",
 		Short: "Serve a store that a server refuses",
 		Long: "Accept the store that a server refuses: it becomes the store of this cluster, and the server serves it within seconds.\n" +
-			"The garbage collector then deletes the children (StatefulSets, Jobs and so on) of owners that this store does not have. If there is a better store, like a\n" +
+			"The garbage collector then deletes the children (StatefulSets, Jobs and so on) of owners that this store does not have. If there is " +
+			"a better store, like a\n" +
 			"newer backup or the right volume, use that instead.\n\n" +
 			"The UUID and the revision are those that \"store status\" shows. They hold for this store in this state only.",
 		Example: "  # What is refused?\n  jobset-apiserver store status\n\n" +
@@ -44,7 +45,8 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	}
 	cmd.Flags().StringVar(&a.uuid, "uuid", "", "UUID of the store that is refused, as shown by \"store status\".")
 	cmd.Flags().Int64Var(&a.revision, "revision", 0, "Revision of the store that is refused, as shown by \"store status\".")
-	cmd.Flags().BoolVar(&a.abandonJobs, "abandon-jobs", false, "Also accept that the garbage collector deletes the Jobs, StatefulSets and other objects whose owners are lost.")
+	cmd.Flags().BoolVar(&a.abandonJobs, "abandon-jobs", false,
+		"Also accept that the garbage collector deletes the Jobs, StatefulSets and other objects whose owners are lost.")
 	a.dryRun.addFlag(cmd)
 	flags := addClusterFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -122,11 +124,13 @@ func (a *acceptance) nothingRefused(record *witness.Record) error {
 func (a *acceptance) check(refusal *witness.Refusal) error {
 	switch {
 	case refusal.Reason == witness.ReasonNewerFormat:
-		return errors.New("a newer version of jobset-apiserver has written this store: run that version; the store cannot be accepted for this one")
+		return errors.New("a newer version of jobset-apiserver has written this store: run that version; the store cannot be accepted for " +
+			"this one")
 	case refusal.NewUUID != a.uuid:
 		return fmt.Errorf("--uuid: must be %s, which %s refuses, not %s: look at \"store status\" again", refusal.NewUUID, refusal.Server, a.uuid)
 	case refusal.Revision != a.revision:
-		return fmt.Errorf("--revision: must be %d, which %s refuses, not %d: look at \"store status\" again", refusal.Revision, refusal.Server, a.revision)
+		return fmt.Errorf("--revision: must be %d, which %s refuses, not %d: look at \"store status\" again", refusal.Revision, refusal.Server,
+			a.revision)
 	}
 	return nil
 }
@@ -144,7 +148,8 @@ func (c *clients) nothingAtStake(ctx context.Context, record *witness.Record) er
 	if !stake.Any() {
 		return nil
 	}
-	return fmt.Errorf("--abandon-jobs: the garbage collector will delete %s. To keep them, run \"store release-orphans\" first. To let them go, add --abandon-jobs", stake)
+	return fmt.Errorf("--abandon-jobs: the garbage collector will delete %s. To keep them, run \"store release-orphans\" first. To let "+
+		"them go, add --abandon-jobs", stake)
 }
 
 // putRecord writes the ConfigMap that was read.

@@ -26,7 +26,8 @@ func newBackup(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  # In the pod of a server with the embedded etcd\n" +
 			"  jobset-apiserver store backup --data-dir=/var/lib/jobset-apiserver/data --backup-dir=/backups\n\n" +
 			"  # An external etcd\n" +
-			"  jobset-apiserver store backup jobset.db --etcd-servers=https://etcd:2379 --etcd-cafile=ca.crt --etcd-certfile=tls.crt --etcd-keyfile=tls.key",
+			"  jobset-apiserver store backup jobset.db --etcd-servers=https://etcd:2379 --etcd-cafile=ca.crt --etcd-certfile=tls.crt " +
+			"--etcd-keyfile=tls.key",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 0) == (dir.Path == "") || len(args) > 1 {
 				return errors.New("either one FILE or --backup-dir must be given: the file must not exist, the directory keeps the newest backups")
@@ -35,7 +36,8 @@ func newBackup(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&dir.Path, "backup-dir", "", "Directory that keeps the newest backups, as that of the server.")
-	cmd.Flags().IntVar(&dir.Keep, "backup-keep", dir.Keep, "Number of backups to keep in --backup-dir. Older ones are deleted when the new one was verified.")
+	cmd.Flags().IntVar(&dir.Keep, "backup-keep", dir.Keep, "Number of backups to keep in --backup-dir. Older ones are deleted when the new "+
+		"one was verified.")
 	client.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if dir.Keep < 1 {

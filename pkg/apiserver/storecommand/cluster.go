@@ -88,7 +88,8 @@ func (c *clients) getRecord(ctx context.Context) (*corev1.ConfigMap, *witness.Re
 	}
 	record, err := witness.Read(cm)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: restore the entry, or remove all entries of the ConfigMap if the server still serves the right store", err)
+		return nil, nil, fmt.Errorf("%w: restore the entry, or remove all entries of the ConfigMap if the server still serves the right store",
+			err)
 	}
 	return cm, record, nil
 }

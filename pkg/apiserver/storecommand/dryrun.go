@@ -14,7 +14,8 @@ import (
 type dryRun struct{ value string }
 
 func (d *dryRun) addFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&d.value, "dry-run", "none", `Must be "none", "server", or "client". If client strategy, only print what would be changed. If server strategy, submit the requests without persisting anything.`)
+	cmd.Flags().StringVar(&d.value, "dry-run", "none", `Must be "none", "server", or "client". If client strategy, only print what would `+
+		`be changed. If server strategy, submit the requests without persisting anything.`)
 }
 
 func (d *dryRun) validate() error {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -37,17 +36,19 @@ func newImport(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	cmd := &cobra.Command{
 		Use:   "import [RESOURCE.GROUP...] | --file=FILE",
 		Short: "Take over objects of custom resource definitions with their UIDs",
-		Long: "Write objects that a CustomResourceDefinition serves into the store, with their UIDs, generations, managed fields, status and\n" +
-			"finalizers, so that their children stay as they are when jobset-apiserver serves the group. Stop the other controller first.\n\n" +
-			"All objects are checked before the first one is written. The command may be interrupted and repeated: it writes what the store\n" +
-			"does not have, updates what has changed at the source since it was imported, and never overwrites what jobset-apiserver has written, or an\n" +
-			"object with another UID. The server may run, may refuse its store, but must not serve the group yet, unless the source is a file.\n" +
-			"For an embedded etcd, run the command where the server runs and as the same user; for an external one, anywhere.",
+		Long: `Write objects that a CustomResourceDefinition serves into the store, with their UIDs, generations, managed fields, status and
+finalizers, so that their children stay as they are when jobset-apiserver serves the group. Stop the other controller first.
+
+All objects are checked before the first one is written. The command may be interrupted and repeated: it writes what the store
+does not have, updates what has changed at the source since it was imported, and never overwrites what jobset-apiserver has
+written, or an object with another UID. The server may run, may refuse its store, but must not serve the group yet, unless the
+source is a file. For an embedded etcd, run the command where the server runs and as the same user; for an external one, anywhere.`,
 		Example: "  # What would be imported from the main cluster?\n" +
 			"  jobset-apiserver store import --dry-run=client --data-dir=/var/lib/jobset-apiserver/data\n\n" +
 			"  # Import in the pod of a server with the embedded etcd\n" +
 			"  kubectl get leaderworkersets --all-namespaces -o json --show-managed-fields |\n" +
-			"    kubectl -n jobset-system exec -i jobset-apiserver-0 -- jobset-apiserver store import --file=- --data-dir=/var/lib/jobset-apiserver/data\n\n" +
+			"    kubectl -n jobset-system exec -i jobset-apiserver-0 -- \\\n" +
+			"      jobset-apiserver store import --file=- --data-dir=/var/lib/jobset-apiserver/data\n\n" +
 			"  # Are the objects of the store those of the source?\n" +
 			"  jobset-apiserver store import --compare --data-dir=/var/lib/jobset-apiserver/data",
 	}
@@ -67,11 +68,14 @@ func newImport(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 
 func (i *importing) addFlags(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&i.file, "file", "", "File with the objects, as \"kubectl get -o json --show-managed-fields\" prints them, instead of the main cluster. - is the standard input.")
+	fs.StringVar(&i.file, "file", "", "File with the objects, as \"kubectl get -o json --show-managed-fields\" prints them, instead of the "+
+		"main cluster. - is the standard input.")
 	fs.BoolVar(&i.compare, "compare", false, "Only compare the store with the source. The exit code is 1 if they differ.")
-	fs.BoolVar(&i.skip, "skip-invalid", false, "Leave out objects that this version does not accept. The garbage collector deletes their children when jobset-apiserver serves the group.")
+	fs.BoolVar(&i.skip, "skip-invalid", false, "Leave out objects that this version does not accept. The garbage collector deletes their "+
+		"children when jobset-apiserver serves the group.")
 	fs.BoolVar(&i.dropUnknown, "drop-unknown-fields", false, "Import objects without the fields that this version does not know.")
-	fs.BoolVar(&i.prune, "prune", false, "Delete objects from the store that were imported, that nobody has written since, and that the source does not have any more.")
+	fs.BoolVar(&i.prune, "prune", false, "Delete objects from the store that were imported, that nobody has written since, and that the "+
+		"source does not have any more.")
 	fs.StringVar(&i.encryption, "encryption-provider-config", "", "File with the encryption configuration of the server, if it has one.")
 	fs.StringVar(&i.gates, "feature-gates", "", "Feature gates of the server, if it has other ones than the default.")
 	i.dryRun.addFlag(cmd)
@@ -140,14 +144,6 @@ func wantedResources(kinds *importer.Kinds, args []string) ([]schema.GroupResour
 	return wanted, nil
 }
 
-func joined(resources []schema.GroupResource) string {
-	var names []string
-	for _, resource := range resources {
-		names = append(names, resource.String())
-	}
-	return strings.Join(names, ", ")
-}
-
 // open connects to the store.
 func (i *importing) open(ctx context.Context) (*importer.Store, func() error, error) {
 	source, err := i.client.Source(ctx)
@@ -179,14 +175,16 @@ func (i *importing) sameCluster(ctx context.Context, store *importer.Store) erro
 		return explain(err)
 	}
 	if system.UID != found.ClusterUID {
-		return fmt.Errorf("the store must belong to the cluster %s, but it belongs to %s: use the kubeconfig of that cluster (--kubeconfig, --context), or another store",
+		return fmt.Errorf("the store must belong to the cluster %s, but it belongs to %s: use the kubeconfig of that cluster (--kubeconfig, "+
+			"--context), or another store",
 			system.UID, found.ClusterUID)
 	}
 	return nil
 }
 
 // read reads the source. It returns the resources that were read as a whole.
-func (i *importing) read(ctx context.Context, taken *importer.Import, wanted []schema.GroupResource, named bool) ([]schema.GroupResource, error) {
+func (i *importing) read(ctx context.Context, taken *importer.Import, wanted []schema.GroupResource,
+	named bool) ([]schema.GroupResource, error) {
 	source, resources, err := i.source(ctx, taken.Kinds, wanted, named)
 	if err != nil {
 		return nil, err
@@ -199,7 +197,8 @@ func (i *importing) read(ctx context.Context, taken *importer.Import, wanted []s
 	case err != nil:
 		return nil, explain(err)
 	case refused > 0 && !i.skip && !i.compare:
-		return nil, fmt.Errorf("%s not accepted, and nothing was imported: correct the causes above, or leave them out with --skip-invalid, which loses their children", was(refused))
+		return nil, fmt.Errorf("%s not accepted, and nothing was imported: correct the causes above, or leave them out with --skip-invalid, "+
+			"which loses their children", was(refused))
 	}
 	if i.file == "" {
 		return resources, nil
@@ -216,7 +215,8 @@ type opened struct {
 	close func()
 }
 
-func (i *importing) source(ctx context.Context, kinds *importer.Kinds, wanted []schema.GroupResource, named bool) (*opened, []schema.GroupResource, error) {
+func (i *importing) source(ctx context.Context, kinds *importer.Kinds, wanted []schema.GroupResource,
+	named bool) (*opened, []schema.GroupResource, error) {
 	switch i.file {
 	case "":
 		return i.cluster(ctx, kinds, wanted, named)
@@ -231,7 +231,8 @@ func (i *importing) source(ctx context.Context, kinds *importer.Kinds, wanted []
 }
 
 // cluster finds the resources that custom resource definitions serve. Those that were not named may be missing.
-func (i *importing) cluster(ctx context.Context, kinds *importer.Kinds, wanted []schema.GroupResource, named bool) (*opened, []schema.GroupResource, error) {
+func (i *importing) cluster(ctx context.Context, kinds *importer.Kinds, wanted []schema.GroupResource,
+	named bool) (*opened, []schema.GroupResource, error) {
 	cluster := &importer.Cluster{Client: i.dynamic, Kinds: kinds}
 	var served []schema.GroupVersionResource
 	var resources []schema.GroupResource

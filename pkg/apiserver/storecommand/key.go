@@ -43,7 +43,8 @@ func (k *keyed) read(ctx context.Context) (source backup.Source, found *backup.S
 	}
 	resource, _, known := r.resource(k.key)
 	if !known {
-		return source, nil, nil, fmt.Errorf("--key: must be %s/GROUP/RESOURCE/NAMESPACE/NAME of a resource of this server, not %s", k.client.Prefix(), strconv.Quote(k.key))
+		return source, nil, nil, fmt.Errorf("--key: must be %s/GROUP/RESOURCE/NAMESPACE/NAME of a resource of this server, not %s",
+			k.client.Prefix(), strconv.Quote(k.key))
 	}
 	if source, err = k.client.Source(ctx); err != nil {
 		return source, nil, nil, err
@@ -98,7 +99,8 @@ func newRemove(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove --key=KEY",
 		Short: "Remove an object that the server cannot read",
-		Long: "Remove one object from the store that this version cannot read. The garbage collector then deletes its Jobs and other children, as after\n" +
+		Long: "Remove one object from the store that this version cannot read. The garbage collector then deletes its Jobs and other " +
+			"children, as after\n" +
 			"any deletion; finalizers of the object do not count. An object that can be read is refused: delete it with kubectl. The server\n" +
 			"may run, and notices by itself.",
 		Args: noArguments,

@@ -74,7 +74,8 @@ func (m *migration) run(ctx context.Context) error {
 		}
 	}
 	if m.served == 0 {
-		return errors.New("the cluster serves no resources of jobset-apiserver: check the APIServices, or use the kubeconfig of another cluster (--kubeconfig, --context)")
+		return errors.New("the cluster serves no resources of jobset-apiserver: check the APIServices, or use the kubeconfig of another " +
+			"cluster (--kubeconfig, --context)")
 	}
 	if failed > 0 {
 		return fmt.Errorf("%s not written: correct the causes above and run the command again", was(failed))
@@ -87,12 +88,13 @@ type progress struct{ seen, written, failed int }
 
 func (m *migration) resource(ctx context.Context, resource schema.GroupVersionResource) (failed int, err error) {
 	var total progress
-	err = owners.EachPage(ctx, m.metadata, resource, func() { total = progress{written: total.written, failed: total.failed} }, func(page []metav1.PartialObjectMetadata) {
-		if total.seen > 0 {
-			fmt.Fprintf(m.streams.ErrOut, "%s: %s so far, %d written\n", resource.GroupResource(), plural(total.seen, "object"), total.written)
-		}
-		m.page(ctx, resource, page, &total)
-	})
+	err = owners.EachPage(ctx, m.metadata, resource, func() { total = progress{written: total.written, failed: total.failed} },
+		func(page []metav1.PartialObjectMetadata) {
+			if total.seen > 0 {
+				fmt.Fprintf(m.streams.ErrOut, "%s: %s so far, %d written\n", resource.GroupResource(), plural(total.seen, "object"), total.written)
+			}
+			m.page(ctx, resource, page, &total)
+		})
 	if apierrors.IsNotFound(err) {
 		fmt.Fprintf(m.streams.ErrOut, "%s: not served (--runtime-config); its objects stay as they are\n", resource.GroupResource())
 		return 0, nil
@@ -104,7 +106,8 @@ func (m *migration) resource(ctx context.Context, resource schema.GroupVersionRe
 		return 0, err
 	}
 	m.served++
-	fmt.Fprintf(m.streams.Out, "%s: %s, %d written%s\n", resource.GroupResource(), plural(total.seen, "object"), total.written, m.dryRun.suffix())
+	fmt.Fprintf(m.streams.Out, "%s: %s, %d written%s\n", resource.GroupResource(), plural(total.seen, "object"), total.written,
+		m.dryRun.suffix())
 	return total.failed, nil
 }
 

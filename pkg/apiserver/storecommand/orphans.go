@@ -40,10 +40,12 @@ func (c *clients) getLostOwners(ctx context.Context, record *witness.Record) (*l
 		}
 	}
 	if list == nil {
-		return nil, fmt.Errorf("no owners are lost: ConfigMap %s/%s has none; a server that refuses a store writes them there", witness.Namespace, witness.LostOwnersName)
+		return nil, fmt.Errorf("no owners are lost: ConfigMap %s/%s has none; a server that refuses a store writes them there", witness.Namespace,
+			witness.LostOwnersName)
 	}
 	if record == nil || !list.Matches(record) {
-		return nil, fmt.Errorf("ConfigMap %s/%s is about another store, %s at revision %d: if a server refuses a store now, run the command again in a minute",
+		return nil, fmt.Errorf("ConfigMap %s/%s is about another store, %s at revision %d: if a server refuses a store now, run the command "+
+			"again in a minute",
 			witness.Namespace, witness.LostOwnersName, list.NewUUID, list.Revision)
 	}
 	return &lostOwners{sets.New(list.Owners...), groups.All(), list.More}, nil
@@ -91,7 +93,8 @@ func (c *clients) owned(ctx context.Context) ([]owners.Served, error) {
 	return resources, explain(err)
 }
 
-func (c *clients) eachOrphan(ctx context.Context, lost *lostOwners, resource schema.GroupVersionResource, begin func(), visit func(*metav1.PartialObjectMetadata)) error {
+func (c *clients) eachOrphan(ctx context.Context, lost *lostOwners, resource schema.GroupVersionResource, begin func(),
+	visit func(*metav1.PartialObjectMetadata)) error {
 	return explain(owners.EachPage(ctx, c.metadata, resource, begin, func(page []metav1.PartialObjectMetadata) {
 		for i := range page {
 			if page[i].DeletionTimestamp == nil && len(lost.referencesOf(&page[i])) > 0 {

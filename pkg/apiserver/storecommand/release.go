@@ -26,9 +26,12 @@ func newReleaseOrphans(streams genericiooptions.IOStreams, connect connector) *c
 	cmd := &cobra.Command{
 		Use:   "release-orphans",
 		Short: "Keep the Jobs and StatefulSets whose owners a refused store does not have",
-		Long: "Take the reference to the owner off all objects whose owners are not in the store that a server refuses: StatefulSets, Jobs, volume claims,\n" +
-			"Services, ControllerRevisions, PodGroups and Workloads. The garbage collector then does not delete them when the store is accepted. Jobs run to their\n" +
-			"end, and StatefulSets go on. No set restarts them, and nothing deletes them afterwards: delete them with kubectl. References to other owners stay.\n\n" +
+		Long: "Take the reference to the owner off all objects whose owners are not in the store that a server refuses: StatefulSets, Jobs, " +
+			"volume claims,\n" +
+			"Services, ControllerRevisions, PodGroups and Workloads. The garbage collector then does not delete them when the store is accepted. " +
+			"Jobs run to their\n" +
+			"end, and StatefulSets go on. No set restarts them, and nothing deletes them afterwards: delete them with kubectl. References to " +
+			"other owners stay.\n\n" +
 			"Run this only if the right store is lost for good. A set that comes back does not take its children back.",
 		Example: "  # What would be released?\n  jobset-apiserver store release-orphans --dry-run=client\n\n" +
 			"  # Release it\n  jobset-apiserver store release-orphans",
@@ -93,7 +96,8 @@ func (r *release) run(ctx context.Context) error {
 	}
 	fmt.Fprintf(r.streams.Out, "%s released%s\n", strings.Join(counts, ", "), r.dryRun.suffix())
 	if r.lost.More {
-		fmt.Fprintln(r.streams.ErrOut, "The list of lost owners is not complete: run the command again until it releases nothing, at least a minute later each time.")
+		fmt.Fprintln(r.streams.ErrOut, "The list of lost owners is not complete: run the command again until it releases nothing, at least a "+
+			"minute later each time.")
 	}
 	if r.failed > 0 {
 		return fmt.Errorf("%s not released: correct the causes above and run the command again", was(r.failed))

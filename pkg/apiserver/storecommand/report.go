@@ -46,7 +46,8 @@ type Status struct {
 	Floor int64  `json:"floor,omitempty"`
 	// Refusal is what the server that refuses has found.
 	Refusal *witness.Refusal `json:"refusal,omitempty"`
-	// Confirmed is false if the last confirmation of the refusal is three minutes old or older, by the clock of the computer that runs the command.
+	// Confirmed is false if the last confirmation of the refusal is three minutes old or older, by the clock of the
+	// computer that runs the command.
 	Confirmed bool `json:"confirmed,omitempty"`
 	// Accepted is what an administrator has accepted and no server has adopted. Effective is whether it is about the refusal.
 	Accepted  *witness.Acceptance `json:"accepted,omitempty"`

@@ -54,7 +54,8 @@ func newRestore(streams genericiooptions.IOStreams) *cobra.Command {
 		if moved := filepath.Join(dataDir, aside); aside != "" && exists(moved) {
 			fmt.Fprintf(streams.Out, "The data that was there is in %s now.\n", moved)
 		}
-		fmt.Fprint(streams.Out, "The server will refuse the store, because it is older than it was. Start the server, and then follow \"jobset-apiserver store status\".\n")
+		fmt.Fprint(streams.Out, "The server will refuse the store, because it is older than it was. Start the server, and then follow "+
+			"\"jobset-apiserver store status\".\n")
 		return nil
 	}
 	return cmd

@@ -23,7 +23,8 @@ func newStatus(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show whether a server refuses the store, and why",
-		Long: "Show what the main cluster knows of the store (ConfigMap " + witness.Namespace + "/" + witness.Name + "): whether a server refuses\n" +
+		Long: "Show what the main cluster knows of the store (ConfigMap " + witness.Namespace + "/" + witness.Name +
+			"): whether a server refuses\n" +
 			"it, why, and what an administrator has accepted.\n\n" +
 			"The exit code is 0 if no server refuses the store, 2 if one does, 3 if there is no witness, and 1 after an error.",
 		Example: "  # Is the store refused, and why?\n  jobset-apiserver store status\n\n" +
@@ -35,7 +36,8 @@ func newStatus(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	flags := addClusterFlags(cmd)
 	client, encryption := options.NewStoreClient(), ""
 	client.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&encryption, "encryption-provider-config", "", "File with the encryption configuration of the server. Without it, encrypted objects are not read.")
+	cmd.Flags().StringVar(&encryption, "encryption-provider-config", "",
+		"File with the encryption configuration of the server. Without it, encrypted objects are not read.")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := output.validate(); err != nil {
 			return err
@@ -78,7 +80,8 @@ func (o *output) addFlags(cmd *cobra.Command) {
 	o.flags.NamePrintFlags = nil // a report has no name
 	o.flags.AddFlags(cmd)
 	_ = cmd.Flags().MarkHidden("show-managed-fields")
-	cmd.Flags().Lookup("output").Usage = "Output format. One of: (" + strings.Join(o.flags.AllowedFormats(), ", ") + "). Default is human-readable text."
+	cmd.Flags().Lookup("output").Usage = "Output format. One of: (" + strings.Join(o.flags.AllowedFormats(), ", ") +
+		"). Default is human-readable text."
 }
 
 func (o *output) forHumans() bool {

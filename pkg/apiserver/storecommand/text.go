@@ -6,9 +6,11 @@ package storecommand
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
@@ -23,7 +25,8 @@ var meanings = map[State]string{
 }
 
 // noWitness explains the state.
-const noWitness = "No server has served a store of this cluster yet, somebody deleted the record, or the server runs with --store-witness=false.\n" +
+const noWitness = "No server has served a store of this cluster yet, somebody deleted the record, or the server runs with " +
+	"--store-witness=false.\n" +
 	"A server writes the record when it starts. The manifests have the ConfigMap; the server may not create it.\n"
 
 // write writes the status for humans.
@@ -68,7 +71,8 @@ func (s *Status) writeRefusal(line func(name, format string, args ...any), now t
 	age := now.Sub(s.Refusal.Time.Time)
 	confirmed := fmt.Sprintf("%s, which confirmed it %s ago", s.Refusal.Server, duration.HumanDuration(age))
 	if age < 0 {
-		confirmed = s.Refusal.Server + ", which confirmed it at " + s.Refusal.Time.UTC().Format(time.RFC3339) + " by its clock, which is ahead of the one here"
+		confirmed = s.Refusal.Server + ", which confirmed it at " + s.Refusal.Time.UTC().Format(time.RFC3339) +
+			" by its clock, which is ahead of the one here"
 	}
 	if !s.Confirmed {
 		confirmed += " for the last time: it may have stopped, unless its clock differs from the one here"
@@ -99,4 +103,13 @@ func plural(count int, one string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %ss", count, one)
+}
+
+// joined lists resources for a message.
+func joined(resources []schema.GroupResource) string {
+	var names []string
+	for _, resource := range resources {
+		names = append(names, resource.String())
+	}
+	return strings.Join(names, ", ")
 }

@@ -29,7 +29,8 @@ func newVerify(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check a backup, and whether this version can serve it",
-		Long: "Check a backup of \"store backup\", \"etcdctl snapshot save\" or \"etcdutl snapshot save\": its hash, its structure, and whether\n" +
+		Long: "Check a backup of \"store backup\", \"etcdctl snapshot save\" or \"etcdutl snapshot save\": its hash, its structure, and " +
+			"whether\n" +
 			"this version of the server can read every object in it. The exit code is 1 if it cannot be served.",
 		Args: oneFile,
 	}
@@ -132,9 +133,11 @@ func (v *verification) write(out io.Writer, file *backup.File) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s is a sound snapshot: %d bytes, SHA-256 %s, revision %d.\n", file.Path, file.Bytes, file.SHA256, file.Revision)
 	if v.found == nil {
-		fmt.Fprintf(&b, "It has no key of the witness below %s: a server treats it as an empty store, unless it was made before the first version with one.\n", v.reader.prefix)
+		fmt.Fprintf(&b, "It has no key of the witness below %s: a server treats it as an empty store, unless it was made before the first "+
+			"version with one.\n", v.reader.prefix)
 	} else {
-		fmt.Fprintf(&b, "Store %s of the cluster %s, written by version %s, key at revision %d.\n", v.found.UUID, v.found.ClusterUID, v.found.Version, v.found.ModRevision)
+		fmt.Fprintf(&b, "Store %s of the cluster %s, written by version %s, key at revision %d.\n", v.found.UUID, v.found.ClusterUID,
+			v.found.Version, v.found.ModRevision)
 	}
 	for _, resource := range slices.Sorted(maps.Keys(v.counts)) {
 		fmt.Fprintf(&b, "%s: %s\n", resource, v.counts[resource])
@@ -152,7 +155,8 @@ func (v *verification) write(out io.Writer, file *backup.File) error {
 	case v.unreadable > 0:
 		fmt.Fprintf(&b, "This version (%s) cannot read %s.\n", this, plural(v.unreadable, "object"))
 	case v.encrypted() > 0:
-		fmt.Fprintf(&b, "This version (%s) can read all other objects. Set --encryption-provider-config to check those that are encrypted.\n", this)
+		fmt.Fprintf(&b, "This version (%s) can read all other objects. Set --encryption-provider-config to check those that are encrypted.\n",
+			this)
 	default:
 		fmt.Fprintf(&b, "This version (%s) can read all objects.\n", this)
 	}

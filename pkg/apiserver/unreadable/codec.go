@@ -43,7 +43,8 @@ func readingOf(ctx context.Context) reading {
 	return how
 }
 
-// mark begins what the transformer passes to the codec together with the key. It differs in each process, so that nothing stored begins with it.
+// mark begins what the transformer passes to the codec together with the key. It differs in each process, so that
+// nothing stored begins with it.
 var mark = []byte("jobset-apiserver unreadable " + rand.Text())
 
 // transformer decrypts, and passes the key of an object to the codec.
@@ -118,7 +119,8 @@ type codec struct {
 }
 
 // Decode implements runtime.Decoder.
-func (c *codec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c *codec) Decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	e, found := open(data)
 	if !found {
 		obj, kind, err := c.decode(data, defaults, into)
@@ -142,7 +144,8 @@ func (c *codec) Decode(data []byte, defaults *schema.GroupVersionKind, into runt
 }
 
 // decode decodes an object, which is no placeholder.
-func (c *codec) decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c *codec) decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj, kind, err := c.Codec.Decode(data, defaults, into)
 	if err != nil {
 		return obj, kind, &damage{err}
@@ -155,7 +158,8 @@ func (c *codec) decode(data []byte, defaults *schema.GroupVersionKind, into runt
 
 // placeholder returns what takes the place of an object: as if it were stored with its name and nothing else, so that it has the defaults
 // of its kind, which clients rely on.
-func (c *codec) placeholder(e *envelope, cause error, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (c *codec) placeholder(e *envelope, cause error, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj := c.of.newFunc()
 	accessor, err := meta.Accessor(obj)
 	if err != nil {

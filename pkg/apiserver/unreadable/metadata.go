@@ -19,8 +19,8 @@ const (
 	rawField, metadataField = 2, 1
 )
 
-// MetadataOf returns what can be read of the metadata of a stored object, which is the first field that is stored: damage behind it does not matter. It
-// returns nil if nothing can be read.
+// MetadataOf returns what can be read of the metadata of a stored object, which is the first field that is stored:
+// damage behind it does not matter. It returns nil if nothing can be read.
 func MetadataOf(data []byte) *metav1.ObjectMeta {
 	encoded, ok := bytes.CutPrefix(data, protobufPrefix)
 	if !ok {

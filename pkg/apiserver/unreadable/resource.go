@@ -27,7 +27,8 @@ type resource struct {
 func newResource(of schema.GroupResource, storePrefix, resourcePrefix string, newFunc func() runtime.Object, objects *Objects) *resource {
 	root := path.Join("/", storePrefix)
 	return &resource{
-		GroupResource: of, storePrefix: strings.TrimSuffix(root, "/") + "/", prefix: path.Join(root, resourcePrefix) + "/", newFunc: newFunc, objects: objects,
+		GroupResource: of, storePrefix: strings.TrimSuffix(root, "/") + "/", prefix: path.Join(root, resourcePrefix) + "/", newFunc: newFunc,
+		objects: objects,
 	}
 }
 
@@ -56,7 +57,8 @@ func (r *resource) object(key string, cause string) Object {
 	return Object{Resource: r.GroupResource, Namespace: name.Namespace, Name: name.Name, Key: key, Cause: cause}
 }
 
-// named returns an error if the metadata of an object does not belong to its key: the object would be served under a name by which it is not found.
+// named returns an error if the metadata of an object does not belong to its key: the object would be served under a
+// name by which it is not found.
 func (r *resource) named(key string, found metav1.Object) error {
 	want := r.name(key)
 	if got := (types.NamespacedName{Namespace: found.GetNamespace(), Name: found.GetName()}); got != want {

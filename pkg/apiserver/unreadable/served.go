@@ -21,8 +21,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// Decorate returns a getter whose resources are served although some of their objects cannot be read. The stores of the next getter must be wrapped with Wrap
-// below their watch cache.
+// Decorate returns a getter whose resources are served although some of their objects cannot be read. The stores of the
+// next getter must be wrapped with Wrap below their watch cache.
 func Decorate(next generic.RESTOptionsGetter, objects *Objects) generic.RESTOptionsGetter {
 	return getter{next: next, objects: objects}
 }
@@ -103,6 +103,7 @@ func warningOf(of schema.GroupResource, names []string) string {
 	if more := len(names) - maxNamed; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%d of these %s cannot be read from the store, and are shown without their content: %s. \"jobset-apiserver store status\" and "+
+	return fmt.Sprintf("%d of these %s cannot be read from the store, and are shown without their content: %s. \"jobset-apiserver store "+
+		"status\" and "+
 		"\"kubectl jobset doctor\" say why", len(names), of, shown)
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// Wrap returns an etcd whose lists and watches have placeholders for what cannot be read, and whose other answers are errors about the object. It is
-// meant to be below the watch cache. The configuration is one that Decorate has changed; with another one the store is returned as it is.
+// Wrap returns an etcd whose lists and watches have placeholders for what cannot be read, and whose other answers are
+// errors about the object. It is meant to be below the watch cache. The configuration is one that Decorate has changed;
+// with another one the store is returned as it is.
 func Wrap(next storage.Interface, config *storagebackend.ConfigForResource) storage.Interface {
 	c, ok := config.Codec.(*codec)
 	if !ok {
@@ -44,8 +45,8 @@ func (s *store) Delete(ctx context.Context, key string, out runtime.Object, prec
 	return s.of.interpret(key, s.Interface.Delete(withReading(ctx, strict), key, out, preconditions, validate, readable(cached), opts))
 }
 
-// GuaranteedUpdate implements storage.Interface. What the watch cache has must not be a placeholder here: it has the version of the stored object, so
-// that it would replace it.
+// GuaranteedUpdate implements storage.Interface. What the watch cache has must not be a placeholder here: it has the
+// version of the stored object, so that it would replace it.
 func (s *store) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object,
 ) error {
@@ -128,6 +129,7 @@ func (t *tally) judge(of *resource) error {
 	if t.unreadable <= few || 2*t.unreadable <= t.all {
 		return nil
 	}
-	return storage.NewInternalError(fmt.Errorf("%d of %d %s in the store cannot be read, such as %s: %s. Give the server the encryption configuration and the "+
+	return storage.NewInternalError(fmt.Errorf("%d of %d %s in the store cannot be read, such as %s: %s. Give the server the encryption "+
+		"configuration and the "+
 		"version that it had", t.unreadable, t.all, of.GroupResource, t.last.Key, t.last.Cause))
 }

@@ -226,7 +226,8 @@ func TestWatchersSeeNoDeletion(t *testing.T) {
 	}
 }
 
-// TestMostlyUnreadableStoreIsRefused: when most objects cannot be read, the server is configured wrongly, and must not replace the one that is not.
+// TestMostlyUnreadableStoreIsRefused: when most objects cannot be read, the server is configured wrongly, and must not
+// replace the one that is not.
 func TestMostlyUnreadableStoreIsRefused(t *testing.T) {
 	e := newEnv(t)
 	e.start(nil)

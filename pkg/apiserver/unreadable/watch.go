@@ -20,15 +20,16 @@ import (
 )
 
 const (
-	// lookTimeout bounds a look at the objects that could not be read, and maxLooks is how many it reads. The next look goes on with those behind.
+	// lookTimeout bounds a look at the objects that could not be read, and maxLooks is how many it reads. The next look
+	// goes on with those behind.
 	lookTimeout = 10 * time.Second
 	maxLooks    = 20
 	// waiting is how many events wait for the watch cache.
 	waiting = 100
 )
 
-// watching is a watch that remembers which objects cannot be read. It ends with an error when one of them can be read without having been written, so that
-// the watch cache lists again.
+// watching is a watch that remembers which objects cannot be read. It ends with an error when one of them can be read
+// without having been written, so that the watch cache lists again.
 type watching struct {
 	next   watch.Interface
 	store  *store

@@ -55,7 +55,8 @@ func NewSharing(codec runtime.Codec) *Sharing {
 const minSweep = 1024
 
 // Decode decodes an object, which shares parts with an earlier version unless into is given.
-func (s *Sharing) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (s *Sharing) Decode(data []byte, defaults *schema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	decoded, kind, err := s.Codec.Decode(data, defaults, into)
 	if obj, ok := decoded.(Object); ok && err == nil && into == nil && obj.GetUID() != "" {
 		s.share(obj)

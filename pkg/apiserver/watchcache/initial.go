@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// eventsAhead is how many events wait for their watcher to encode them. What is encoded is sent when none waits. Watches of one object, of which there are
-// thousands when each pod of a set has one, need less.
+// eventsAhead is how many events wait for their watcher to encode them. What is encoded is sent when none waits.
+// Watches of one object, of which there are thousands when each pod of a set has one, need less.
 const eventsAhead, eventsAheadOfOne = 100, 10
 
 // lister lists objects from a watch cache and never from etcd. A cacher.Cacher is one.
@@ -80,16 +80,18 @@ func (s *initial) replays(opts storage.ListOptions) bool {
 
 type transformedKey struct{}
 
-// WithTransform says that the client of the watch in the context wants its objects in another form, a table for example. The encoder of that form would keep its
-// largest event as long as the watch lives, so it is given objects of which it keeps nothing.
+// WithTransform says that the client of the watch in the context wants its objects in another form, a table for
+// example. The encoder of that form would keep its largest event as long as the watch lives, so it is given objects of
+// which it keeps nothing.
 func WithTransform(ctx context.Context) context.Context {
 	return context.WithValue(ctx, transformedKey{}, true)
 }
 
 func transformed(ctx context.Context) bool { return ctx.Value(transformedKey{}) != nil }
 
-// ofNoVersion returns whether a watch that does not say so begins with the objects that the watch cache has. That is how clients watch that have listed nothing.
-// While the gate WatchList is on, the API server makes such a request say so.
+// ofNoVersion returns whether a watch that does not say so begins with the objects that the watch cache has. That is
+// how clients watch that have listed nothing. While the gate WatchList is on, the API server makes such a request say
+// so.
 func ofNoVersion(opts storage.ListOptions) bool {
 	return opts.SendInitialEvents == nil && (opts.ResourceVersion == "" || opts.ResourceVersion == "0")
 }
@@ -109,7 +111,8 @@ func (s *initial) events(ctx context.Context, key string, opts storage.ListOptio
 	}
 	list := s.newListFunc()
 	options := storage.ListOptions{
-		ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, Predicate: opts.Predicate, Recursive: opts.Recursive,
+		ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, Predicate: opts.Predicate,
+		Recursive: opts.Recursive,
 	}
 	if err := s.cache.GetList(ctx, key, options, list); err != nil {
 		return nil, "", err
@@ -178,8 +181,9 @@ func (w *sequel) run(before []watch.Event) {
 	}
 }
 
-// share returns the event with an object that is encoded once for all. Those that the watch cache gives to few watches, and those of the past, are not. No two
-// events of a version have the same type and different objects, so their encodings differ by their formats.
+// share returns the event with an object that is encoded once for all. Those that the watch cache gives to few watches,
+// and those of the past, are not. No two events of a version have the same type and different objects, so their
+// encodings differ by their formats.
 func (w *sequel) share(event watch.Event) watch.Event {
 	if _, shares := event.Object.(runtime.CacheableObject); shares {
 		return event

@@ -68,7 +68,8 @@ func next(t *testing.T, w watch.Interface, n int) (got []string) {
 	return got
 }
 
-// TestInitialEventsAreThoseOfTheWatchCache compares watches with those that begin in the watch cache itself, up to a change after the beginning.
+// TestInitialEventsAreThoseOfTheWatchCache compares watches with those that begin in the watch cache itself, up to a
+// change after the beginning.
 func TestInitialEventsAreThoseOfTheWatchCache(t *testing.T) {
 	const sets = 7
 	store := newStore(t, true)

@@ -34,14 +34,17 @@ const (
 	retrySeconds = 1
 )
 
-// Decorate returns a getter whose resources have a watch cache that shares parts between versions, in front of an etcd from which
-// few large lists are read at the same time. Unless it is nil, wrap puts something between the two. The watch cache serves nearly all lists. When it is not ready or behind, they all go to
-// etcd, just when the server has the least to spare.
-func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema.GroupResource) bool, wrap Wrapper) generic.RESTOptionsGetter {
+// Decorate returns a getter whose resources have a watch cache that shares parts between versions, in front of an etcd
+// from which few large lists are read at the same time. Unless it is nil, wrap puts something between the two. The
+// watch cache serves nearly all lists. When it is not ready or behind, they all go to etcd, just when the server has
+// the least to spare.
+func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema.GroupResource) bool,
+	wrap Wrapper) generic.RESTOptionsGetter {
 	if wrap == nil {
 		wrap = func(store storage.Interface, _ *storagebackend.ConfigForResource) storage.Interface { return store }
 	}
-	return getter{next: next, codec: codec, cached: cached, wrap: wrap, reads: semaphore.NewWeighted(maxListBytes), updates: semaphore.NewWeighted(maxUpdateBytes)}
+	return getter{next: next, codec: codec, cached: cached, wrap: wrap, reads: semaphore.NewWeighted(maxListBytes),
+		updates: semaphore.NewWeighted(maxUpdateBytes)}
 }
 
 // Wrapper puts something in front of an etcd, which has the configuration.

@@ -35,7 +35,8 @@ func (s *present) Watch(ctx context.Context, key string, opts storage.ListOption
 			return nil, err
 		}
 		if version > current {
-			return nil, errors.NewResourceExpired(fmt.Sprintf("the resource version %d is of another store or of the time before this one was restored; it is at %d", version, current))
+			return nil, errors.NewResourceExpired(fmt.Sprintf("the resource version %d is of another store or of the time before this one was "+
+				"restored; it is at %d", version, current))
 		}
 		s.reach(current)
 	}

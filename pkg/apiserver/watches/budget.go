@@ -184,7 +184,8 @@ func (b *budget) waits(u *waiting) bool {
 	return b.clock.Since(u.oldest().begin) >= b.grace
 }
 
-// largest returns the user with most bytes of those that have a write to end, and spares one. Of equals it is the one who has waited longest.
+// largest returns the user with most bytes of those that have a write to end, and spares one. Of equals it is the one
+// who has waited longest.
 func (b *budget) largest(spared *waiting) (found *waiting) {
 	for _, u := range b.users {
 		if u != spared && b.waits(u) && (found == nil || u.exceeds(found)) {

@@ -22,13 +22,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
 )
 
-// NewHandler bounds the number of the watches that next serves, and what waits in them. It must come after authentication. It looks for writes that wait too
-// long until the server has stopped.
+// NewHandler bounds the number of the watches that next serves, and what waits in them. It must come after
+// authentication. It looks for writes that wait too long until the server has stopped.
 func NewHandler(next http.Handler, codecs runtime.NegotiatedSerializer, stopped <-chan struct{}) http.Handler {
 	registerMetrics()
 	memory := memoryLimit()
 	h := &handler{
-		next: next, codecs: codecs, number: newNumber("watches", memory, watchMemory), webSockets: newNumber("watches over WebSocket", memory, webSocketMemory),
+		next: next, codecs: codecs, number: newNumber("watches", memory, watchMemory), webSockets: newNumber("watches over WebSocket", memory,
+			webSocketMemory),
 		shared: newBudget(clock.RealClock{}, writeGrace, memory), copies: newBudget(clock.RealClock{}, copyGrace, memory),
 	}
 	go h.shared.sweep(stopped)

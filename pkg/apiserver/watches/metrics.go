@@ -20,7 +20,8 @@ const (
 var (
 	ended = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_apiserver_watches_ended_total", StabilityLevel: metrics.ALPHA,
-		Help: "Watches that were ended because their clients do not read, by reason: the bytes that wait of one user, the bytes of all users in total, or the time of one event.",
+		Help: "Watches that were ended because their clients do not read, by reason: the bytes that wait of one user, the bytes of all users " +
+			"in total, or the time of one event.",
 	}, []string{"reason"})
 	refused = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_apiserver_watches_refused_total", StabilityLevel: metrics.ALPHA,

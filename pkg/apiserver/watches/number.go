@@ -43,8 +43,8 @@ type number struct {
 	users map[string]int
 }
 
-// newNumber returns bounds that follow from the memory of the server and of a watch, in bytes: all watches take at most five eighths of the memory, and those of one
-// user three quarters of that.
+// newNumber returns bounds that follow from the memory of the server and of a watch, in bytes: all watches take at most
+// five eighths of the memory, and those of one user three quarters of that.
 func newNumber(what string, memory, each int) *number {
 	total := memory / 8 * 5 / each
 	return &number{what: what, perUser: total / 4 * 3, total: total, users: map[string]int{}}

@@ -59,7 +59,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serve runs the server as it is, with an etcd in the directory, and prints its address. The token of a request is the name of its user, who may do everything.
+// serve runs the server as it is, with an etcd in the directory, and prints its address. The token of a request is the
+// name of its user, who may do everything.
 func serve(ctx context.Context, dir string) error {
 	store, err := etcd.Open(etcd.Config{DataDir: filepath.Join(dir, "data"), QuotaBytes: 1 << 30, DefragmentInterval: time.Hour})
 	if err != nil {

@@ -198,8 +198,9 @@ func (s *server) follow(t *testing.T, user string) (rounds func() string) {
 	}
 }
 
-// BenchmarkWatches measures the memory of watches of one object of 100 kB, as restart agents have them: before and after changes that all clients read, and at
-// the peak. Agents come through kube-apiserver, which has many watches on a connection; others may have a connection for each.
+// BenchmarkWatches measures the memory of watches of one object of 100 kB, as restart agents have them: before and
+// after changes that all clients read, and at the peak. Agents come through kube-apiserver, which has many watches on a
+// connection; others may have a connection for each.
 func BenchmarkWatches(b *testing.B) {
 	for _, perConnection := range []int{100, 1} {
 		for _, n := range []int{1000, 5000, 20_000} {

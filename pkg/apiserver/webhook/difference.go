@@ -31,8 +31,8 @@ func (o operation) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"op": o.Op, "path": o.Path, "value": o.Value})
 }
 
-// difference returns a JSON patch from one object to the other; nil if they are the same. It names only what differs, down to items of lists: what the object
-// of a newer kube-apiserver has in fields that are unknown here stays as it is.
+// difference returns a JSON patch from one object to the other; nil if they are the same. It names only what differs,
+// down to items of lists: what the object of a newer kube-apiserver has in fields that are unknown here stays as it is.
 func difference(before, after any) ([]byte, error) {
 	from, err := generic(before)
 	if err != nil {
@@ -92,8 +92,8 @@ func differMap(operations []operation, path string, from, to map[string]any) []o
 	return operations
 }
 
-// differList compares lists whose items have the same names one by one, and takes other lists for ones to which items were added and from which items were
-// removed.
+// differList compares lists whose items have the same names one by one, and takes other lists for ones to which items
+// were added and from which items were removed.
 func differList(operations []operation, path string, from, to []any) []operation {
 	if slices.EqualFunc(from, to, func(a, b any) bool { return name(a) == name(b) && name(a) != "" }) {
 		for i := range from {
@@ -108,8 +108,8 @@ func differList(operations []operation, path string, from, to []any) []operation
 	return append(operations, changes...)
 }
 
-// align walks through both lists at the same time; at is the index in the list as it is after the operations so far. An item that still follows in the
-// other list waits until what is before it there was added.
+// align walks through both lists at the same time; at is the index in the list as it is after the operations so far. An
+// item that still follows in the other list waits until what is before it there was added.
 func align(path string, from, to []any) (operations []operation, ok bool) {
 	wanted, follow := make([]string, len(to)), map[string]int{}
 	for i := range to {

@@ -3,7 +3,8 @@
 
 // Package webhook answers kube-apiserver when it asks what a pod that is being created must look like (docs/operations/webhook.md).
 //
-// kube-apiserver sends no credentials unless an administrator configures them for each of its instances. So the path is answered before authentication,
-// to anybody: the answer follows from the question alone, and reads and writes nothing. What anybody may ask is bounded in size, in time and in number.
-// It needs no store either, and is answered also by a server that does not serve its store.
+// kube-apiserver sends no credentials unless an administrator configures them for each of its instances. So the path is
+// answered before authentication, to anybody: the answer follows from the question alone, and reads and writes nothing.
+// What anybody may ask is bounded in size, in time and in number. It needs no store either, and is answered also by a
+// server that does not serve its store.
 package webhook

@@ -29,8 +29,8 @@ const (
 	maxTurns = 4
 	// readTimeout is how long a question may take, with the time that it waits for its turn.
 	readTimeout = 5 * time.Second
-	// receiveTimeout is how long a caller without a certificate may take to send the beginning of its question, and how long to send the rest. kube-apiserver
-	// has the whole question when it begins to send it.
+	// receiveTimeout is how long a caller without a certificate may take to send the beginning of its question, and how
+	// long to send the rest. kube-apiserver has the whole question when it begins to send it.
 	receiveTimeout = 2 * time.Second
 )
 
@@ -128,7 +128,8 @@ func (h *handler) serve(w http.ResponseWriter, req *http.Request) (body []byte, 
 		}()
 	}
 	if !allowed {
-		return nil, resultUnauthenticated, &failure{code: http.StatusUnauthorized, err: errors.New("a client certificate is required: docs/operations/webhook.md says how kube-apiserver gets one")}
+		return nil, resultUnauthenticated, &failure{code: http.StatusUnauthorized,
+			err: errors.New("a client certificate is required: docs/operations/webhook.md says how kube-apiserver gets one")}
 	}
 	if err := check(req); err != nil {
 		return nil, failed(err), err
@@ -177,7 +178,8 @@ func failed(err error) result {
 }
 
 // answer says what the pod must look like, or why it must not be created.
-func (h *handler) answer(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) (*admissionv1.AdmissionResponse, result) {
+func (h *handler) answer(ctx context.Context, request *admissionv1.AdmissionRequest,
+	pod *corev1.Pod) (*admissionv1.AdmissionResponse, result) {
 	mutated := pod.DeepCopy()
 	if err := h.mutate(mutated, request.Namespace); err != nil {
 		h.refusals.log(ctx, request, err)

@@ -32,7 +32,8 @@ const subsystem = "jobset_apiserver_pod_webhook"
 var (
 	requests = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "requests_total", StabilityLevel: metrics.ALPHA,
-		Help: "Requests to the webhook for pods of LeaderWorkerSets, by result: mutated, unchanged, refused, bad_request, busy (too many at the same time), panic or unauthenticated.",
+		Help: "Requests to the webhook for pods of LeaderWorkerSets, by result: mutated, unchanged, refused, bad_request, busy (too many at " +
+			"the same time), panic or unauthenticated.",
 	}, []string{"result"})
 	seconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "request_duration_seconds", StabilityLevel: metrics.ALPHA,

@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// prune takes out of two objects of one type much of what is the same in both, so that the rest can be compared at less cost. Both are pointers, and neither is
-// of use for anything else afterwards. It keeps what the difference depends on: names of items, and something in each map and list that is not empty, because a
-// patch adds to it and does not replace it.
+// prune takes out of two objects of one type much of what is the same in both, so that the rest can be compared at less
+// cost. Both are pointers, and neither is of use for anything else afterwards. It keeps what the difference depends on:
+// names of items, and something in each map and list that is not empty, because a patch adds to it and does not replace
+// it.
 func prune(a, b any) {
 	pruneStruct(reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem())
 }
@@ -50,8 +51,8 @@ func pruneStruct(a, b reflect.Value) {
 	}
 }
 
-// pruneSlice prunes items one by one if they have the same names, as the difference compares them. Of other lists, it takes out what both end with, but for one
-// item.
+// pruneSlice prunes items one by one if they have the same names, as the difference compares them. Of other lists, it
+// takes out what both end with, but for one item.
 func pruneSlice(a, b reflect.Value) {
 	if a.Type().Elem().Kind() != reflect.Struct {
 		return

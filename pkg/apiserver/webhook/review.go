@@ -37,7 +37,8 @@ func decode(data []byte) (*admissionv1.AdmissionReview, *corev1.Pod, error) {
 		return nil, nil, bad(http.StatusBadRequest, "the body must be an AdmissionReview of admission.k8s.io/v1 with a request that has a uid")
 	}
 	if request.Kind != podKind || request.Resource != pods || request.SubResource != "" || request.Operation != admissionv1.Create {
-		return nil, nil, bad(http.StatusBadRequest, "the request must be about the creation of a pod: correct the rules of the MutatingWebhookConfiguration")
+		return nil, nil, bad(http.StatusBadRequest, "the request must be about the creation of a pod: correct the rules of the "+
+			"MutatingWebhookConfiguration")
 	}
 	pod := &corev1.Pod{}
 	if err := json.Unmarshal(request.Object.Raw, pod); err != nil {

@@ -17,22 +17,23 @@ import (
 const (
 	// maxAddresses bounds the memory for addresses.
 	maxAddresses = 4096
-	// maxOpen and maxOpenOfAddress bound the questions of callers without a certificate that are being received or wait. When there are more, the one that has
-	// been received for the longest time gives way.
+	// maxOpen and maxOpenOfAddress bound the questions of callers without a certificate that are being received or wait.
+	// When there are more, the one that has been received for the longest time gives way.
 	maxOpen, maxOpenOfAddress = 2000, 500
 
 	// smallBody is the size up to which a question neither waits for room nor for its pace: most pods have less.
 	smallBody = 32 << 10
 	// room bounds the bytes of larger questions of callers without a certificate, roomOfAddress those of one address.
 	room, roomOfAddress = 64 << 20, 24 << 20
-	// pace is how many bytes of larger questions are answered in a second, paceOfAddress of one address; burst and burstOfAddress are how many at once.
+	// pace is how many bytes of larger questions are answered in a second, paceOfAddress of one address; burst and
+	// burstOfAddress are how many at once.
 	pace, paceOfAddress   = 8 << 20, 2 << 20
 	burst, burstOfAddress = 32 << 20, 8 << 20
 	// questionBytes is what a question costs beyond its bytes, in bytes.
 	questionBytes = 4 << 10
 
-	// An address has a standing after standingAnswers good questions over standingTime, and loses it by a bad one. It is then served before others, and at
-	// standingFactor times the pace.
+	// An address has a standing after standingAnswers good questions over standingTime, and loses it by a bad one. It is
+	// then served before others, and at standingFactor times the pace.
 	standingAnswers, standingTime, standingFactor = 10, time.Minute, 8
 )
 
@@ -73,7 +74,8 @@ type visit struct {
 }
 
 func newShares(c clock.PassiveClock) *shares {
-	return &shares{clock: c, addresses: lru.New(maxAddresses), receiving: list.New(), room: semaphore.NewWeighted(room), pace: newBucket(c.Now(), burst)}
+	return &shares{clock: c, addresses: lru.New(maxAddresses), receiving: list.New(), room: semaphore.NewWeighted(room),
+		pace: newBucket(c.Now(), burst)}
 }
 
 // enter begins a question. It is nil if there are too many and none of them gives way.
@@ -163,7 +165,8 @@ func (v *visit) leave() {
 	}
 }
 
-// bid returns how long a question that was received must wait for its pace, and what it costs: the question with the least cost is answered first.
+// bid returns how long a question that was received must wait for its pace, and what it costs: the question with the
+// least cost is answered first.
 func (v *visit) bid(size int) (wait time.Duration, cost float64) {
 	s, a := v.shares, v.share
 	s.mu.Lock()
@@ -184,7 +187,8 @@ func (v *visit) bid(size int) (wait time.Duration, cost float64) {
 	return wait, cost
 }
 
-// charge counts a question that is being answered as used. What waits does not count, so that a small question comes before larger ones of the same address.
+// charge counts a question that is being answered as used. What waits does not count, so that a small question comes
+// before larger ones of the same address.
 func (v *visit) charge(size int) {
 	v.shares.mu.Lock()
 	defer v.shares.mu.Unlock()

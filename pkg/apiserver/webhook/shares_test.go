@@ -36,7 +36,8 @@ func (s slow) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// TestSlowBodiesDelayNobody is the attack: 220 slow connections delayed each pod by 3 to 5 seconds. The attacker has the address of kube-apiserver.
+// TestSlowBodiesDelayNobody is the attack: 220 slow connections delayed each pod by 3 to 5 seconds. The attacker has
+// the address of kube-apiserver.
 func TestSlowBodiesDelayNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(Callers{}, Webhook{Path: path, Mutate: labels})

@@ -18,8 +18,8 @@ type LiveOwnerClient[T metav1.Object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
 }
 
-// Lives reads an owner from the API, and returns whether this very incarnation exists and is not being deleted. Caches may show one that is gone: the
-// garbage collector would delete what it adopts.
+// Lives reads an owner from the API, and returns whether this very incarnation exists and is not being deleted. Caches
+// may show one that is gone: the garbage collector would delete what it adopts.
 func Lives[T metav1.Object](ctx context.Context, client LiveOwnerClient[T], owner T) (bool, error) {
 	live, err := client.Get(ctx, owner.GetName(), metav1.GetOptions{})
 	switch {
@@ -31,9 +31,10 @@ func Lives[T metav1.Object](ctx context.Context, client LiveOwnerClient[T], owne
 	return live.GetUID() == owner.GetUID() && live.GetDeletionTimestamp() == nil, nil
 }
 
-// Adopt adds a controller to the owners of a child as it is stored now, in the namespace of owner, in whose name the request is made. It returns
-// false if the child is gone or no orphan any more: the watch is about to show that.
-func (w *Writer[T]) Adopt(ctx context.Context, owner metav1.Object, ref Ref, controller metav1.OwnerReference, orphan func(child T) bool) (bool, error) {
+// Adopt adds a controller to the owners of a child as it is stored now, in the namespace of owner, in whose name the
+// request is made. It returns false if the child is gone or no orphan any more: the watch is about to show that.
+func (w *Writer[T]) Adopt(ctx context.Context, owner metav1.Object, ref Ref, controller metav1.OwnerReference,
+	orphan func(child T) bool) (bool, error) {
 	const path = "/metadata/ownerReferences"
 	child, err := w.Get(ctx, owner.GetNamespace(), ref.Name)
 	switch {

@@ -11,12 +11,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxRefused is how many more changes and deletions of children than were accepted may be refused in one pass, each for a reason of its own, before the rest
-// is left to the next one. That is two a minute once an object is backed off. It is less than for creations, because the next pass begins with others.
+// maxRefused is how many more changes and deletions of children than were accepted may be refused in one pass, each for
+// a reason of its own, before the rest is left to the next one. That is two a minute once an object is backed off. It
+// is less than for creations, because the next pass begins with others.
 const maxRefused = 4
 
-// Attempts are the requests of one kind that a pass makes for one owner, and decide whether it makes more of them. They end with the first refusal for a reason
-// that the other requests share, and with too many for reasons of their own.
+// Attempts are the requests of one kind that a pass makes for one owner, and decide whether it makes more of them. They
+// end with the first refusal for a reason that the other requests share, and with too many for reasons of their own.
 type Attempts struct {
 	mu sync.Mutex
 	// excess is by how many the refused requests exceed the accepted ones.
@@ -34,7 +35,8 @@ func (a *Attempts) Over() bool {
 	return a.over
 }
 
-// Note notes what became of a request. That an object has changed or is gone is neither an acceptance nor a refusal: the next pass will see.
+// Note notes what became of a request. That an object has changed or is gone is neither an acceptance nor a refusal:
+// the next pass will see.
 func (a *Attempts) Note(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

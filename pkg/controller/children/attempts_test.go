@@ -103,7 +103,8 @@ func TestRefusedDeletionsEndThePass(t *testing.T) {
 	}
 }
 
-// TestRefusalsDelayNoOthersForLong has a webhook that denies most deletions. The few others are made in one of the next passes, since each begins elsewhere.
+// TestRefusalsDelayNoOthersForLong has a webhook that denies most deletions. The few others are made in one of the next
+// passes, since each begins elsewhere.
 func TestRefusalsDelayNoOthersForLong(t *testing.T) {
 	denied := apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "j", errors.New(`admission webhook "w" denied the request: no`))
 	client := &deleter{answer: func(_ int, name string) error {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// ConditionCounts counts the owners of one kind that the cache holds, by the conditions that are true, as they change: collecting the metric
-// costs the same for any number of them. An owner counts for each of its conditions.
+// ConditionCounts counts the owners of one kind that the cache holds, by the conditions that are true, as they change:
+// collecting the metric costs the same for any number of them. An owner counts for each of its conditions.
 type ConditionCounts struct {
 	metrics.BaseStableCollector
 	desc       *metrics.Desc

@@ -62,7 +62,8 @@ type Creations[T metav1.Object] struct {
 	Repair func(ctx context.Context, existing T, err error) (Result, error)
 	// Controller returns what controls a child; nil if the owner controls all.
 	Controller func(child T) metav1.Object
-	// Stored is called, by many goroutines, with each child that was created, and with what the API has made of it; nil if that does not matter.
+	// Stored is called, by many goroutines, with each child that was created, and with what the API has made of it; nil if
+	// that does not matter.
 	Stored func(child, stored T)
 	// TakenFor is for how long a child is not created again if another object has its name.
 	TakenFor time.Duration

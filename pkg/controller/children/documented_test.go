@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// reasons are how controllers write the reasons of their events: as constants, or as literals where an event is made. Reasons that come from constants of an API belong
-// to conditions.
+// reasons are how controllers write the reasons of their events: as constants, or as literals where an event is made.
+// Reasons that come from constants of an API belong to conditions.
 var reasons = regexp.MustCompile(strings.Join([]string{
 	`(?:[rR]eason\w*|Event\w+)\s+= "([A-Z]\w+)"`,
 	`Reason: "([A-Z]\w+)",`,
@@ -54,7 +54,8 @@ func TestReasonsOfEventsAreDocumented(t *testing.T) {
 	}
 }
 
-// conditionOnly are reasons of conditions and of changes, which are no reasons of events, or which the page sums up as those of conditions of JobSets.
+// conditionOnly are reasons of conditions and of changes, which are no reasons of events, or which the page sums up as
+// those of conditions of JobSets.
 var conditionOnly = map[string]bool{
 	"Error": true, "FailurePolicy_": true, "FailJobSetFailurePolicyAction": true, "DefaultFailurePolicy": true, "FailedJobs": true,
 	"JobSetFailed": true, "JobSetCompleted": true, "JobSetSuspended": true, "InOrderStartupPolicyInProgress": true, "InOrderStartupPolicyCompleted": true,

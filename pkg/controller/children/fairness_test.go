@@ -116,7 +116,8 @@ func (c *crowd) run(t *testing.T, large, small int) time.Duration {
 	return c.last.Sub(begin)
 }
 
-// TestOwnersOfManyChildrenDoNotDelayOthers has owners of 10,000 children each, and others with 4 children that come one after another. Time is simulated.
+// TestOwnersOfManyChildrenDoNotDelayOthers has owners of 10,000 children each, and others with 4 children that come one
+// after another. Time is simulated.
 func TestOwnersOfManyChildrenDoNotDelayOthers(t *testing.T) {
 	const small = 60
 	for large, children := range map[int]int{1: 10_000, 3: 10_000, workers: 10_000, 5 * workers: 2000} {

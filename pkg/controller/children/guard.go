@@ -25,9 +25,10 @@ type UndoneError struct{ message string }
 // Error implements error. The text stays the same with each try, so that conditions and series of events that hold it stay as they are.
 func (e *UndoneError) Error() string { return e.message }
 
-// Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was created, or takes labels away whenever they were put
-// back. After three such reversals within a minute a write is due only from time to time. Deletions by the controller itself do not count. A process that starts knows
-// nothing of earlier reversals. Time alone makes a Guard forget, so that it needs to know nothing of owners that are gone.
+// Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was
+// created, or takes labels away whenever they were put back. After three such reversals within a minute a write is due
+// only from time to time. Deletions by the controller itself do not count. A process that starts knows nothing of
+// earlier reversals. Time alone makes a Guard forget, so that it needs to know nothing of owners that are gone.
 type Guard struct {
 	noun    string
 	clock   Clock
@@ -96,11 +97,14 @@ func (g *Guard) Creating(owner, child metav1.Object) error {
 	if !found || was.due(g.clock.Now(), creating) {
 		return nil
 	}
-	return &UndoneError{fmt.Sprintf("%s %s was deleted %d times within a minute, each time after the controller had created it; the API does not say who deletes it, "+
-		"the audit log does; the controller creates it at most every %d minutes", g.noun, child.GetName(), maxReversals, int(creating.later.Minutes()))}
+	return &UndoneError{fmt.Sprintf("%s %s was deleted %d times within a minute, each time after the controller had created it; the API "+
+		"does not say who deletes it, "+
+		"the audit log does; the controller creates it at most every %d minutes", g.noun, child.GetName(), maxReversals,
+		int(creating.later.Minutes()))}
 }
 
-// Created notes that a child was created. One that the cluster deletes by itself once it has finished is created again as often as it finishes.
+// Created notes that a child was created. One that the cluster deletes by itself once it has finished is created again
+// as often as it finishes.
 func (g *Guard) Created(owner, child metav1.Object) {
 	if expires(child) {
 		return
@@ -119,8 +123,9 @@ func (g *Guard) Deleting(namespace, name string) {
 	g.entries.Remove(creationOf(cache.NewObjectName(namespace, name)))
 }
 
-// Changing returns an UndoneError while a change of a child is not to be made, because it was undone each time. What names what is set, and path the field: the manager
-// that has set it otherwise is known if the child has its managed fields.
+// Changing returns an UndoneError while a change of a child is not to be made, because it was undone each time. What
+// names what is set, and path the field: the manager that has set it otherwise is known if the child has its managed
+// fields.
 func (g *Guard) Changing(child metav1.Object, what string, path ...string) error {
 	was, found := g.known(changeOf(child.GetUID()), "")
 	if !found || was.due(g.clock.Now(), changing) {
@@ -130,8 +135,10 @@ func (g *Guard) Changing(child metav1.Object, what string, path ...string) error
 	if by := ManagerOf(child, path...); by != "" {
 		who, unknown = by, ""
 	}
-	return &UndoneError{fmt.Sprintf("%s removed or changed %s of %s %s %d times within a minute, each time after the controller had set it%s; "+
-		"the controller sets it at most every %d minutes", who, what, g.noun, child.GetName(), maxReversals, unknown, int(changing.later.Minutes()))}
+	return &UndoneError{fmt.Sprintf("%s removed or changed %s of %s %s %d times within a minute, each time after the controller had set "+
+		"it%s; "+
+		"the controller sets it at most every %d minutes", who, what, g.noun, child.GetName(), maxReversals, unknown,
+		int(changing.later.Minutes()))}
 }
 
 // Changed notes that the change of a child was made. A controller makes one kind of change of the children that a Guard knows.
@@ -154,7 +161,8 @@ func (g *Guard) known(key any, owner types.UID) (undone, bool) {
 	return was, ok && was.owner == owner
 }
 
-// controllerOf returns the UID of what controls a child; that of its owner if nothing does. With a new controller, such as the next leader pod, comes a new child.
+// controllerOf returns the UID of what controls a child; that of its owner if nothing does. With a new controller, such
+// as the next leader pod, comes a new child.
 func controllerOf(owner, child metav1.Object) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 		return ref.UID

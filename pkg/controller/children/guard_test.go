@@ -163,8 +163,9 @@ func TestGuardNamesTheChild(t *testing.T) {
 	}
 }
 
-// TestGuardUnderRandomHistories compares a Guard with what it promises: never more than four creations in a minute, one of which is the first, nor two within a minute
-// once it is contested, and never longer than two minutes without one that is due.
+// TestGuardUnderRandomHistories compares a Guard with what it promises: never more than four creations in a minute, one
+// of which is the first, nor two within a minute once it is contested, and never longer than two minutes without one
+// that is due.
 func TestGuardUnderRandomHistories(t *testing.T) {
 	for seed := range int64(200) {
 		dice, g := rand.New(rand.NewSource(seed)), newGuarded()

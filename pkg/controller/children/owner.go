@@ -25,9 +25,10 @@ type OwnerClient[T metav1.Object] interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// StoreStatus stores the status of an owner, even if the context has ended, and notes the write as one of the resource. It returns what is stored; found is false
-// if the owner is gone. The noun names the kind in errors.
-func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource, noun string, next T) (stored T, found bool, err error) {
+// StoreStatus stores the status of an owner, even if the context has ended, and notes the write as one of the resource.
+// It returns what is stored; found is false if the owner is gone. The noun names the kind in errors.
+func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource, noun string,
+	next T) (stored T, found bool, err error) {
 	stored, err = UpdateStatus(ctx, client, next)
 	key := cache.MetaObjectToName(next)
 	switch {

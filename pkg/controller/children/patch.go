@@ -65,7 +65,8 @@ func ChangeKeys(path string, old, next map[string]string) (steps []Operation) {
 }
 
 // Patch changes one version of a child. It returns the new resource version; none if the child is gone.
-func (w *Writer[T]) Patch(ctx context.Context, owner metav1.Object, name, version string, steps []Operation, subresources ...string) (string, error) {
+func (w *Writer[T]) Patch(ctx context.Context, owner metav1.Object, name, version string, steps []Operation,
+	subresources ...string) (string, error) {
 	failed := func(err error) (string, error) {
 		return "", fmt.Errorf("patching %s %s/%s: %w", w.noun, owner.GetNamespace(), name, err)
 	}
@@ -84,8 +85,8 @@ func (w *Writer[T]) Patch(ctx context.Context, owner metav1.Object, name, versio
 	return child.GetResourceVersion(), nil
 }
 
-// Relabel gives a child labels back that it has lost, without which no cache shows it or knows what it is. The result is Exists if it has lost none, Repaired, or
-// NameFreed if it is gone. The error may be an UndoneError.
+// Relabel gives a child labels back that it has lost, without which no cache shows it or knows what it is. The result
+// is Exists if it has lost none, Repaired, or NameFreed if it is gone. The error may be an UndoneError.
 func (w *Writer[T]) Relabel(ctx context.Context, owner metav1.Object, child T, labels map[string]string) (Result, error) {
 	const path = "/metadata/labels"
 	lost := Lost(child, labels)

@@ -51,12 +51,14 @@ func reachOf(kind schema.GroupKind, name string, err error) reach {
 	return thisChild
 }
 
-// RefusesAll returns whether the same request for all other children of the kind is sure to be refused if it was refused for one of them with the error.
+// RefusesAll returns whether the same request for all other children of the kind is sure to be refused if it was
+// refused for one of them with the error.
 func RefusesAll(err error) bool { return reachOf(schema.GroupKind{}, "", err) == allChildren }
 
 // forbiddenToAll returns whether no child may be created, changed or deleted: a quota is used up, or the controller lacks the right.
 func forbiddenToAll(message string) bool {
-	return says(message, "exceeded quota: ", " cannot create resource ", " cannot delete resource ", " cannot patch resource ", " cannot update resource ")
+	return says(message, "exceeded quota: ", " cannot create resource ", " cannot delete resource ", " cannot patch resource ",
+		" cannot update resource ")
 }
 
 // templateInvalid returns whether the API finds nothing wrong but what all children of one template have in common. Policies

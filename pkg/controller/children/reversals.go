@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxReversals is how often the controller makes the same change of a child again within reversalPeriod after another client has undone it. That
-	// client does so at once, so more attempts would only let pods start and stop.
+	// maxReversals is how often the controller makes the same change of a child again within reversalPeriod after another
+	// client has undone it. That client does so at once, so more attempts would only let pods start and stop.
 	maxReversals   = 3
 	reversalPeriod = time.Minute
 )
@@ -43,8 +43,8 @@ func (t times) often() bool {
 // NewReversals returns Reversals that know of none.
 func NewReversals(host *Host) *Reversals { return &Reversals{NotesOf[changesMade](host)} }
 
-// Made notes that a change of a child of the owner was made. It names the incarnation of the child and what was wanted; another change of the owner's
-// children ends the count.
+// Made notes that a change of a child of the owner was made. It names the incarnation of the child and what was wanted;
+// another change of the owner's children ends the count.
 func (r *Reversals) Made(owner cache.ObjectName, change string, now time.Time) {
 	made := r.made.Noted(owner)
 	if made.change != change {
@@ -53,8 +53,8 @@ func (r *Reversals) Made(owner cache.ObjectName, change string, now time.Time) {
 	r.made.Note(owner, changesMade{change, made.at.and(now)})
 }
 
-// Contested returns whether the change was made three times within a minute. If it is to be made again, another client has undone it as often, and the controller
-// should leave it.
+// Contested returns whether the change was made three times within a minute. If it is to be made again, another client
+// has undone it as often, and the controller should leave it.
 func (r *Reversals) Contested(owner cache.ObjectName, change string) bool {
 	made := r.made.Noted(owner)
 	return made.change == change && made.at.often()

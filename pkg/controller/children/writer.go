@@ -25,7 +25,8 @@ const maxTaken = 10_000
 type Client[T metav1.Object] interface {
 	Create(ctx context.Context, child T, options metav1.CreateOptions) (T, error)
 	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
-	Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T, error)
+	Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T,
+		error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
@@ -88,7 +89,8 @@ type Writer[T metav1.Object] struct {
 }
 
 // NewWriter returns a Writer. The resource is the one under which Consistency knows the kind.
-func NewWriter[T metav1.Object](host *Host, kind schema.GroupKind, resource, noun string, client func(namespace string) Client[T]) *Writer[T] {
+func NewWriter[T metav1.Object](host *Host, kind schema.GroupKind, resource, noun string,
+	client func(namespace string) Client[T]) *Writer[T] {
 	return &Writer[T]{
 		host: host, kind: kind, resource: resource, noun: noun, client: client,
 		taken: expiring.NewLRUExpireCacheWithClock(maxTaken, host.Clock), guard: NewGuard(noun, host.Clock),
@@ -121,7 +123,8 @@ func (w *Writer[T]) Get(ctx context.Context, namespace, name string) (T, error) 
 	return w.client(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// Delete deletes children in the foreground as Each does, and returns how many requests were accepted. Those that are gone count as accepted.
+// Delete deletes children in the foreground as Each does, and returns how many requests were accepted. Those that are
+// gone count as accepted.
 func (w *Writer[T]) Delete(ctx context.Context, owner metav1.Object, refs []Ref) (accepted int, err error) {
 	var done atomic.Int64
 	err = w.Each(ctx, owner, len(refs), func(ctx context.Context, i int) error {

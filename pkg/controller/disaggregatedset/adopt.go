@@ -15,8 +15,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 )
 
-// adopt gives orphans the set as their controller, in any order. The set is read from the API first: a cache may show one that is gone, and whose
-// children the garbage collector would delete.
+// adopt gives orphans the set as their controller, in any order. The set is read from the API first: a cache may show
+// one that is gone, and whose children the garbage collector would delete.
 func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
 	if len(adoptions) == 0 || ctx.Err() != nil {
 		return nil

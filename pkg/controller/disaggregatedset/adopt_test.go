@@ -195,7 +195,8 @@ func TestOthersAreNotAdopted(t *testing.T) {
 	}
 }
 
-// An adoption that is refused is reported and tried again. It keeps no other child from being adopted, and nothing is created in place of the child.
+// An adoption that is refused is reported and tried again. It keeps no other child from being adopted, and nothing is
+// created in place of the child.
 func TestRefusedAdoption(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
 	r.settle(t)
@@ -239,8 +240,8 @@ func TestOrphanThatNoCacheShows(t *testing.T) {
 	}
 }
 
-// While the cache shows children of the former set, they are about to lose their owner, or to be deleted. A set of another template that did not wait
-// would run beside them.
+// While the cache shows children of the former set, they are about to lose their owner, or to be deleted. A set of
+// another template that did not wait would run beside them.
 func TestChildrenOfAFormerSetInCaches(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
 	r.settle(t)

@@ -23,8 +23,8 @@ import (
 // maxRefusals is how many refusals of one pass are reported.
 const maxRefusals = 3
 
-// maxRefused is by how many the refused writes of a pass may exceed the accepted ones. Then the remaining writes are left to the next pass, which follows
-// after a backoff of at most two minutes.
+// maxRefused is by how many the refused writes of a pass may exceed the accepted ones. Then the remaining writes are
+// left to the next pass, which follows after a backoff of at most two minutes.
 const maxRefused = 4
 
 var (
@@ -35,7 +35,8 @@ var (
 	// errOrphan means that the set may adopt the object that has the name of a child, and that no cache shows it yet.
 	errOrphan    = errors.New("an object that nobody controls has the name, and is adopted soon")
 	errOver      = errors.New("the time of the pass was over before anything was written")
-	errNameTaken = errors.New("another object that this DisaggregatedSet does not control has the name: delete it, or rename the DisaggregatedSet or the role")
+	errNameTaken = errors.New("another object that this DisaggregatedSet does not control has the name: delete it, or rename the " +
+		"DisaggregatedSet or the role")
 )
 
 // applier applies one plan.
@@ -50,8 +51,8 @@ type applier struct {
 	over    map[string]bool
 }
 
-// Apply writes what a plan says, and returns what became of each write. Slices are written in parallel: one that is refused something keeps no other
-// from being written.
+// Apply writes what a plan says, and returns what became of each write. Slices are written in parallel: one that is
+// refused something keeps no other from being written.
 func (s *Syncer) Apply(ctx context.Context, ds *disaggregatedsetv1.DisaggregatedSet, p plan.Plan) (plan.Results, error) {
 	a := &applier{Syncer: s, ds: ds, over: map[string]bool{}}
 	a.results.Slices = make([]plan.SliceResult, len(p.Slices))
@@ -95,7 +96,8 @@ func (a *applier) storeStatus(ctx context.Context, scaler *disaggregatedsetv1.Di
 	return err
 }
 
-// try makes a write, unless it is sure to be refused or enough others were, and reports why it was refused. It returns whether the write was made.
+// try makes a write, unless it is sure to be refused or enough others were, and reports why it was refused. It returns
+// whether the write was made.
 func (a *applier) try(what plan.Refusal, kind string, write func() error) (done bool, err error) {
 	a.mu.Lock()
 	stop := a.over[kind] || a.refused-a.results.Accepted >= maxRefused
@@ -162,8 +164,8 @@ func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
 	return children.FirstErrors(errs...)
 }
 
-// applySlice writes what is planned for a slice, in this order: what is no longer wanted goes first, and what is scaled down relies on what was
-// scaled up.
+// applySlice writes what is planned for a slice, in this order: what is no longer wanted goes first, and what is scaled
+// down relies on what was scaled up.
 func (a *applier) applySlice(ctx context.Context, p plan.SlicePlan, result *plan.SliceResult) error {
 	var errs []error
 	for _, ref := range p.DeleteServices {
@@ -235,8 +237,8 @@ func annotate(a plan.Annotation) []children.Operation {
 	return children.SetKeys(path, map[string]string{key: strconv.FormatInt(*a.Initial, 10)})
 }
 
-// create creates a child. One that exists and that the set controls is as good; if it has lost the labels by which caches know it, it gets them back. It returns
-// whether there is one now.
+// create creates a child. One that exists and that the set controls is as good; if it has lost the labels by which
+// caches know it, it gets them back. It returns whether there is one now.
 func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T) (bool, error) {
 	return a.try(creating(child.GetName()), fmt.Sprintf("create %T", child), func() error {
 		_, err := w.Create(ctx, a.ds, child)

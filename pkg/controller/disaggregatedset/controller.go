@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package disaggregatedset runs DisaggregatedSets: it observes a set and its LeaderWorkerSets, Services and scalers in informer caches, lets
-// package plan decide, and applies the plan. One pass plans a bounded number of writes: a set has at most 100 slices of 10 roles.
+// Package disaggregatedset runs DisaggregatedSets: it observes a set and its LeaderWorkerSets, Services and scalers in
+// informer caches, lets package plan decide, and applies the plan. One pass plans a bounded number of writes: a set has
+// at most 100 slices of 10 roles.
 package disaggregatedset
 
 import (
@@ -113,7 +114,8 @@ func handler(changed func(obj any)) cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// enqueueOwner enqueues the set that controls a child or may adopt it. It also enqueues a set that waits for the name of a scaler which another owner has.
+// enqueueOwner enqueues the set that controls a child or may adopt it. It also enqueues a set that waits for the name
+// of a scaler which another owner has.
 func (c *Controller) enqueueOwner(obj any) {
 	switch child := obj.(type) {
 	case *watched:

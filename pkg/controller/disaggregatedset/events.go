@@ -15,8 +15,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
-// send sends an event about the set, and about one of its LeaderWorkerSets. What was done is about one version of the set, so that each step of a rollout
-// has its own event; warnings are not, so that repeated ones belong to the same series.
+// send sends an event about the set, and about one of its LeaderWorkerSets. What was done is about one version of the
+// set, so that each step of a rollout has its own event; warnings are not, so that repeated ones belong to the same
+// series.
 func send(recorder events.EventRecorder, ds *disaggregatedsetv1.DisaggregatedSet, event plan.Event) {
 	regarding := &corev1.ObjectReference{
 		APIVersion: disaggregatedsetv1.SchemeGroupVersion.String(), Kind: "DisaggregatedSet", Namespace: ds.Namespace, Name: ds.Name, UID: ds.UID,
@@ -30,5 +31,6 @@ func send(recorder events.EventRecorder, ds *disaggregatedsetv1.DisaggregatedSet
 			APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: "LeaderWorkerSet", Namespace: ds.Namespace, Name: event.Child,
 		}
 	}
-	recorder.Eventf(regarding, related, event.Type, event.Reason, event.Action, "%s", text.TruncateWithEllipsis(text.Printable(event.Note), children.MaxNote))
+	recorder.Eventf(regarding, related, event.Type, event.Reason, event.Action, "%s", text.TruncateWithEllipsis(text.Printable(event.Note),
+		children.MaxNote))
 }

@@ -40,7 +40,8 @@ type rig struct {
 	events *recorder
 
 	mu sync.Mutex
-	// version is the newest one, writes are the requests that change something, and own are the verbs and resources that the controller asked for.
+	// version is the newest one, writes are the requests that change something, and own are the verbs and resources that
+	// the controller asked for.
 	version int
 	writes  []string
 	own     map[string]bool

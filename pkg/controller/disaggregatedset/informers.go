@@ -51,10 +51,12 @@ func newCaches(kind *informers.Kind, client versioned.Interface) caches {
 		client, client.LeaderworkersetV1().LeaderWorkerSets(metav1.NamespaceAll))
 	byOwner := cache.Indexers{indexOwner: ownerUID, indexSet: setOf}
 	return caches{
-		sets:     kind.Informer(informers.Need{Resource: sets, Transform: transform}),
-		scalers:  kind.Informer(informers.Need{Resource: scalers, Transform: transform, Indexers: byOwner}),
-		children: kind.Informer(informers.Need{Resource: children, Label: disaggregatedsetv1.SetNameLabelKey, Transform: transform, Indexers: byOwner}),
-		services: kind.Informer(informers.Need{Resource: kind.Services(), Label: disaggregatedsetv1.SetNameLabelKey, Transform: transform, Indexers: byOwner}),
+		sets:    kind.Informer(informers.Need{Resource: sets, Transform: transform}),
+		scalers: kind.Informer(informers.Need{Resource: scalers, Transform: transform, Indexers: byOwner}),
+		children: kind.Informer(informers.Need{Resource: children, Label: disaggregatedsetv1.SetNameLabelKey, Transform: transform,
+			Indexers: byOwner}),
+		services: kind.Informer(informers.Need{Resource: kind.Services(), Label: disaggregatedsetv1.SetNameLabelKey, Transform: transform,
+			Indexers: byOwner}),
 	}
 }
 
@@ -80,7 +82,8 @@ func (w *watched) GetObjectMeta() metav1.Object { return &w.ObjectMeta }
 
 func newWatched(obj metav1.Object) *watched {
 	w := &watched{orphan: plan.OrphanOf(obj), ObjectMeta: metav1.ObjectMeta{
-		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), DeletionTimestamp: obj.GetDeletionTimestamp(),
+		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
+		DeletionTimestamp: obj.GetDeletionTimestamp(),
 	}}
 	if owner := ownerOf(obj); owner != nil {
 		w.OwnerReferences = []metav1.OwnerReference{*owner}

@@ -26,8 +26,8 @@ type formerSince struct {
 	since time.Time
 }
 
-// Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with a time to wait while the
-// caches do not show what the last sync did.
+// Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with
+// a time to wait while the caches do not show what the last sync did.
 func (s *Syncer) Observe(key cache.ObjectName) (*plan.Observed, time.Duration, error) {
 	// What was read before the question could be older than the answer.
 	if !s.deps.Consistency.VersionsShown(key) {
@@ -60,7 +60,8 @@ func (s *Syncer) Observe(key cache.ObjectName) (*plan.Observed, time.Duration, e
 	return obs, 0, s.observeTaken(obs)
 }
 
-// waitsForFormer returns whether LeaderWorkerSets of a former set are about to lose their owner, or to be deleted. Another revision must not start beside them.
+// waitsForFormer returns whether LeaderWorkerSets of a former set are about to lose their owner, or to be deleted.
+// Another revision must not start beside them.
 func (s *Syncer) waitsForFormer(key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
 	exist, err := s.deps.Caches.Former(ds)
 	if !exist || err != nil {

@@ -53,7 +53,8 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Syncer carries out what is decided about DisaggregatedSets: Observe before the decisions of package plan, Apply and Finish after them. It decides nothing itself.
+// Syncer carries out what is decided about DisaggregatedSets: Observe before the decisions of package plan, Apply and
+// Finish after them. It decides nothing itself.
 type Syncer struct {
 	deps     SyncerConfig
 	sets     *children.Writer[*leaderworkersetv1.LeaderWorkerSet]
@@ -68,10 +69,13 @@ type Syncer struct {
 // NewSyncer returns a Syncer that remembers nothing.
 func NewSyncer(deps SyncerConfig) *Syncer {
 	return &Syncer{
-		deps:     deps,
-		sets:     children.NewWriter(deps.Host, leaderworkersetv1.Kind("LeaderWorkerSet"), resourceChildren, "leaderworkerset", deps.LeaderWorkerSets),
-		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
-		scalers: children.NewWriter(deps.Host, disaggregatedsetv1.Kind("DisaggregatedSetRoleScaler"), resourceScalers, "disaggregatedsetrolescaler",
+		deps: deps,
+		sets: children.NewWriter(deps.Host, leaderworkersetv1.Kind("LeaderWorkerSet"), resourceChildren, "leaderworkerset",
+			deps.LeaderWorkerSets),
+		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service",
+			deps.Services),
+		scalers: children.NewWriter(deps.Host, disaggregatedsetv1.Kind("DisaggregatedSetRoleScaler"), resourceScalers,
+			"disaggregatedsetrolescaler",
 			func(namespace string) children.Client[*disaggregatedsetv1.DisaggregatedSetRoleScaler] {
 				return deps.Scalers(namespace)
 			}),

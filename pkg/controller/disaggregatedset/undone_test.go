@@ -16,7 +16,8 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// minutes makes a pass every second for five minutes, after each of which another party does something, and returns the writes that begin with a prefix.
+// minutes makes a pass every second for five minutes, after each of which another party does something, and returns the
+// writes that begin with a prefix.
 func (r *rig) minutes(t *testing.T, now *clocktesting.FakePassiveClock, prefix string, others func()) (writes int) {
 	t.Helper()
 	for range 300 {

@@ -121,7 +121,8 @@ var doing = map[string]string{operationCreate: "creating", operationUpdate: "upd
 // failed returns the error of a request about a slice. A refusal is remembered.
 func (c *Syncer) failed(ctx context.Context, obs *observed, operation string, slice *discoveryv1.EndpointSlice, err error) error {
 	writesTotal.WithLabelValues(operationFailed).Inc()
-	err = fmt.Errorf("%s an endpointslice of service %s/%s: %w", doing[operation], slice.Namespace, slice.Labels[discoveryv1.LabelServiceName], err)
+	err = fmt.Errorf("%s an endpointslice of service %s/%s: %w", doing[operation], slice.Namespace, slice.Labels[discoveryv1.LabelServiceName],
+		err)
 	if refused(err) {
 		c.denied(ctx, obs, operation, err)
 	}
@@ -151,7 +152,8 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, ours []*discov
 		var err error
 		if !c.bars(obs, operationDelete) {
 			c.memory.wrote(obs.key, slice.Name, goneVersion)
-			err = c.judged(obs, operationDelete, client.Delete(ctx, slice.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &slice.UID}}))
+			err = c.judged(obs, operationDelete, client.Delete(ctx, slice.Name,
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &slice.UID}}))
 			if err != nil {
 				c.memory.kept(obs.key, slice)
 			}
@@ -183,8 +185,8 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, ours []*discov
 	return errors.Join(refusals...)
 }
 
-// take makes the controllers of the cluster find no pods for the Service any more. All addresses are in our slices. Whoever has refused an update before is asked first:
-// the next address would be refused again.
+// take makes the controllers of the cluster find no pods for the Service any more. All addresses are in our slices.
+// Whoever has refused an update before is asked first: the next address would be refused again.
 func (c *Syncer) take(ctx context.Context, obs *observed) error {
 	if d := c.memory.denialOf(obs.key, obs.set.id()); d.has(operationUpdate) {
 		if slice := cmp.Or(obs.written, firstOf(obs.ours)); slice != nil {
@@ -214,9 +216,11 @@ func (c *Syncer) leave(ctx context.Context, obs *observed) error {
 	return c.patchService(ctx, obs, operationLeave, selector)
 }
 
-// patchService stores another selector, as a whole: a key that is removed must exist, and the answer to a request without it is no conflict.
+// patchService stores another selector, as a whole: a key that is removed must exist, and the answer to a request
+// without it is no conflict.
 func (c *Syncer) patchService(ctx context.Context, obs *observed, operation string, selector map[string]string) error {
-	body, err := json.Marshal([]children.Operation{children.Set("/metadata/resourceVersion", obs.service.ResourceVersion), children.Set("/spec/selector", selector)})
+	body, err := json.Marshal([]children.Operation{children.Set("/metadata/resourceVersion", obs.service.ResourceVersion),
+		children.Set("/spec/selector", selector)})
 	if err != nil {
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
@@ -241,7 +245,8 @@ func (c *Syncer) patchService(ctx context.Context, obs *observed, operation stri
 	return nil
 }
 
-// back gives a Service back to the controllers of the cluster: the selector first, and our slices when the cluster has written all addresses, or has had the time.
+// back gives a Service back to the controllers of the cluster: the selector first, and our slices when the cluster has
+// written all addresses, or has had the time.
 func (c *Syncer) back(ctx context.Context, obs *observed) (time.Duration, error) {
 	if switched(obs.service) {
 		if obs.turn > 0 {

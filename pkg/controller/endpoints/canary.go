@@ -31,13 +31,15 @@ const (
 	// CanaryService is the name of the Service of the canary record, and canaryHost that of its only address.
 	CanaryService = "jobset-apiserver-canary"
 	canaryHost    = "canary"
-	// canaryTimeout is how long the cluster has to resolve a new address, which is longer than answers are kept, and canaryPoll how often it is asked.
+	// canaryTimeout is how long the cluster has to resolve a new address, which is longer than answers are kept, and
+	// canaryPoll how often it is asked.
 	canaryTimeout, canaryPoll = time.Minute, time.Second
 	// canaryEvery is how often the record is changed and looked up, and canaryRetry so after a failure. That many failures in a row count.
 	canaryEvery, canaryRetry, canaryFailures = 10 * time.Minute, time.Minute, 3
 )
 
-// ErrUnknown is what errors wrap that say nothing about whether the cluster resolves names from EndpointSlices: DNS servers do not answer, or the record cannot be written.
+// ErrUnknown is what errors wrap that say nothing about whether the cluster resolves names from EndpointSlices: DNS
+// servers do not answer, or the record cannot be written.
 var ErrUnknown = errors.New("it is not known whether names resolve")
 
 // Resolver looks up the addresses of a name, as net.Resolver does.
@@ -45,7 +47,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Canary finds out whether the cluster resolves names from EndpointSlices that we write: some clusters read Endpoints instead. It writes a record, and looks it up.
+// Canary finds out whether the cluster resolves names from EndpointSlices that we write: some clusters read Endpoints
+// instead. It writes a record, and looks it up.
 type Canary struct {
 	// Kube is a client of the main API.
 	Kube kubernetes.Interface
@@ -63,8 +66,9 @@ type Canary struct {
 	asked    chan struct{}
 }
 
-// Resolves returns whether the record resolves, else why not; without a reason, that is not known yet. A failure is lasting after several in a row: then
-// what is in our hands is given back, also by a process that has not seen the record resolve. The first question begins the checks.
+// Resolves returns whether the record resolves, else why not; without a reason, that is not known yet. A failure is
+// lasting after several in a row: then what is in our hands is given back, also by a process that has not seen the
+// record resolve. The first question begins the checks.
 func (c *Canary) Resolves() (resolves bool, reason string, lasting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +113,8 @@ func (c *Canary) Run(ctx context.Context, changed func()) {
 	}
 }
 
-// Note notes the result of a check. It returns whether the answer has changed, and when to check again. A record that has resolved must fail several times.
+// Note notes the result of a check. It returns whether the answer has changed, and when to check again. A record that
+// has resolved must fail several times.
 func (c *Canary) Note(ctx context.Context, err error) (changed bool, again time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

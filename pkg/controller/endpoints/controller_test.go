@@ -129,8 +129,8 @@ func TestReadinessCostsNothing(t *testing.T) {
 	}
 }
 
-// TestSwitch takes a Service while its pods run and gives it back: our slices are written before the selector changes, and deleted after it has changed back and
-// the cluster has written its own.
+// TestSwitch takes a Service while its pods run and gives it back: our slices are written before the selector changes,
+// and deleted after it has changed back and the cluster has written its own.
 func TestSwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		js := newJobSet("js", "", 2)
@@ -215,7 +215,8 @@ func TestClusterThatWritesNothing(t *testing.T) {
 	})
 }
 
-// TestLeftServices gives Services back that an earlier controller has taken: one that its set has left behind, and one whose slices a user has deleted.
+// TestLeftServices gives Services back that an earlier controller has taken: one that its set has left behind, and one
+// whose slices a user has deleted.
 func TestLeftServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		orphan := newService("orphan", taken, func(s *corev1.Service) { s.OwnerReferences = nil })

@@ -15,7 +15,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 )
 
-// deniedFirst is after which time a request that was refused is tried again, and deniedMost so after many refusals in a row. In between, the time doubles.
+// deniedFirst is after which time a request that was refused is tried again, and deniedMost so after many refusals in a
+// row. In between, the time doubles.
 const deniedFirst, deniedMost = time.Minute, 10 * time.Minute
 
 // denial is that the API refuses what we would have to write for a set. Until it is tried again, the cluster is to write the addresses.
@@ -85,7 +86,8 @@ func (m *memory) allowed(key cache.ObjectName, operation string) {
 	}
 }
 
-// tell returns whether users are to be told something about a denial, unless they were told so last. The words of an answer may be others each time.
+// tell returns whether users are to be told something about a denial, unless they were told so last. The words of an
+// answer may be others each time.
 func (m *memory) tell(key cache.ObjectName, what string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +121,8 @@ func (d *denial) has(operation string) bool {
 	return has
 }
 
-// bars returns whether an operation was refused, and is not to be tried again yet. When it is time, the refusal of one operation does not bar another one.
+// bars returns whether an operation was refused, and is not to be tried again yet. When it is time, the refusal of one
+// operation does not bar another one.
 func (d *denial) bars(operation string, now time.Time) bool {
 	return now.Before(d.operations[operation])
 }

@@ -152,7 +152,8 @@ func TestRefusedDeletions(t *testing.T) {
 	}
 }
 
-// TestRefusedServices refuses to change selectors. The cluster or the controller writes the addresses all the time, and the events say who refuses what.
+// TestRefusedServices refuses to change selectors. The cluster or the controller writes the addresses all the time, and
+// the events say who refuses what.
 func TestRefusedServices(t *testing.T) {
 	for name, err := range denials() {
 		t.Run("take, by "+name, func(t *testing.T) {
@@ -211,7 +212,8 @@ func TestRefusedServices(t *testing.T) {
 	}
 }
 
-// TestRefusedInEachWay refuses changes of slices and of the Service, and then those of slices only: each is tried again although the other one is refused.
+// TestRefusedInEachWay refuses changes of slices and of the Service, and then those of slices only: each is tried again
+// although the other one is refused.
 func TestRefusedInEachWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))

@@ -47,7 +47,8 @@ func (c *Syncer) onSwitched(obj any) {
 	}
 }
 
-// onSlice looks at the set of a slice that another client has changed. Own changes are a reason to look whether something waits for the cache.
+// onSlice looks at the set of a slice that another client has changed. Own changes are a reason to look whether
+// something waits for the cache.
 func (c *Syncer) onSlice(obj any, gone bool) {
 	key, ok := ownerOfSlice(obj)
 	switch {
@@ -62,8 +63,8 @@ func (c *Syncer) onSlice(obj any, gone bool) {
 	}
 }
 
-// onSet looks at a set that asks for our slices, or did, and at other sets with its Service. was is nil for a new set, and is for a set that is gone. A set that is
-// gone is no reason to write what waits.
+// onSet looks at a set that asks for our slices, or did, and at other sets with its Service. was is nil for a new set,
+// and is for a set that is gone. A set that is gone is no reason to write what waits.
 func (c *Syncer) onSet(was, is *set) {
 	moved := was == nil || is == nil || was.service != is.service
 	for _, s := range []*set{was, is} {

@@ -10,8 +10,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// These limit the rate at which Services are switched between the controller and the cluster: handsBurst at once, then one per handsEvery. For each change, the addresses of all pods are written again, by us or by
-// the cluster, and when DNS servers fail or flags change, all Services are to change hands at the same time. A Service counts once for each handsPods pods.
+// These limit the rate at which Services are switched between the controller and the cluster: handsBurst at once, then
+// one per handsEvery. For each change, the addresses of all pods are written again, by us or by the cluster, and when
+// DNS servers fail or flags change, all Services are to change hands at the same time. A Service counts once for each
+// handsPods pods.
 const (
 	handsEvery = 100 * time.Millisecond
 	handsBurst = 50
@@ -51,8 +53,9 @@ func (h *hands) forget(key cache.ObjectName) {
 	delete(h.turns, key)
 }
 
-// turn returns the time until the writer of a Service's addresses may change; 0 if it may change now, or is to stay. A Service whose addresses neither the cluster nor
-// the controller writes does not wait, nor does one for which slices of ours have been written already.
+// turn returns the time until the writer of a Service's addresses may change; 0 if it may change now, or is to stay. A
+// Service whose addresses neither the cluster nor the controller writes does not wait, nor does one for which slices of
+// ours have been written already.
 func (c *Syncer) turn(obs *observed, view *view) time.Duration {
 	switch {
 	case obs.service == nil, obs.verdict == undecided, (obs.verdict == byUs) == switched(obs.service):

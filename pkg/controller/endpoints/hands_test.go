@@ -47,7 +47,8 @@ func TestHands(t *testing.T) {
 	}
 }
 
-// TestMassChangesOfHands takes hundreds of Services at the start and gives them back when the record resolves no more. In between, slices follow the pods.
+// TestMassChangesOfHands takes hundreds of Services at the start and gives them back when the record resolves no more.
+// In between, slices follow the pods.
 func TestMassChangesOfHands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const services = 100

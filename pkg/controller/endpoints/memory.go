@@ -70,7 +70,8 @@ func (m *memory) forget(key cache.ObjectName) {
 	delete(m.denials, key)
 }
 
-// writing notes that slices of a set are being written. The function that it returns notes the end, and calls changed if another client wrote one meanwhile.
+// writing notes that slices of a set are being written. The function that it returns notes the end, and calls changed
+// if another client wrote one meanwhile.
 func (m *memory) writing(key cache.ObjectName) (end func(cached []*discoveryv1.EndpointSlice, changed func())) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

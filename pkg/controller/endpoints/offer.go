@@ -35,8 +35,9 @@ func (o *Offer) notify(set cache.ObjectName) {
 	}
 }
 
-// Refusal returns the reason for which the cluster writes the addresses of a set that asks us to, and a message that says what to do; both are empty for a set whose
-// addresses are written as it asks. It is not known of a set that we have not looked at yet, and while no controller runs.
+// Refusal returns the reason for which the cluster writes the addresses of a set that asks us to, and a message that
+// says what to do; both are empty for a set whose addresses are written as it asks. It is not known of a set that we
+// have not looked at yet, and while no controller runs.
 func (o *Offer) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, known bool) {
 	c, s := o.from.Load(), newSet(js)
 	switch {
@@ -58,14 +59,16 @@ func (o *Offer) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, know
 	return why.reason, why.message, known
 }
 
-// Serves returns whether the controller is about to write the addresses of the Service of a set, so that the Service can be created with the label in its selector
-// that keeps the controllers of the cluster away. Should the controller change its mind before it sees the Service, it gives the Service to the cluster.
+// Serves returns whether the controller is about to write the addresses of the Service of a set, so that the Service
+// can be created with the label in its selector that keeps the controllers of the cluster away. Should the controller
+// change its mind before it sees the Service, it gives the Service to the cluster.
 func (o *Offer) Serves(js *jobsetv1alpha2.JobSet) bool {
 	c := o.from.Load()
 	return c != nil && c.serves(newSet(js))
 }
 
-// serves is careful: pods are watched already, and slices with addresses have been stored before. Otherwise the Service is taken when its first slice is stored.
+// serves is careful: pods are watched already, and slices with addresses have been stored before. Otherwise the Service
+// is taken when its first slice is stored.
 func (c *Syncer) serves(s *set) bool {
 	if !c.asks(s) || s.deleted || c.demand.View() == nil || !c.accepted.Load() {
 		return false

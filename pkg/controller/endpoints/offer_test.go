@@ -125,7 +125,8 @@ func TestServicesGivenBack(t *testing.T) {
 	}
 }
 
-// TestServiceOfAnEarlierController serves a Service that an earlier controller has created and no slice yet, until names have not resolved several times in a row.
+// TestServiceOfAnEarlierController serves a Service that an earlier controller has created and no slice yet, until
+// names have not resolved several times in a row.
 func TestServiceOfAnEarlierController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		canary := &Canary{Namespace: "system", Resolver: resolver(nil)}

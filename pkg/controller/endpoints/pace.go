@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Addresses of new pods gather for gatherPerPod for each pod of the set, from minGather to maxGather, unless the last pod has its address. Between two writes of
-// new addresses are intervalPerPod, from minInterval to maxInterval. The address of the pod that others look for waits for minInterval, whatever the rest.
+// Addresses of new pods gather for gatherPerPod for each pod of the set, from minGather to maxGather, unless the last
+// pod has its address. Between two writes of new addresses are intervalPerPod, from minInterval to maxInterval. The
+// address of the pod that others look for waits for minInterval, whatever the rest.
 const (
 	gatherPerPod, minGather, maxGather       = 10 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second
 	intervalPerPod, minInterval, maxInterval = 2 * time.Millisecond, 100 * time.Millisecond, time.Second
@@ -33,7 +34,8 @@ type situation struct {
 
 // pace is what decides when the slices of a set are written.
 type pace struct {
-	// pods is the number of pods that have not ended and are not deleted, and listed the number of these with an address. ended is the number of pods that have ended.
+	// pods is the number of pods that have not ended and are not deleted, and listed the number of these with an address.
+	// ended is the number of pods that have ended.
 	pods, listed, ended int
 	// added is since when a new address waits, and outdated since when one that is listed is wrong; zero if none is.
 	added, outdated time.Time
@@ -122,7 +124,8 @@ func (p *paces) change(key cache.ObjectName, by func(*pace)) {
 	}
 }
 
-// begin returns the pace of a set and, if it is due, notes that all that waits is being looked at. What happens later waits for the next look.
+// begin returns the pace of a set and, if it is due, notes that all that waits is being looked at. What happens later
+// waits for the next look.
 func (p *paces) begin(key cache.ObjectName, now time.Time, in situation) (was pace, wait time.Duration) {
 	p.change(key, func(of *pace) {
 		was = *of

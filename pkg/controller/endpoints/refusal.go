@@ -46,15 +46,18 @@ type refusal struct {
 }
 
 func serviceShared(service string) refusal {
-	return refusal{ReasonServiceShared, fmt.Sprintf("other JobSets use the Service %s too; give each JobSet a subdomain of its own in spec.network", service)}
+	return refusal{ReasonServiceShared, fmt.Sprintf("other JobSets use the Service %s too; give each JobSet a subdomain of its own in "+
+		"spec.network", service)}
 }
 
 func serviceNotOwned(service string) refusal {
-	return refusal{ReasonServiceNotOwned, fmt.Sprintf("the JobSet is not the controller of the Service %s; delete the Service, and the JobSet creates its own", service)}
+	return refusal{ReasonServiceNotOwned, fmt.Sprintf("the JobSet is not the controller of the Service %s; delete the Service, and the "+
+		"JobSet creates its own", service)}
 }
 
 func selectorChanged(service string) refusal {
-	return refusal{ReasonSelectorChanged, fmt.Sprintf("the selector of the Service %s was changed; delete the Service, and the JobSet creates it again", service)}
+	return refusal{ReasonSelectorChanged, fmt.Sprintf("the selector of the Service %s was changed; delete the Service, and the JobSet "+
+		"creates it again", service)}
 }
 
 func namedTargetPort(service, port string) refusal {
@@ -62,7 +65,8 @@ func namedTargetPort(service, port string) refusal {
 }
 
 func notPermitted() refusal {
-	return refusal{ReasonNotPermitted, "the controller has no permission to watch EndpointSlices; restore the rule for endpointslices in the ClusterRole jobset-controller-manager"}
+	return refusal{ReasonNotPermitted, "the controller has no permission to watch EndpointSlices; restore the rule for endpointslices in " +
+		"the ClusterRole jobset-controller-manager"}
 }
 
 func slicesRefused(err error) refusal {
@@ -76,15 +80,18 @@ func slicesRefused(err error) refusal {
 
 func serviceRefused(service string, err error) refusal {
 	if children.IsUndone(err) {
-		return refusal{ReasonServiceRefused, fmt.Sprintf("another party changes the selector of the Service %s; leave it to jobset-controller: %s", service,
+		return refusal{ReasonServiceRefused, fmt.Sprintf("another party changes the selector of the Service %s; leave it to "+
+			"jobset-controller: %s", service,
 			children.RefusalOf(err).Message)}
 	}
-	return refusal{ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to patch it: %s", service,
+	return refusal{ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to "+
+		"patch it: %s", service,
 		children.RefusalOf(err).Message)}
 }
 
 func canaryNotResolved(reason string) refusal {
-	return refusal{ReasonCanaryNotResolved, reason + "; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if only the controller cannot look up names"}
+	return refusal{ReasonCanaryNotResolved, reason + "; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if " +
+		"only the controller cannot look up names"}
 }
 
 func controllerOff() refusal {
@@ -125,7 +132,8 @@ func (m *memory) outcomeOf(key cache.ObjectName, set types.UID) (refusal, bool) 
 	return o.refusal, known && o.set == set
 }
 
-// became notes what became of the wish of a set, and returns whether that is news. Other words for the same reason are not: answers of the API have random names.
+// became notes what became of the wish of a set, and returns whether that is news. Other words for the same reason are
+// not: answers of the API have random names.
 func (m *memory) became(key cache.ObjectName, is outcome) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +145,8 @@ func (m *memory) became(key cache.ObjectName, is outcome) bool {
 	return true
 }
 
-// report notes what became of the wish of a set, and sends an event if it is refused. While a Service is on its way from or to the cluster, nothing is noted.
+// report notes what became of the wish of a set, and sends an event if it is refused. While a Service is on its way
+// from or to the cluster, nothing is noted.
 func (c *Syncer) report(obs *observed) {
 	if obs.set == nil {
 		return
@@ -154,8 +163,8 @@ func (c *Syncer) report(obs *observed) {
 	c.Offer.notify(obs.key)
 }
 
-// reportDenial sends an event about what the API refuses, if the condition does not say it: it stays as it is while a Service cannot be given to the cluster, and
-// names another reason if there is one.
+// reportDenial sends an event about what the API refuses, if the condition does not say it: it stays as it is while a
+// Service cannot be given to the cluster, and names another reason if there is one.
 func (c *Syncer) reportDenial(obs *observed) {
 	d := c.memory.denialOf(obs.key, obs.set.uid)
 	inOurHands := obs.verdict == byCluster && obs.service != nil && switched(obs.service)

@@ -104,7 +104,8 @@ func TestNoPermission(t *testing.T) {
 	})
 }
 
-// TestRefusedWhileTheServerStarts has an API server that has just started, and refuses slices until it has loaded its roles. What an earlier process has taken stays taken.
+// TestRefusedWhileTheServerStarts has an API server that has just started, and refuses slices until it has loaded its
+// roles. What an earlier process has taken stays taken.
 func TestRefusedWhileTheServerStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, refusedFor := range []time.Duration{5 * time.Second, permission.LacksAfter - 5*time.Second} {
@@ -167,7 +168,8 @@ func (f resolver) LookupNetIP(_ context.Context, network, host string) ([]netip.
 	return f(), nil
 }
 
-// TestCanary takes no Service before the record resolves to its newest address, keeps it in hands when one look-up fails, and gives it back when several do.
+// TestCanary takes no Service before the record resolves to its newest address, keeps it in hands when one look-up
+// fails, and gives it back when several do.
 func TestCanary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kube kubernetes.Interface

@@ -14,8 +14,9 @@ import (
 // right is the permission for an operation in a namespace.
 type right struct{ namespace, operation string }
 
-// rights are the permissions that are missing at present. A kube-apiserver that has just started refuses some requests for a few seconds and allows them afterwards. If such
-// refusals counted at once, every Service with a change in these seconds would be given to the cluster, and taken back a minute later.
+// rights are the permissions that are missing at present. A kube-apiserver that has just started refuses some requests
+// for a few seconds and allows them afterwards. If such refusals counted at once, every Service with a change in these
+// seconds would be given to the cluster, and taken back a minute later.
 type rights struct {
 	mu      sync.Mutex
 	refused map[right]*permission.Refusals
@@ -38,8 +39,8 @@ func (r *rights) note(of right, err error, now time.Time) (missing bool) {
 	return r.refused[of].Last(now)
 }
 
-// judged notes what became of a request, and returns its error. If the controller lacks the permission, that is a failure like that of a server which does not
-// answer, and no refusal, until it has lasted.
+// judged notes what became of a request, and returns its error. If the controller lacks the permission, that is a
+// failure like that of a server which does not answer, and no refusal, until it has lasted.
 func (c *Syncer) judged(obs *observed, operation string, err error) error {
 	if missing := c.rights.note(right{obs.key.Namespace, operation}, err, c.Clock.Now()); !missing && permission.Missing(err) {
 		return errors.New(err.Error())

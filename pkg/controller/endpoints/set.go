@@ -70,7 +70,8 @@ func (s *set) sameAs(other *set) bool {
 
 // newSet returns what is kept of a JobSet.
 func newSet(js *jobsetv1alpha2.JobSet) *set {
-	s := &set{namespace: js.Namespace, name: js.Name, uid: js.UID, mode: js.Annotations[jobsetv1alpha2.ServiceEndpointsKey], deleted: js.DeletionTimestamp != nil}
+	s := &set{namespace: js.Namespace, name: js.Name, uid: js.UID, mode: js.Annotations[jobsetv1alpha2.ServiceEndpointsKey],
+		deleted: js.DeletionTimestamp != nil}
 	s.version, _ = strconv.ParseUint(js.ResourceVersion, 10, 64) // a version that is not well-formed counts as absent
 	if ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) == jobsetv1alpha2.JobSetControllerName {
 		s.service = helper.ServiceName(js)

@@ -35,7 +35,8 @@ func (r *rig) updateSet(js *jobsetv1alpha2.JobSet, version string) {
 
 func beingDeleted(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = &metav1.Time{Time: time.Now()} }
 
-// TestWritesOfASmallSet follows a set of 4 pods from its creation to its end: the addresses of pods come and go one by one, and slices are written three times at most.
+// TestWritesOfASmallSet follows a set of 4 pods from its creation to its end: the addresses of pods come and go one by
+// one, and slices are written three times at most.
 func TestWritesOfASmallSet(t *testing.T) {
 	for name, order := range map[string][]int{"in order": {0, 1, 2, 3}, "the first pod last": {3, 2, 1, 0}, "the first pod in between": {1, 2, 0, 3}} {
 		t.Run(name, func(t *testing.T) {

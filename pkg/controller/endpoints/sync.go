@@ -16,10 +16,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
-const (
-	// leavingPoll is how often it is looked whether the cluster has written the addresses of a Service that was in our hands, and leavingTimeout how long.
-	leavingPoll, leavingTimeout = time.Second, 30 * time.Second
-)
+// leavingPoll is how often the controller checks whether the cluster has written the addresses of a Service that it gave
+// back, and leavingTimeout how long.
+const leavingPoll, leavingTimeout = time.Second, 30 * time.Second
 
 // verdict is who is to write the addresses of a set.
 type verdict int
@@ -131,7 +130,8 @@ func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Durat
 	return after, err
 }
 
-// abandoned returns whether neither the cluster nor this controller writes the addresses of a Service, because we must not give it to the cluster.
+// abandoned returns whether neither the cluster nor this controller writes the addresses of a Service, because we must
+// not give it to the cluster.
 func (c *Syncer) abandoned(obs *observed, view *view) bool {
 	return obs.service != nil && switched(obs.service) && c.bars(obs, operationLeave) && len(view.podsOf(obs.key, obs.serviceName)) > 0
 }
@@ -210,7 +210,8 @@ func (c *Syncer) leaveOnly(ctx context.Context, obs *observed) error {
 	return ignoreRefused(c.leave(ctx, obs))
 }
 
-// withoutAddresses takes the Service before the cluster has anything to write, if slices of ours are known to be stored. The first address brings us back.
+// withoutAddresses takes the Service before the cluster has anything to write, if slices of ours are known to be
+// stored. The first address brings us back.
 func (c *Syncer) withoutAddresses(ctx context.Context, obs *observed) (time.Duration, error) {
 	if switched(obs.service) || !c.accepted.Load() {
 		return resync, nil

@@ -19,7 +19,8 @@ import (
 // Cache is what a Syncer sees of an informer.
 type Cache interface {
 	AddEventHandler(handler cache.ResourceEventHandler)
-	// HasSynced returns whether the cache is filled, and Refused whether it is not because the controller has no permission. Nothing is known if neither holds.
+	// HasSynced returns whether the cache is filled, and Refused whether it is not because the controller has no
+	// permission. Nothing is known if neither holds.
 	HasSynced() bool
 	Refused() bool
 	LastStoreSyncResourceVersion() string
@@ -79,7 +80,8 @@ func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Sync
 	c.switched = declare(informers.Need{
 		Resource: c.Informers.Services(), Only: isSwitched, Transform: transformService, Indexers: cache.Indexers{indexSet: takenOf},
 	})
-	c.consistency = consistency.NewConsistencyStore(c.Clock, map[string]consistency.Versioned{resourceSlices: c.slices, resourceServices: viewedServices{c}})
+	c.consistency = consistency.NewConsistencyStore(c.Clock, map[string]consistency.Versioned{resourceSlices: c.slices,
+		resourceServices: viewedServices{c}})
 	c.handleEvents()
 	return c
 }

@@ -118,7 +118,8 @@ func (c *Syncer) Wanted() bool {
 	return d.wanted && d.view == nil
 }
 
-// Watch declares what a Syncer of NewSyncer wants to see. It begins to use the caches, and to look at sets, when the function that is returned is called.
+// Watch declares what a Syncer of NewSyncer wants to see. It begins to use the caches, and to look at sets, when the
+// function that is returned is called.
 func (c *Syncer) Watch(declare func(informers.Need) Cache) (filled func()) {
 	v := c.declareView(c.Informers, declare)
 	return func() {

@@ -81,7 +81,8 @@ func exceptionOf(pod *corev1.Pod) *exception {
 	e := exception{stops: pod.DeletionTimestamp != nil, failure: helper.FailureOfPod(pod)}
 	for i := range pod.Status.Conditions {
 		c := &pod.Status.Conditions[i]
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable && pod.DeletionTimestamp == nil {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
+			pod.DeletionTimestamp == nil {
 			e.unschedulable, e.reason = true, unique.Make(text.TruncateWithEllipsis(text.Printable(c.Message), MaxReason))
 			e.since, e.nominated = c.LastTransitionTime.Time, pod.Status.NominatedNodeName != ""
 		}

@@ -80,7 +80,8 @@ func (r *Reader) FirstCause(ctx context.Context, namespace string, job Job) *job
 	defer cancel()
 	pods, err := r.podsOfJob(ctx, namespace, job)
 	if err != nil {
-		r.Log.Retried(klog.FromContext(ctx), logging.General, err, "Could not read all pods of a failed Job", "job", klog.KRef(namespace, job.Name))
+		r.Log.Retried(klog.FromContext(ctx), logging.General, err, "Could not read all pods of a failed Job", "job",
+			klog.KRef(namespace, job.Name))
 		if len(pods) == 0 && !job.Decided {
 			return nil
 		}

@@ -27,7 +27,8 @@ func ObjectsOf(client dynamic.Interface, resource schema.GroupVersionResource, n
 }
 
 // Create implements children.Client.
-func (c Objects) Create(ctx context.Context, object *unstructured.Unstructured, options metav1.CreateOptions) (*unstructured.Unstructured, error) {
+func (c Objects) Create(ctx context.Context, object *unstructured.Unstructured,
+	options metav1.CreateOptions) (*unstructured.Unstructured, error) {
 	return c.ResourceInterface.Create(ctx, object, options)
 }
 

@@ -4,8 +4,9 @@
 // Package gang follows the objects by which schedulers know groups of pods, and writes them, without the code of these schedulers: by
 // discovery and a dynamic client.
 //
-// A Watch asks nothing and watches nothing before a caller asks it for objects, and again once no caller needs them. Of several versions of the API
-// it uses the first one that the cluster serves, and stays with it for as long as that is so.
+// A Watch asks nothing and watches nothing before a caller asks it for objects, and again once no caller needs them. Of
+// several versions of the API it uses the first one that the cluster serves, and stays with it for as long as that is
+// so.
 package gang
 
 import (
@@ -54,8 +55,8 @@ type Config struct {
 	Label string
 	// Needed returns whether anything still needs the objects.
 	Needed func() bool
-	// Changed is called with an object that changed, appeared, or went, and Turned when other objects or another reason can be had. They return
-	// soon.
+	// Changed is called with an object that changed, appeared, or went, and Turned when other objects or another reason
+	// can be had. They return soon.
 	Changed func(object metav1.Object)
 	Turned  func()
 }
@@ -184,12 +185,13 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// ask asks discovery for the API. The version that is in use comes first, and stays until it has been missed several times in a row. An answer that says neither
-// changes nothing.
+// ask asks discovery for the API. The version that is in use comes first, and stays until it has been missed several
+// times in a row. An answer that says neither changes nothing.
 func (w *Watch) ask(ctx context.Context) {
 	versions, used := w.Versions, w.found.Load()
 	if used != nil {
-		versions = append([]schema.GroupVersion{*used}, slices.DeleteFunc(slices.Clone(versions), func(v schema.GroupVersion) bool { return v == *used })...)
+		versions = append([]schema.GroupVersion{*used}, slices.DeleteFunc(slices.Clone(versions),
+			func(v schema.GroupVersion) bool { return v == *used })...)
 	}
 	for _, version := range versions {
 		served, err := w.served(ctx, version)

@@ -18,7 +18,8 @@ const ReasonFailedCreate = "FailedCreate"
 // FailedCreations are the events of the main API about objects whose pods were not created.
 func (f *Factory) FailedCreations() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("events"), &corev1.Event{}, f.kube,
-		selected[*corev1.EventList]{f.kube.CoreV1().Events(metav1.NamespaceAll), fields.OneTermEqualSelector("reason", ReasonFailedCreate).String()})
+		selected[*corev1.EventList]{f.kube.CoreV1().Events(metav1.NamespaceAll),
+			fields.OneTermEqualSelector("reason", ReasonFailedCreate).String()})
 }
 
 // selected follows the objects whose fields match a selector.

@@ -91,11 +91,13 @@ type Resource struct {
 }
 
 // NewResource returns a resource of a server, by a client for all namespaces.
-func NewResource[L runtime.Object](server *Server, gvr schema.GroupVersionResource, example runtime.Object, clientSet any, client Client[L]) Resource {
+func NewResource[L runtime.Object](server *Server, gvr schema.GroupVersionResource, example runtime.Object, clientSet any,
+	client Client[L]) Resource {
 	failure := &failure{}
-	return Resource{GroupVersionResource: gvr, example: example, server: server, failure: failure, source: func(label string) cache.ListerWatcher {
-		return newListWatch(server, clientSet, noting[L]{client, failure}, label)
-	}}
+	return Resource{GroupVersionResource: gvr, example: example, server: server, failure: failure,
+		source: func(label string) cache.ListerWatcher {
+			return newListWatch(server, clientSet, noting[L]{client, failure}, label)
+		}}
 }
 
 // Main is the server of the main API.
@@ -103,12 +105,14 @@ func (f *Factory) Main() *Server { return f.main }
 
 // Jobs are the jobs of the main API.
 func (f *Factory) Jobs() Resource {
-	return NewResource(f.main, batchv1.SchemeGroupVersion.WithResource("jobs"), &batchv1.Job{}, f.kube, f.kube.BatchV1().Jobs(metav1.NamespaceAll))
+	return NewResource(f.main, batchv1.SchemeGroupVersion.WithResource("jobs"), &batchv1.Job{}, f.kube,
+		f.kube.BatchV1().Jobs(metav1.NamespaceAll))
 }
 
 // Services are the Services of the main API.
 func (f *Factory) Services() Resource {
-	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("services"), &corev1.Service{}, f.kube, f.kube.CoreV1().Services(metav1.NamespaceAll))
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("services"), &corev1.Service{}, f.kube,
+		f.kube.CoreV1().Services(metav1.NamespaceAll))
 }
 
 // EndpointSlices are the EndpointSlices of the main API.
@@ -119,7 +123,8 @@ func (f *Factory) EndpointSlices() Resource {
 
 // Pods are the pods of the main API.
 func (f *Factory) Pods() Resource {
-	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("pods"), &corev1.Pod{}, f.kube, f.kube.CoreV1().Pods(metav1.NamespaceAll))
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("pods"), &corev1.Pod{}, f.kube,
+		f.kube.CoreV1().Pods(metav1.NamespaceAll))
 }
 
 // Claims are the persistent volume claims of the main API.
@@ -130,7 +135,8 @@ func (f *Factory) Claims() Resource {
 
 // StatefulSets are the StatefulSets of the main API.
 func (f *Factory) StatefulSets() Resource {
-	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("statefulsets"), &appsv1.StatefulSet{}, f.kube, f.kube.AppsV1().StatefulSets(metav1.NamespaceAll))
+	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("statefulsets"), &appsv1.StatefulSet{}, f.kube,
+		f.kube.AppsV1().StatefulSets(metav1.NamespaceAll))
 }
 
 // Revisions are the ControllerRevisions of the main API.
@@ -151,17 +157,20 @@ func (f *Factory) Nodes() Resource {
 
 // DaemonSets are the DaemonSets of the main API.
 func (f *Factory) DaemonSets() Resource {
-	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("daemonsets"), &appsv1.DaemonSet{}, f.kube, f.kube.AppsV1().DaemonSets(metav1.NamespaceAll))
+	return NewResource(f.main, appsv1.SchemeGroupVersion.WithResource("daemonsets"), &appsv1.DaemonSet{}, f.kube,
+		f.kube.AppsV1().DaemonSets(metav1.NamespaceAll))
 }
 
 // LimitRanges are the LimitRanges of the main API.
 func (f *Factory) LimitRanges() Resource {
-	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("limitranges"), &corev1.LimitRange{}, f.kube, f.kube.CoreV1().LimitRanges(metav1.NamespaceAll))
+	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("limitranges"), &corev1.LimitRange{}, f.kube,
+		f.kube.CoreV1().LimitRanges(metav1.NamespaceAll))
 }
 
 // RuntimeClasses are the RuntimeClasses of the main API.
 func (f *Factory) RuntimeClasses() Resource {
-	return NewResource(f.main, nodev1.SchemeGroupVersion.WithResource("runtimeclasses"), &nodev1.RuntimeClass{}, f.kube, f.kube.NodeV1().RuntimeClasses())
+	return NewResource(f.main, nodev1.SchemeGroupVersion.WithResource("runtimeclasses"), &nodev1.RuntimeClass{}, f.kube,
+		f.kube.NodeV1().RuntimeClasses())
 }
 
 // PriorityClasses are the PriorityClasses of the main API.

@@ -32,8 +32,8 @@ type Need struct {
 	Transform cache.TransformFunc
 	// Indexers are of what Transform returns. Other kinds may use the same names.
 	Indexers cache.Indexers
-	// Optional is whether the kind runs without the resource while the controller has no permission to watch it. That is known once the API has refused the watch for
-	// permission.LacksAfter; the kind starts that much later.
+	// Optional is whether the kind runs without the resource while the controller has no permission to watch it. That is
+	// known once the API has refused the watch for permission.LacksAfter; the kind starts that much later.
 	Optional bool
 }
 
@@ -48,8 +48,8 @@ type Informer struct {
 	number int
 }
 
-// AddEventHandler adds a handler, before the watch is built. When the watch has missed a deletion, the handler gets the last state of the object that is known,
-// and no cache.DeletedFinalStateUnknown.
+// AddEventHandler adds a handler, before the watch is built. When the watch has missed a deletion, the handler gets the
+// last state of the object that is known, and no cache.DeletedFinalStateUnknown.
 func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) {
 	i.handlers = append(i.handlers, handler)
 }
@@ -57,8 +57,8 @@ func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) {
 // HasSynced returns whether the cache is filled.
 func (i *Informer) HasSynced() bool { return i.shared != nil && i.shared.HasSynced() }
 
-// Refused returns whether the cache is not filled because the controller has no permission to watch the resource. If it is neither filled nor refused, nothing
-// is known of the resource.
+// Refused returns whether the cache is not filled because the controller has no permission to watch the resource. If it
+// is neither filled nor refused, nothing is known of the resource.
 func (i *Informer) Refused() bool { return !i.HasSynced() && i.failure.refusals.Last(time.Now()) }
 
 // LastStoreSyncResourceVersion returns the version that the cache has come to.
@@ -188,7 +188,8 @@ func (w *sharedWatch) build() error {
 	return errors.Join(errs...)
 }
 
-// transform returns what makes an object in the cache of what the API returns: for a single kind that needs all objects what the kind keeps.
+// transform returns what makes an object in the cache of what the API returns: for a single kind that needs all objects
+// what the kind keeps.
 func (w *sharedWatch) transform() cache.TransformFunc {
 	if len(w.informers) == 1 && w.informers[0].Only == nil {
 		return w.informers[0].Transform

@@ -30,7 +30,8 @@ type OnDemand[V any] struct {
 	Declare func(*Kind) *V
 	// Needed returns whether anything still needs the watches; nil for those that last.
 	Needed func() bool
-	// Outdone returns whether what is being watched for the first time can no longer be had, so that its caches would never be filled; nil for never.
+	// Outdone returns whether what is being watched for the first time can no longer be had, so that its caches would
+	// never be filled; nil for never.
 	Outdone func() bool
 	// Filled is called when the caches are filled.
 	Filled func()

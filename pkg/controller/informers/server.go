@@ -51,7 +51,8 @@ type Server struct {
 	// asked is when the last question was sent, answered when the last one was that got an answer, and reported when the
 	// log last said that there is none.
 	asked, answered, reported time.Time
-	// away means that requests fail, servedSince is since when they no longer do, or since the first one, and returned is called when they no longer do.
+	// away means that requests fail, servedSince is since when they no longer do, or since the first one, and returned is
+	// called when they no longer do.
 	away        bool
 	servedSince time.Time
 	returned    []func()
@@ -67,8 +68,8 @@ func newServer(name string, probe func(context.Context) error) *Server {
 // stop lets all that wait fail. A reflector does not end the context of its lists when it is stopped.
 func (s *Server) stop() { s.end() }
 
-// ServedSince returns since when the server is served without interruption, as far as this process has seen; zero if it is not served. For a process that has
-// just begun that is its first answer: the server may have been away until then.
+// ServedSince returns since when the server is served without interruption, as far as this process has seen; zero if it
+// is not served. For a process that has just begun that is its first answer: the server may have been away until then.
 func (s *Server) ServedSince() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +241,8 @@ func jittered(pause time.Duration) time.Duration {
 
 // answers returns whether an error is an answer to the request, which sending it again does not change.
 func answers(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
 		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// keeping returns a transform with which an object that the server cannot read any more stays in the cache as it was, with the annotation. What it
-// holds, such as topology domains, is still in use.
+// keeping returns a transform with which an object that the server cannot read any more stays in the cache as it was,
+// with the annotation. What it holds, such as topology domains, is still in use.
 func (w *sharedWatch) keeping(next cache.TransformFunc) cache.TransformFunc {
 	return func(obj any) (any, error) {
 		placeholder, ok := obj.(metav1.Object)
@@ -42,8 +42,8 @@ func (w *sharedWatch) keeping(next cache.TransformFunc) cache.TransformFunc {
 	}
 }
 
-// marked returns a copy of an object that has the annotation of a placeholder. It returns what it got, and false, if that is no object, or is another object of
-// the same name.
+// marked returns a copy of an object that has the annotation of a placeholder. It returns what it got, and false, if
+// that is no object, or is another object of the same name.
 func marked(known any, placeholder metav1.Object) (any, bool) {
 	object, ok := known.(runtime.Object)
 	if !ok {

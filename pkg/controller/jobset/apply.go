@@ -105,7 +105,8 @@ func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
 }
 
 func (a *applier) create(ctx context.Context, p plan.Plan) error {
-	// Pods would run without their names or wait without their volumes, so Jobs come last. Those whose groups do not exist are not in the plan.
+	// Pods would run without their names or wait without their volumes, so Jobs come last. Those whose groups do not exist
+	// are not in the plan.
 	groups := a.createGroups(ctx, p.Groups.Create)
 	if err := children.FirstErrors(a.createService(ctx, p.CreateService), a.createClaims(ctx, p.CreateClaims)); err != nil {
 		return children.FirstErrors(err, groups)

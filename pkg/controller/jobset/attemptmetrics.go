@@ -34,7 +34,8 @@ var (
 	}, []string{labelTrigger})
 	recoverySeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Name: "jobset_recovery_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,
-		Help: "Time from the beginning of a restart, of a retry or of the admission after a preemption until all Jobs of the JobSet were ready, by trigger.",
+		Help: "Time from the beginning of a restart, of a retry or of the admission after a preemption until all Jobs of the JobSet were " +
+			"ready, by trigger.",
 	}, []string{labelTrigger})
 	startupSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Name: "jobset_startup_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,

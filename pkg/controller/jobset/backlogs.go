@@ -35,8 +35,9 @@ const (
 // backlogs are how many Jobs of each set wait for the Job controller, as of the last decision about the set. A set whose Jobs
 // wait is decided about again as soon as that controller takes care of one of them.
 //
-// How many may wait follows from the pace of the Job controller. It makes three requests for a Job until its pod exists and the Job shows it,
-// which are about seven Jobs per second with the default limit of kube-controller-manager, and hundreds with higher ones.
+// How many may wait follows from the pace of the Job controller. It makes three requests for a Job until its pod exists
+// and the Job shows it, which are about seven Jobs per second with the default limit of kube-controller-manager, and
+// hundreds with higher ones.
 type backlogs struct {
 	clock children.Clock
 
@@ -114,9 +115,9 @@ func (b *backlogs) forget(key cache.ObjectName) {
 	b.set(key, setBacklog{})
 }
 
-// pace changes the bound, by half or double at most, if more Jobs would have waited for some time if they might: how many were taken care of is
-// the pace of the Job controller then, and not of those who create Jobs. Fewer wait than may while other sets are decided about; far fewer
-// if Jobs are refused.
+// pace changes the bound, by half or double at most, if more Jobs would have waited for some time if they might: how
+// many were taken care of is the pace of the Job controller then, and not of those who create Jobs. Fewer wait than may
+// while other sets are decided about; far fewer if Jobs are refused.
 func (b *backlogs) pace() {
 	now := b.clock.Now()
 	if full := b.held > 0 && b.waiting >= b.window/2; !full || b.since.IsZero() {

@@ -76,8 +76,9 @@ func TestBacklogOfSmallSetReservesItsJobsOnly(t *testing.T) {
 	}
 }
 
-// TestBacklogsFollowThePaceOfTheJobController creates the Jobs of a large set for a minute, decided about several times a second, beside Job
-// controllers that take so many of them per second. The Jobs of another set wait behind those that wait already.
+// TestBacklogsFollowThePaceOfTheJobController creates the Jobs of a large set for a minute, decided about several times
+// a second, beside Job controllers that take so many of them per second. The Jobs of another set wait behind those that
+// wait already.
 func TestBacklogsFollowThePaceOfTheJobController(t *testing.T) {
 	const decisions = 200 * time.Millisecond
 	for name, tc := range map[string]struct {

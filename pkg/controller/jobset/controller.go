@@ -117,7 +117,8 @@ func New(config Config) (*Controller, error) {
 		c.groups = c.newGroups()
 	}
 	c.Syncer = newSyncer(c, children.Host{
-		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()), Clock: config.Clock,
+		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
+		Clock: config.Clock,
 	})
 	c.handleEvents()
 	if c.Endpoints != nil {

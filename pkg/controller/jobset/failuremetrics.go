@@ -28,7 +28,8 @@ var causes = []string{
 var (
 	firstFailuresTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_first_failures_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of attempts of JobSets whose first cause of failure was recorded, by the reason of the pod, container or Job that failed first, or Other.",
+		Help: "Number of attempts of JobSets whose first cause of failure was recorded, by the reason of the pod, container or Job that " +
+			"failed first, or Other.",
 	}, []string{"cause"})
 
 	placementWaitSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
@@ -38,7 +39,8 @@ var (
 
 	// conditions are the conditions that say why a set does not go on by itself.
 	conditions = children.NewConditionCounts("jobset_jobsets_with_condition",
-		"Number of JobSets by condition that is true: ChildNameConflict, JobCreationFailure, PodCreationFailure, PodsUnschedulable, PlacementPending or Held.",
+		"Number of JobSets by condition that is true: ChildNameConflict, JobCreationFailure, PodCreationFailure, PodsUnschedulable, "+
+			"PlacementPending or Held.",
 		jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable,
 		jobsetv1alpha2.PlacementPending, jobsetv1alpha2.Held)
 )

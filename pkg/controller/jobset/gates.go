@@ -174,5 +174,6 @@ func restartsSingleJobs(js *jobsetv1alpha2.JobSet) bool {
 }
 
 func countsSingleJobs(status *jobsetv1alpha2.JobSetStatus) bool {
-	return slices.ContainsFunc(status.ReplicatedJobsStatus, func(count jobsetv1alpha2.ReplicatedJobStatus) bool { return len(count.JobRestarts) > 0 })
+	return slices.ContainsFunc(status.ReplicatedJobsStatus,
+		func(count jobsetv1alpha2.ReplicatedJobStatus) bool { return len(count.JobRestarts) > 0 })
 }

@@ -127,7 +127,8 @@ func (s *Syncer) observeGroups(js *jobsetv1alpha2.JobSet) *plan.Grouped {
 	return out
 }
 
-// deleteGroups deletes groups, those of one kind in any order: what is refused for one kind may be allowed for another. The scheduler keeps a PodGroup until no pod uses it.
+// deleteGroups deletes groups, those of one kind in any order: what is refused for one kind may be allowed for another.
+// The scheduler keeps a PodGroup until no pod uses it.
 func (a *applier) deleteGroups(ctx context.Context, grouped *plan.Grouped, refs []plan.GroupRef) error {
 	var errs []error
 	order, all := a.deps.Shuffle(len(refs)), map[string]*children.Attempts{}
@@ -156,7 +157,8 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *plan.Grouped, refs 
 	return children.FirstErrors(errs...)
 }
 
-// createGroups creates groups in their order. The refusal of the Workload ends that, because all groups need it; that of a PodGroup does not.
+// createGroups creates groups in their order. The refusal of the Workload ends that, because all groups need it; that
+// of a PodGroup does not.
 func (a *applier) createGroups(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var errs []error
 	for _, object := range objects {
@@ -174,7 +176,8 @@ func (a *applier) createGroups(ctx context.Context, objects []*unstructured.Unst
 func (a *applier) createGroup(ctx context.Context, object *unstructured.Unstructured) error {
 	ctx, end := children.Finishing(ctx)
 	defer end()
-	client, guard := a.deps.Groups.Client(plan.GroupsAPIOf(object.GroupVersionKind().GroupVersion()), object.GetKind(), object.GetNamespace()), a.guardOf(object.GetKind())
+	client, guard := a.deps.Groups.Client(plan.GroupsAPIOf(object.GroupVersionKind().GroupVersion()), object.GetKind(), object.GetNamespace()),
+		a.guardOf(object.GetKind())
 	err := guard.Creating(a.js, object)
 	if err == nil {
 		if _, err = client.Create(ctx, object, metav1.CreateOptions{}); err == nil {

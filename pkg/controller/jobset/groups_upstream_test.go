@@ -19,8 +19,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// TestWorkloadAwareScheduling is row 12 of upstream's tests with real clusters, for spec.scheduling: a plain set completes, a gang of 4 pods is known to the
-// scheduler before the first of them exists, and a topology constraint is one of all pods. What a scheduler makes of that is tested with a real one.
+// TestWorkloadAwareScheduling is row 12 of upstream's tests with real clusters, for spec.scheduling: a plain set
+// completes, a gang of 4 pods is known to the scheduler before the first of them exists, and a topology constraint is
+// one of all pods. What a scheduler makes of that is tested with a real one.
 func TestWorkloadAwareScheduling(t *testing.T) {
 	gang := map[string]any{"gang": map[string]any{"minCount": int64(4)}}
 	for name, tc := range map[string]struct {

@@ -144,8 +144,8 @@ func (c *Controller) onPods() cache.ResourceEventHandlerFuncs {
 	}
 }
 
-// enqueueScheduled looks at the set of a pod for which the scheduler finds no node, or found none before, when preemption begins or ceases to
-// make room for it, and when it gets a node in a domain that the scheduler has chosen.
+// enqueueScheduled looks at the set of a pod for which the scheduler finds no node, or found none before, when
+// preemption begins or ceases to make room for it, and when it gets a node in a domain that the scheduler has chosen.
 func (c *Controller) enqueueScheduled(was, is *watchedPod) {
 	before, after := was != nil && was.Unschedulable(), is != nil && is.Unschedulable()
 	switch {
@@ -165,8 +165,8 @@ func lands(was, is *watchedPod) bool {
 	return is != nil && is.landed() && (was == nil || !was.landed())
 }
 
-// countInPlace counts a pod for restarts in place, and looks at the set whose name is on it if decisions about the set may depend on what has
-// changed. One of the two is nil for a pod that comes or goes.
+// countInPlace counts a pod for restarts in place, and looks at the set whose name is on it if decisions about the set
+// may depend on what has changed. One of the two is nil for a pod that comes or goes.
 func (c *Controller) countInPlace(was, is *watchedPod) {
 	switch {
 	case c.caches.inPlace == nil:

@@ -72,7 +72,8 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 	need := func(resource informers.Resource, label string, indexers cache.Indexers) *informers.Informer {
 		return kind.Informer(informers.Need{Resource: resource, Label: label, Transform: newTransform(gates), Indexers: indexers})
 	}
-	sets := informers.NewResource(kind.Aggregated(jobsetv1alpha2.SchemeGroupVersion), jobsetv1alpha2.SchemeGroupVersion.WithResource(resourceJobSets),
+	sets := informers.NewResource(kind.Aggregated(jobsetv1alpha2.SchemeGroupVersion),
+		jobsetv1alpha2.SchemeGroupVersion.WithResource(resourceJobSets),
 		&jobsetv1alpha2.JobSet{}, jobSets, jobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll))
 	ofJobSets := cache.Indexers{indexService: serviceOf}
 	if gates.ExclusivePlacement {

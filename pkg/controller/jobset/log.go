@@ -46,7 +46,8 @@ func logTransitions(logger klog.Logger, was, is *jobsetv1alpha2.JobSet) {
 // logAttempt logs the beginning of an attempt, and how long the one before it took.
 func logAttempt(logger klog.Logger, js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) {
 	line := []any{Name, klog.KObj(js), "attempt", a.Number, "trigger", a.Trigger}
-	for _, field := range []struct{ key, value string }{{"replicatedJob", a.ReplicatedJob}, {"rule", a.Rule}, {"user", a.User}, {"reason", a.Reason}} {
+	for _, field := range []struct{ key, value string }{{"replicatedJob", a.ReplicatedJob}, {"rule", a.Rule}, {"user", a.User},
+		{"reason", a.Reason}} {
 		if field.value != "" {
 			line = append(line, field.key, field.value)
 		}

@@ -33,7 +33,8 @@ var (
 
 	droppedTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_dropped_status_fields_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of status writes of which jobset-apiserver did not keep a field, because a feature gate is on in jobset-controller only, by field.",
+		Help: "Number of status writes of which jobset-apiserver did not keep a field, because a feature gate is on in jobset-controller " +
+			"only, by field.",
 	}, []string{"field"})
 
 	phases = newPhaseCounts()
@@ -48,7 +49,8 @@ func newPhaseCounts() *children.PhaseCounts {
 
 func registerMetrics() {
 	registerOnce.Do(func() {
-		legacyregistry.MustRegister(failedTotal.CounterVec, completedTotal.CounterVec, finishedTotal, droppedTotal, attemptsTotal, recoverySeconds,
+		legacyregistry.MustRegister(failedTotal.CounterVec, completedTotal.CounterVec, finishedTotal, droppedTotal, attemptsTotal,
+			recoverySeconds,
 			startupSeconds, firstFailuresTotal, placementWaitSeconds)
 		legacyregistry.CustomMustRegister(readyRatio, phases, conditions)
 		initMetrics()

@@ -79,7 +79,8 @@ func (c *nodeCounter) ask(ctx context.Context) (nodes int) {
 	list, err := c.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
 	switch {
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "Could not count the nodes. A set keeps off one node at most until it is possible", "retryAfter", nodesKept)
+		klog.FromContext(ctx).Error(err, "Could not count the nodes. A set keeps off one node at most until it is possible", "retryAfter",
+			nodesKept)
 	case list.Continue == "" || list.RemainingItemCount != nil:
 		nodes = len(list.Items) + int(ptr.Deref(list.RemainingItemCount, 0))
 	}

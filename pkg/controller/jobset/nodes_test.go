@@ -60,7 +60,8 @@ func TestNodesAreCounted(t *testing.T) {
 	}
 }
 
-// TestNodesAreCountedWithoutLock has the API take its time. Whoever knows a number goes on with it, and who knows none waits for the one answer.
+// TestNodesAreCountedWithoutLock has the API take its time. Whoever knows a number goes on with it, and who knows none
+// waits for the one answer.
 func TestNodesAreCountedWithoutLock(t *testing.T) {
 	kube, now := fake.NewClientset(), testclock.NewFakePassiveClock(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC))
 	c := newNodeCounter(kube, now)

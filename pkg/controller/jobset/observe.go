@@ -24,8 +24,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// gatherForJob is for how long changes of a set are gathered for each of its Jobs, beside what is usual. A pass takes about a microsecond for
-// each Job, so that passes take a small part of the time however many Jobs there are.
+// gatherForJob is for how long changes of a set are gathered for each of its Jobs, beside what is usual. A pass takes
+// about a microsecond for each Job, so that passes take a small part of the time however many Jobs there are.
 const gatherForJob = 20 * time.Microsecond
 
 // excludedByAffinity is a part of the scheduler's words about a pod whose affinity excludes some of the nodes.

@@ -24,7 +24,8 @@ func (a *applier) patchJobs(ctx context.Context, patches []plan.JobPatch) error 
 
 func (a *applier) patchJob(ctx context.Context, patch plan.JobPatch) error {
 	if patch.ClearStartTime {
-		version, err := a.sendPatch(ctx, patch.JobRef, patch.ResourceVersion, []children.Operation{children.Remove("/status/startTime")}, "status")
+		version, err := a.sendPatch(ctx, patch.JobRef, patch.ResourceVersion, []children.Operation{children.Remove("/status/startTime")},
+			"status")
 		if err != nil || version == "" {
 			return err
 		}
@@ -43,7 +44,8 @@ func (a *applier) patchJob(ctx context.Context, patch plan.JobPatch) error {
 }
 
 // sendPatch returns the new resource version of the Job; none if the Job is gone.
-func (a *applier) sendPatch(ctx context.Context, job plan.JobRef, version string, steps []children.Operation, subresources ...string) (string, error) {
+func (a *applier) sendPatch(ctx context.Context, job plan.JobRef, version string, steps []children.Operation,
+	subresources ...string) (string, error) {
 	version, err := a.jobs.Patch(ctx, a.js, job.Name, version, steps, subresources...)
 	if err == nil && version != "" {
 		a.accepted(1)

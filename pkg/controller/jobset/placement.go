@@ -24,8 +24,8 @@ import (
 type Placer interface {
 	// Place returns what became of the question for the domains of unplaced Jobs; nil while that is not known.
 	Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error)
-	// Move returns to which domain one of the Jobs goes whose pods get no nodes, and when to ask again. It is asked each time the set is looked at, also
-	// without such Jobs.
+	// Move returns to which domain one of the Jobs goes whose pods get no nodes, and when to ask again. It is asked each
+	// time the set is looked at, also without such Jobs.
 	Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error)
 	// Locate returns the domains of the nodes on which pods of Jobs are, and when to ask again if one is not known.
 	Locate(js *jobsetv1alpha2.JobSet, jobs []plan.Unlocated) plan.Located
@@ -136,8 +136,8 @@ func (c caches) Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error
 	return waiting, nil
 }
 
-// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none. Of several default classes, the
-// lowest one counts. It returns nil while they are not known.
+// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none. Of
+// several default classes, the lowest one counts. It returns nil while they are not known.
 func (c caches) Priorities() map[string]int32 {
 	if c.priorities == nil || !c.priorities.HasSynced() {
 		return nil

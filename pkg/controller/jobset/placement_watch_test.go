@@ -53,8 +53,8 @@ type countedWatch struct {
 
 func (w *countedWatch) Stop() { w.stop(); w.Interface.Stop() }
 
-// TestClusterIsWatchedWhileSetsAsk shows that with the feature on nothing of the cluster is watched for placements unless a set asks for one, and that the
-// watches end when the last such set is gone.
+// TestClusterIsWatchedWhileSetsAsk shows that with the feature on nothing of the cluster is watched for placements
+// unless a set asks for one, and that the watches end when the last such set is gone.
 func TestClusterIsWatchedWhileSetsAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plain := newSet()

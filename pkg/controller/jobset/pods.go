@@ -99,7 +99,8 @@ func (p *watchedPod) setName() cache.ObjectName {
 // counts returns what counts of the pod for restarts in place.
 func (p *watchedPod) counts() inplace.Pod {
 	return inplace.Pod{
-		Namespace: p.Namespace, Name: p.Name, Job: p.JobUID, Attempt: p.inPlaceAttempt, Failed: p.phase == phaseFailed, Succeeded: p.phase == phaseSucceeded, ContainerRestarts: p.containerRestarts,
+		Namespace: p.Namespace, Name: p.Name, Job: p.JobUID, Attempt: p.inPlaceAttempt, Failed: p.phase == phaseFailed,
+		Succeeded: p.phase == phaseSucceeded, ContainerRestarts: p.containerRestarts,
 	}
 }
 

@@ -18,11 +18,13 @@ import (
 )
 
 var readyShareDesc = metrics.NewDesc("jobset_ready_ratio",
-	"Fraction of the time from the creation of a JobSet until it finished, or until now, in which all of its Jobs were ready. Holds the latest 2000 names.",
+	"Fraction of the time from the creation of a JobSet until it finished, or until now, in which all of its Jobs were ready. Holds the "+
+		"latest 2000 names.",
 	[]string{labelJobSet, labelNamespace}, nil, metrics.ALPHA, "")
 
 var goodputDesc = metrics.NewDesc("jobset_goodput_ratio",
-	"Fraction of the time from the creation of a JobSet until it finished, or until now, in which it did work that a checkpoint has kept. Only JobSets whose job reports its checkpoints.",
+	"Fraction of the time from the creation of a JobSet until it finished, or until now, in which it did work that a checkpoint has kept. "+
+		"Only JobSets whose job reports its checkpoints.",
 	[]string{labelJobSet, labelNamespace}, nil, metrics.ALPHA, "")
 
 // readyRatio computes the ready share of sets when metrics are collected.

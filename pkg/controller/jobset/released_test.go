@@ -15,8 +15,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestReleasedChildrenAreLeftAlone: an administrator has taken the owner off the children of a set (jobset-apiserver store release-orphans), and the
-// set is there: its store is back, or a user has created a set of that name.
+// TestReleasedChildrenAreLeftAlone: an administrator has taken the owner off the children of a set (jobset-apiserver
+// store release-orphans), and the set is there: its store is back, or a user has created a set of that name.
 func TestReleasedChildrenAreLeftAlone(t *testing.T) {
 	r := newRig(t, newSet())
 	r.run(t)

@@ -40,8 +40,8 @@ func (r *rig) jobsCreated() (n int) {
 	return n
 }
 
-// existingJobs returns the number of Jobs. Those of the fake client have no versions, so that the controller cannot know that its cache is behind, and may create
-// one a second time.
+// existingJobs returns the number of Jobs. Those of the fake client have no versions, so that the controller cannot
+// know that its cache is behind, and may create one a second time.
 func (r *rig) existingJobs(t *testing.T) int {
 	t.Helper()
 	list, err := r.kube.BatchV1().Jobs("ns").List(t.Context(), metav1.ListOptions{})
@@ -84,8 +84,8 @@ func TestSetsWrittenSinceTheRestoreAreNotHeld(t *testing.T) {
 	eventually(t, "its Jobs are created", func() bool { return r.existingJobs(t) == 2 })
 }
 
-// TestReleasedJobs: Jobs whose owner reference was removed keep their labels. They are neither adopted nor deleted, and a set of the same name
-// says that they are in its way.
+// TestReleasedJobs: Jobs whose owner reference was removed keep their labels. They are neither adopted nor deleted, and
+// a set of the same name says that they are in its way.
 func TestReleasedJobs(t *testing.T) {
 	released := newJob("js-w-0", nil)
 	released.UID = "uid-released"

@@ -50,7 +50,8 @@ type Caches interface {
 	Landed(job types.UID) (node string, err error)
 	// Waiting returns the unschedulable pods by the UID of their Job.
 	Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error)
-	// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none; nil without exclusive placement.
+	// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none; nil
+	// without exclusive placement.
 	Priorities() map[string]int32
 	// ShutOut returns the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity.
 	ShutOut(key cache.ObjectName) (sets.Set[types.UID], error)
@@ -64,8 +65,8 @@ type Caches interface {
 type Endpoints interface {
 	// Serves returns whether the Service of a set can be created so that the cluster does not write its addresses.
 	Serves(js *jobsetv1alpha2.JobSet) bool
-	// Refusal returns the reason for which the cluster writes the addresses of a set that asks otherwise, and a message that says what to do; both are empty if they
-	// are written as the set asks. It may not be known yet.
+	// Refusal returns the reason for which the cluster writes the addresses of a set that asks otherwise, and a message
+	// that says what to do; both are empty if they are written as the set asks. It may not be known yet.
 	Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, known bool)
 	// OnChange has changed called when the answer of Refusal has changed for a set.
 	OnChange(changed func(set cache.ObjectName))
@@ -143,14 +144,17 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	}
 	kind := batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
 	return &Syncer{
-		deps:     deps,
-		jobs:     children.NewWriter(deps.Host, kind, resourceJobs, "job", deps.Jobs),
-		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service", deps.Services),
+		deps: deps,
+		jobs: children.NewWriter(deps.Host, kind, resourceJobs, "job", deps.Jobs),
+		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service",
+			deps.Services),
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
 		workloads: children.NewGuard("workload", deps.Clock), podGroups: children.NewGuard("podgroup", deps.Clock),
-		deferred: children.NotesOf[plan.Deferred](deps.Host), createFrom: children.NotesOf[int64](deps.Host), refusedSince: children.NotesOf[time.Time](deps.Host), unschedulable: children.NotesOf[time.Time](deps.Host),
-		podsRefused: children.NotesOf[time.Time](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host), problems: children.NotesOf[string](deps.Host),
+		deferred: children.NotesOf[plan.Deferred](deps.Host), createFrom: children.NotesOf[int64](deps.Host),
+		refusedSince: children.NotesOf[time.Time](deps.Host), unschedulable: children.NotesOf[time.Time](deps.Host),
+		podsRefused: children.NotesOf[time.Time](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),
+		problems: children.NotesOf[string](deps.Host),
 		backlogs: newBacklogs(deps.Clock), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}

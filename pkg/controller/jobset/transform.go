@@ -96,7 +96,8 @@ var (
 		jobsetv1alpha2.JobSetNameKey, jobsetv1alpha2.ReplicatedJobNameKey, jobsetv1alpha2.JobIndexKey,
 		jobsetv1alpha2.RestartsKey, jobsetv1alpha2.JobRestartAttemptKey,
 	}
-	annotationsInUse = []string{jobsetv1alpha2.ReleasedKey, jobsetv1alpha2.InPlaceRestartAttemptKey, jobsetv1alpha2.PlacementKey, jobsetv1alpha2.AvoidedNodesKey}
+	annotationsInUse = []string{jobsetv1alpha2.ReleasedKey, jobsetv1alpha2.InPlaceRestartAttemptKey, jobsetv1alpha2.PlacementKey,
+		jobsetv1alpha2.AvoidedNodesKey}
 )
 
 // usedOf copies the entries that are used, under keys that all objects share. It distinguishes nil from an empty map.

@@ -120,7 +120,8 @@ func TestServiceDeletedByOthers(t *testing.T) {
 	})
 }
 
-// TestJobLabelsRemovedByOthers removes the labels of a Job whenever it has them. No cache shows it then, so that each pass wants to create it.
+// TestJobLabelsRemovedByOthers removes the labels of a Job whenever it has them. No cache shows it then, so that each
+// pass wants to create it.
 func TestJobLabelsRemovedByOthers(t *testing.T) {
 	set := newSet()
 	wanted := plan.Decide(plan.Observed{JobSet: set}).CreateJobs[:1]

@@ -52,7 +52,8 @@ func (w *Watch) ApplyHold(ctx context.Context, sequence string, workload *plan.W
 	return nil
 }
 
-// create creates a Workload, unless another party deletes it each time. One of the same owner that exists is about to be shown by the cache.
+// create creates a Workload, unless another party deletes it each time. One of the same owner that exists is about to
+// be shown by the cache.
 func (w *Watch) create(ctx context.Context, workload *plan.Workload) error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(workload)
 	if err != nil {
@@ -115,8 +116,9 @@ func (w *Watch) apply(ctx context.Context, workload *plan.Workload, c metav1.Con
 	c.LastTransitionTime = now
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": GroupVersion.String(), "kind": "Workload",
-		"metadata": map[string]any{"name": workload.Name, "namespace": workload.Namespace, "uid": workload.UID, "resourceVersion": workload.ResourceVersion},
-		"status":   map[string]any{"conditions": []metav1.Condition{c}},
+		"metadata": map[string]any{"name": workload.Name, "namespace": workload.Namespace, "uid": workload.UID,
+			"resourceVersion": workload.ResourceVersion},
+		"status": map[string]any{"conditions": []metav1.Condition{c}},
 	})
 	if err != nil {
 		return err

@@ -112,7 +112,8 @@ func TestTakenNameIsAnError(t *testing.T) {
 	}
 }
 
-// A server that does not know the API answers 404 for every path. It does not say that a Workload is gone, and what was to be done is still to be done.
+// A server that does not know the API answers 404 for every path. It does not say that a Workload is gone, and what was
+// to be done is still to be done.
 func TestAbsentAPISaysNothingAboutAWorkload(t *testing.T) {
 	known := &plan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", UID: "u", ResourceVersion: "7", Finalizers: []string{plan.InUseFinalizer}}}
 	page := apierrors.NewGenericServerResponse(404, "patch", workloads.GroupResource(), "w", "404 page not found", 0, true)

@@ -10,8 +10,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
-// Of returns the Workload of an owner, shared and read-only, and whether that is known; nil if there is none. If there are several, it is the oldest one
-// which is not being deleted.
+// Of returns the Workload of an owner, shared and read-only, and whether that is known; nil if there is none. If there
+// are several, it is the oldest one which is not being deleted.
 func (w *Watch) Of(owner types.UID) (found *plan.Workload, known bool) {
 	candidates, known := w.by(indexOwner, string(owner))
 	for _, candidate := range candidates {

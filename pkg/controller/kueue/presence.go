@@ -45,8 +45,9 @@ func NewPresence(kube kubernetes.Interface, clock clock.PassiveClock) *Presence 
 	return &Presence{kube: kube, clock: clock}
 }
 
-// Of returns Absent if discovery says that the API is not served in any version, Served if it is served in one, and Unknown if discovery does not
-// answer. One caller at a time asks. Others meanwhile get the answer before, and wait only if there is none.
+// Of returns Absent if discovery says that the API is not served in any version, Served if it is served in one, and
+// Unknown if discovery does not answer. One caller at a time asks. Others meanwhile get the answer before, and wait
+// only if there is none.
 func (p *Presence) Of(ctx context.Context) Availability {
 	p.mu.Lock()
 	known, pending := p.known, p.answered

@@ -4,9 +4,10 @@
 // Package kueue follows the Workloads of Kueue, and changes them, without its code: by discovery, a dynamic client, and the subset of
 // its types in package plan.
 //
-// Nothing is asked and nothing is watched before a caller wants to know a Workload. From then on discovery is asked every ten
-// seconds whether the API is served, with Workloads. While it is, one watch keeps a small part of each. A Kueue that is removed ends the
-// watch, and one that comes back begins another. Workloads that cannot be read are unknown; after a minute, Workloads that were read before are, too.
+// Nothing is asked and nothing is watched before a caller wants to know a Workload. From then on discovery is asked
+// every ten seconds whether the API is served, with Workloads. While it is, one watch keeps a small part of each. A
+// Kueue that is removed ends the watch, and one that comes back begins another. Workloads that cannot be read are
+// unknown; after a minute, Workloads that were read before are, too.
 package kueue
 
 import (

@@ -143,7 +143,8 @@ func TestNothingIsAskedBeforeSomebodyWantsToKnow(t *testing.T) {
 	})
 }
 
-// TestOtherKindsOfTheGroupAreNotKueue serves the group of Kueue without Workloads, as while its CustomResourceDefinitions are deleted one after another.
+// TestOtherKindsOfTheGroupAreNotKueue serves the group of Kueue without Workloads, as while its
+// CustomResourceDefinitions are deleted one after another.
 func TestOtherKindsOfTheGroupAreNotKueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture()

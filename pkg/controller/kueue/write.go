@@ -56,8 +56,8 @@ func (w *Watch) patch(ctx context.Context, workload *plan.Workload, fields map[s
 	return nil
 }
 
-// Gone returns whether an error says that an object does not exist. A server that does not know its API answers every request with the same status, which says
-// nothing about the object.
+// Gone returns whether an error says that an object does not exist. A server that does not know its API answers every
+// request with the same status, which says nothing about the object.
 func Gone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

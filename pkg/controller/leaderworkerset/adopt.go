@@ -17,8 +17,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// adopt gives orphans their controllers. The set, and the leader pods that get children, are read from the API first: a cache may show one that is gone, and whose children
-// the garbage collector would delete.
+// adopt gives orphans their controllers. The set, and the leader pods that get children, are read from the API first: a
+// cache may show one that is gone, and whose children the garbage collector would delete.
 func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
 	if len(adoptions) == 0 || ctx.Err() != nil {
 		return nil
@@ -46,7 +46,8 @@ func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
 }
 
 // adoptKind adopts the orphans of one kind: what is refused for one kind may be allowed for another. It notes which it has adopted.
-func (a *applier) adoptKind(ctx context.Context, kind plan.OrphanKind, adoptions []plan.Adoption, owners sets.Set[types.UID], done []bool) error {
+func (a *applier) adoptKind(ctx context.Context, kind plan.OrphanKind, adoptions []plan.Adoption, owners sets.Set[types.UID],
+	done []bool) error {
 	var of []int
 	for i := range adoptions {
 		if adoptions[i].Kind == kind && owners.Has(adoptions[i].Owner.UID) {

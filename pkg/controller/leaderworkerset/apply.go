@@ -35,7 +35,8 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	leader := a.applyLeader(ctx, p)
 	services := a.createServices(ctx, p.CreateServices)
 	err := children.FirstErrors(
-		a.deleteLeaders(ctx, p.DeleteLeaders), a.createPodGroups(ctx, p.CreatePodGroups), a.nudge(ctx, p), a.deleteRevisions(ctx, p.DeleteRevisions),
+		a.deleteLeaders(ctx, p.DeleteLeaders), a.createPodGroups(ctx, p.CreatePodGroups), a.nudge(ctx, p),
+		a.deleteRevisions(ctx, p.DeleteRevisions),
 	)
 	workers := a.createWorkers(ctx, p.CreateWorkers)
 	a.results.Interrupted = ctx.Err() != nil
@@ -88,7 +89,8 @@ func createAll[T metav1.Object](ctx context.Context, a *applier, w *children.Wri
 			return &metav1.ObjectMeta{UID: owner.UID}
 		},
 		Repair: func(ctx context.Context, existing T, _ error) (children.Result, error) {
-			return w.Relabel(ctx, a.set, existing, map[string]string{leaderworkersetv1.SetNameLabelKey: a.set.Name}) // without it no cache shows the child
+			// Without the label no cache shows the child.
+			return w.Relabel(ctx, a.set, existing, map[string]string{leaderworkersetv1.SetNameLabelKey: a.set.Name})
 		},
 	})
 }
@@ -122,7 +124,8 @@ func (a *applier) createServices(ctx context.Context, services []*corev1.Service
 		switch {
 		case done.Results[i] == children.NameTaken:
 			a.results.TakenServices = append(a.results.TakenServices, services[i].Name)
-			errs = append(errs, fmt.Errorf("service %s/%s exists and is not controlled by %s", services[i].Namespace, services[i].Name, metav1.GetControllerOfNoCopy(services[i]).Name))
+			errs = append(errs, fmt.Errorf("service %s/%s exists and is not controlled by %s", services[i].Namespace, services[i].Name,
+				metav1.GetControllerOfNoCopy(services[i]).Name))
 		case err != nil && !apierrors.IsConflict(err) && a.results.ServiceError == "":
 			a.results.ServiceError = err.Error()
 		}
@@ -155,7 +158,8 @@ func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) e
 			a.results.CreatedWorkers = append(a.results.CreatedWorkers, i)
 		case result == children.NameTaken:
 			a.results.TakenWorkers = append(a.results.TakenWorkers, sets[i].Name)
-			errs = append(errs, fmt.Errorf("statefulset %s/%s exists and is not controlled by the leader pod of its name", sets[i].Namespace, sets[i].Name))
+			errs = append(errs, fmt.Errorf("statefulset %s/%s exists and is not controlled by the leader pod of its name", sets[i].Namespace,
+				sets[i].Name))
 		case done.Errors[i] != nil && !apierrors.IsConflict(done.Errors[i]):
 			if a.results.WorkerErrors == nil {
 				a.results.WorkerErrors = map[string]string{}

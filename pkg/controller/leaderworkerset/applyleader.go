@@ -173,7 +173,8 @@ func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) err
 func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
 	nudges := p.NudgeWorkers
 	if leader := a.obs.Leader; p.NudgeLeader && leader != nil {
-		nudges = append(nudges[:len(nudges):len(nudges)], plan.Nudge{Ref: plan.Ref{Name: leader.Name, UID: leader.UID}, ResourceVersion: leader.ResourceVersion})
+		nudges = append(nudges[:len(nudges):len(nudges)], plan.Nudge{Ref: plan.Ref{Name: leader.Name, UID: leader.UID},
+			ResourceVersion: leader.ResourceVersion})
 	}
 	client := a.deps.StatefulSets(a.set.Namespace)
 	return a.statefulSets.Each(ctx, a.set, len(nudges), func(ctx context.Context, i int) error {

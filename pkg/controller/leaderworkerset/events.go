@@ -17,15 +17,16 @@ import (
 // report sends an event about a transition of the set.
 func (s *Syncer) report(obs *plan.Observed, event plan.Event) { s.send(obs, obs.Set, event) }
 
-// reportChild sends an event about a child. What was done is about one version of the set, so that each step of an update has its own event. Warnings are not, so
-// that tries before and after a status write belong to the same series.
+// reportChild sends an event about a child. What was done is about one version of the set, so that each step of an
+// update has its own event. Warnings are not, so that tries before and after a status write belong to the same series.
 func (s *Syncer) reportChild(obs *plan.Observed, event plan.Event) {
 	if event.Type == corev1.EventTypeNormal {
 		s.report(obs, event)
 		return
 	}
 	s.send(obs, &corev1.ObjectReference{
-		APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: kindSet, Namespace: obs.Set.Namespace, Name: obs.Set.Name, UID: obs.Set.UID,
+		APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: kindSet, Namespace: obs.Set.Namespace, Name: obs.Set.Name,
+		UID: obs.Set.UID,
 	}, event)
 }
 
@@ -41,7 +42,8 @@ func (s *Syncer) send(obs *plan.Observed, regarding runtime.Object, event plan.E
 	if event.Related != "" {
 		related = podReference(obs, event.Related)
 	}
-	s.deps.Recorder.Eventf(regarding, related, event.Type, event.Reason, event.Action, "%s", text.TruncateWithEllipsis(text.Printable(event.Note), children.MaxNote))
+	s.deps.Recorder.Eventf(regarding, related, event.Type, event.Reason, event.Action, "%s",
+		text.TruncateWithEllipsis(text.Printable(event.Note), children.MaxNote))
 }
 
 // podReference returns a reference to a leader pod.

@@ -20,7 +20,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// TestStepsOfAnUpdateAreEvents sends events of two versions of a set. Steps are events of their own, with their notes, and a warning that is repeated is a series.
+// TestStepsOfAnUpdateAreEvents sends events of two versions of a set. Steps are events of their own, with their notes,
+// and a warning that is repeated is a series.
 func TestStepsOfAnUpdateAreEvents(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := leaderworkersetv1.AddToScheme(scheme); err != nil {

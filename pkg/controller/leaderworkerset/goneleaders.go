@@ -13,11 +13,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// maxGoneLeaders is how many leader pods of one set are remembered that are gone. Each pass judges all that it can, so that more come only while no pass is made.
+// maxGoneLeaders is how many leader pods of one set are remembered that are gone. Each pass judges all that it can, so
+// that more come only while no pass is made.
 const maxGoneLeaders = 1000
 
-// goneLeaders are the leader pods of sets that are gone, until a pass has judged what that means. The next pod of a name follows within moments, so that no cache shows
-// that one was missing.
+// goneLeaders are the leader pods of sets that are gone, until a pass has judged what that means. The next pod of a
+// name follows within moments, so that no cache shows that one was missing.
 type goneLeaders struct {
 	mu sync.Mutex
 	of map[cache.ObjectName][]plan.Pod
@@ -51,7 +52,8 @@ func (g *goneLeaders) forget(key cache.ObjectName, judged map[types.UID]bool) {
 	g.of[key] = left
 }
 
-// LeaderGone notes that a leader pod of a set is gone. The active controller calls it when the watch of pods shows that. Pods of unknown sets are ignored.
+// LeaderGone notes that a leader pod of a set is gone. The active controller calls it when the watch of pods shows
+// that. Pods of unknown sets are ignored.
 func (s *Syncer) LeaderGone(key cache.ObjectName, pod plan.Pod) {
 	if set, err := s.deps.Caches.Set(key); err == nil && set != nil {
 		s.gone.note(key, pod)

@@ -195,8 +195,8 @@ func (c caches) hasLeader(workers *watchedWorkers) bool {
 	return err == nil && ok && leader.uid == workers.workers.Leader
 }
 
-// workersOf returns whether the StatefulSet of a worker pod exists, and whether it stays: neither it nor its leader is being deleted. One that is not
-// shown yet stays with its leader.
+// workersOf returns whether the StatefulSet of a worker pod exists, and whether it stays: neither it nor its leader is
+// being deleted. One that is not shown yet stays with its leader.
 func (c caches) workersOf(pod *watchedPod) (exists, stays bool) {
 	name := cache.NewObjectName(pod.namespace.Value(), pod.leader.Value()).String() // of both
 	obj, err := c.pods.GetByKey(name)

@@ -58,8 +58,8 @@ func childMeta(name, index string) metav1.ObjectMeta {
 	}
 }
 
-// TestNextStepOfGroupWaitsLess has children change right after a sync. The next one follows within 200 µs for each group if a group waits for the change, and
-// gathers other changes for 100 ms.
+// TestNextStepOfGroupWaitsLess has children change right after a sync. The next one follows within 200 µs for each
+// group if a group waits for the change, and gathers other changes for 100 ms.
 func TestNextStepOfGroupWaitsLess(t *testing.T) {
 	const prompt, soon = 3 * promptPerGroup, 100 * time.Millisecond
 	pod := func(name, index string) *watchedPod {

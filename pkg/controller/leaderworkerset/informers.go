@@ -84,7 +84,8 @@ func newCaches(config Config) caches {
 
 func (c caches) versions() map[string]consistency.Versioned {
 	versions := map[string]consistency.Versioned{
-		resourceSets: c.sets, resourceStatefulSets: c.statefulSets, resourcePods: c.pods, resourceServices: c.services, resourceRevisions: c.revisions,
+		resourceSets: c.sets, resourceStatefulSets: c.statefulSets, resourcePods: c.pods, resourceServices: c.services,
+		resourceRevisions: c.revisions,
 	}
 	if c.podGroups != nil {
 		versions[resourcePodGroups] = c.podGroups
@@ -151,7 +152,10 @@ func (c caches) Revisions(key cache.ObjectName) ([]*appsv1.ControllerRevision, e
 
 // Orphans implements Caches.
 func (c caches) Orphans(key cache.ObjectName) ([]plan.Orphan, error) {
-	workers, err := of(c.statefulSets, indexSet, key.String(), func(w *watchedWorkers) (*plan.Orphan, bool) { return w.orphan, w.orphan != nil })
+	workers, err := of(c.statefulSets, indexSet, key.String(), func(w *watchedWorkers) (*plan.Orphan, bool) {
+		return w.orphan,
+			w.orphan != nil
+	})
 	if err != nil {
 		return nil, err
 	}

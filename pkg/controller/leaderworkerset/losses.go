@@ -22,11 +22,12 @@ type Losses struct {
 
 // loss is what is counted of one StatefulSet.
 type loss struct {
-	// pods is how many there are, and staying how many of them are not being deleted. complete means that all were there at once and stayed, and lost is how many
-	// went since then.
+	// pods is how many there are, and staying how many of them are not being deleted. complete means that all were there
+	// at once and stayed, and lost is how many went since then.
 	pods, staying, lost int
 	complete            bool
-	// unknown means that it cannot be said that the pods were never complete: there were some before this process looked, or it is not known how many there are to be.
+	// unknown means that it cannot be said that the pods were never complete: there were some before this process looked,
+	// or it is not known how many there are to be.
 	unknown bool
 	// first is the pod that was lost first.
 	first plan.LostPod
@@ -46,8 +47,8 @@ func (l *Losses) Fill(w *plan.Workers) {
 	}
 }
 
-// Added counts a worker pod of a StatefulSet that is to have so many of them, and that stays unless it is being deleted. initial means that the pod was there before
-// this process looked.
+// Added counts a worker pod of a StatefulSet that is to have so many of them, and that stays unless it is being
+// deleted. initial means that the pod was there before this process looked.
 func (l *Losses) Added(set types.UID, want int, stays, initial bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

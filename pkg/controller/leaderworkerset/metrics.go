@@ -32,7 +32,8 @@ const (
 var (
 	restartsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "leaderworkerset_group_restarts_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of groups of LeaderWorkerSets that were recreated by the controller, by reason: failure, request, or update for those that hold up a rolling update.",
+		Help: "Number of groups of LeaderWorkerSets that were recreated by the controller, by reason: failure, request, or update for those " +
+			"that hold up a rolling update.",
 	}, []string{"reason"})
 
 	appliesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
@@ -42,11 +43,13 @@ var (
 
 	// inOrder are the conditions that name the state of a set, the most telling one first.
 	inOrder = []string{
-		leaderworkersetv1.ConditionFailed, leaderworkersetv1.ConditionUpdateInProgress, leaderworkersetv1.ConditionAvailable, leaderworkersetv1.ConditionProgressing,
+		leaderworkersetv1.ConditionFailed, leaderworkersetv1.ConditionUpdateInProgress, leaderworkersetv1.ConditionAvailable,
+		leaderworkersetv1.ConditionProgressing,
 	}
 
 	phases = children.NewPhaseCounts("leaderworkerset_leaderworkersets",
-		"Number of LeaderWorkerSets by phase, which is the first true condition of: Failed, UpdateInProgress, Available, Progressing; or Pending without any.",
+		"Number of LeaderWorkerSets by phase, which is the first true condition of: Failed, UpdateInProgress, Available, Progressing; or "+
+			"Pending without any.",
 		append(slices.Clone(inOrder), phasePending))
 
 	registerOnce sync.Once

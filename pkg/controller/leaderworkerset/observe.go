@@ -61,7 +61,8 @@ func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Obser
 	return obs, 0, nil
 }
 
-// servedSince rounds a time up to whole seconds, as Now has them: else the sync that was due would see the same second as the one before, and be due again at once.
+// servedSince rounds a time up to whole seconds, as Now has them: else the sync that was due would see the same second
+// as the one before, and be due again at once.
 func servedSince(t time.Time) time.Time {
 	if whole := t.Truncate(time.Second); whole.Before(t) {
 		return whole.Add(time.Second)

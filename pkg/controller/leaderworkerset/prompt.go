@@ -12,8 +12,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-// promptPerGroup is how long each group of a set delays the next look at it for a change that a group waits for. A look at all groups takes a
-// small part of that for each of them, so that a burst of such changes costs a small part of a processor, whatever the size of the set.
+// promptPerGroup is how long each group of a set delays the next look at it for a change that a group waits for. A look
+// at all groups takes a small part of that for each of them, so that a burst of such changes costs a small part of a
+// processor, whatever the size of the set.
 const promptPerGroup = 200 * time.Microsecond
 
 // promptAfter returns how soon after the last look at a set another one follows for a change that a group waits for.
@@ -33,8 +34,9 @@ func (c *Controller) enqueueAwaited(was, is *watchedPod) {
 	c.enqueuePromptly(is.key(), func(set *leaderworkersetv1.LeaderWorkerSet) bool { return awaited(set, was, is) })
 }
 
-// awaited returns whether something has to be done about the group of a pod after a change: to recreate it because a container has restarted, or to create its
-// workers because its leader is there, is ready, or has a node, whichever they have waited for. was is nil for a pod that is new.
+// awaited returns whether something has to be done about the group of a pod after a change: to recreate it because a
+// container has restarted, or to create its workers because its leader is there, is ready, or has a node, whichever
+// they have waited for. was is nil for a pod that is new.
 func awaited(set *leaderworkersetv1.LeaderWorkerSet, was, is *watchedPod) bool {
 	before := podFacts{}
 	if was != nil {

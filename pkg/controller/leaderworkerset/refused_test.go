@@ -36,7 +36,8 @@ func refusedOwner() *leaderworkersetv1.LeaderWorkerSet {
 	return &leaderworkersetv1.LeaderWorkerSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "lws", UID: "set"}}
 }
 
-// applyRefused applies a plan to an API that answers all changes and deletions with an error. It returns the results and the number of those requests, by resource.
+// applyRefused applies a plan to an API that answers all changes and deletions with an error. It returns the results
+// and the number of those requests, by resource.
 func applyRefused(t *testing.T, p plan.Plan, refusal error, objects ...runtime.Object) (plan.Results, map[string]int) {
 	t.Helper()
 	kube, calls := fake.NewClientset(objects...), map[string]int{}

@@ -16,7 +16,8 @@ import (
 // refusalReasons are the reasons of the condition PodCreationFailure.
 var refusalReasons = map[children.Reason]string{
 	children.FailedCreate: jobsetv1alpha2.ReasonFailedCreate, children.QuotaExceeded: jobsetv1alpha2.ReasonQuotaExceeded,
-	children.Forbidden: jobsetv1alpha2.ReasonForbidden, children.AdmissionDenied: jobsetv1alpha2.ReasonAdmissionDenied, children.Invalid: jobsetv1alpha2.ReasonInvalid,
+	children.Forbidden: jobsetv1alpha2.ReasonForbidden, children.AdmissionDenied: jobsetv1alpha2.ReasonAdmissionDenied,
+	children.Invalid: jobsetv1alpha2.ReasonInvalid,
 }
 
 // observeRefusedPods adds the pods that the API refuses, and remembers since when there are any.

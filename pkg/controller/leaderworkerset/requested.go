@@ -20,8 +20,9 @@ import (
 // podsPerPage is how many pods one request reads.
 const podsPerPage = 500
 
-// leadersShown returns whether the cache shows all leader pods, if it matters: the pods that a requested restart is about are found once, and the watch of
-// pods may be behind that of sets, which another server answers. Of a set that is restarted in parts, the first look at the leaders has shown them all.
+// leadersShown returns whether the cache shows all leader pods, if it matters: the pods that a requested restart is
+// about are found once, and the watch of pods may be behind that of sets, which another server answers. Of a set that
+// is restarted in parts, the first look at the leaders has shown them all.
 func (s *Syncer) leadersShown(ctx context.Context, obs *plan.Observed) (bool, error) {
 	if request := obs.Set.Status.Restart; request == nil || request.Found || request.GroupsLeft != nil || obs.Leader == nil {
 		return true, nil
@@ -32,7 +33,8 @@ func (s *Syncer) leadersShown(ctx context.Context, obs *plan.Observed) (bool, er
 	}
 	live, err := s.deps.Leaders(ctx, cache.MetaObjectToName(obs.Set))
 	if err != nil {
-		return false, fmt.Errorf("reading the leader pods of leaderworkerset %s/%s, which are to be restarted: %w", obs.Set.Namespace, obs.Set.Name, err)
+		return false, fmt.Errorf("reading the leader pods of leaderworkerset %s/%s, which are to be restarted: %w", obs.Set.Namespace,
+			obs.Set.Name, err)
 	}
 	for _, leader := range live {
 		if leader.Controller == obs.Leader.UID && !known.Has(leader.UID) {
@@ -45,7 +47,8 @@ func (s *Syncer) leadersShown(ctx context.Context, obs *plan.Observed) (bool, er
 // readLeaders returns the leader pods of a set as the API has them.
 func (c *Controller) readLeaders(ctx context.Context, key cache.ObjectName) (all []Child, err error) {
 	options := metav1.ListOptions{
-		LabelSelector: labels.Set{leaderworkersetv1.SetNameLabelKey: key.Name, leaderworkersetv1.WorkerIndexLabelKey: "0"}.String(), Limit: podsPerPage,
+		LabelSelector: labels.Set{leaderworkersetv1.SetNameLabelKey: key.Name, leaderworkersetv1.WorkerIndexLabelKey: "0"}.String(),
+		Limit:         podsPerPage,
 	}
 	for {
 		page, err := c.Kube.CoreV1().Pods(key.Namespace).List(ctx, options)

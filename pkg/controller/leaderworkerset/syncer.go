@@ -78,7 +78,8 @@ type SyncerConfig struct {
 	Caches Caches
 	// Gang is the scheduler of gangs; empty for none.
 	Gang plan.GangProvider
-	// ServedSince returns since when the server of the sets is served without interruption, as far as this process has seen; zero if it is not served.
+	// ServedSince returns since when the server of the sets is served without interruption, as far as this process has
+	// seen; zero if it is not served.
 	ServedSince func() time.Time
 	// Kueue returns whether the cluster has Kueue. It may be nil.
 	Kueue func(ctx context.Context) kueue.Availability
@@ -123,8 +124,9 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		pods:         children.NewWriter(deps.Host, core("Pod"), resourcePods, "pod", deps.Pods),
 		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
-		applied:      children.NotesOf[application](deps.Host), countsSince: children.NotesOf[time.Time](deps.Host), podsRefused: children.NotesOf[time.Time](deps.Host),
-		taken: children.NotesOf[plan.Taken](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),
+		applied:      children.NotesOf[application](deps.Host), countsSince: children.NotesOf[time.Time](deps.Host),
+		podsRefused: children.NotesOf[time.Time](deps.Host),
+		taken:       children.NotesOf[plan.Taken](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),
 		readings: children.NotesOf[*plan.Reading](deps.Host), gone: newGoneLeaders(), judged: children.NotesOf[map[types.UID]bool](deps.Host),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
@@ -161,8 +163,8 @@ func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcom
 	return nil
 }
 
-// noteCounts notes since when counts wait, if they do. Those whose write has failed do not wait again: a sync that only waits has not failed, and would end the
-// backoff of those that do.
+// noteCounts notes since when counts wait, if they do. Those whose write has failed do not wait again: a sync that only
+// waits has not failed, and would end the backoff of those that do.
 func (s *Syncer) noteCounts(key cache.ObjectName, wait bool) {
 	switch {
 	case !wait:

@@ -23,8 +23,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// undone applies a plan every second for five minutes, after each of which another party does something. It returns the requests of a verb that were accepted, and the notes of the
-// events of the last pass.
+// undone applies a plan every second for five minutes, after each of which another party does something. It returns the
+// requests of a verb that were accepted, and the notes of the events of the last pass.
 func undone(t *testing.T, p plan.Plan, verb string, kube *fake.Clientset, others func()) (writes int, notes string) {
 	t.Helper()
 	kube.PrependReactor(verb, "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -90,7 +90,8 @@ func TestChildrenDeletedByOthers(t *testing.T) {
 	}
 }
 
-// TestWorkersOfNewLeadersAreNoReversals has a group whose leader pod is replaced every second. The garbage collector deletes its workers each time.
+// TestWorkersOfNewLeadersAreNoReversals has a group whose leader pod is replaced every second. The garbage collector
+// deletes its workers each time.
 func TestWorkersOfNewLeadersAreNoReversals(t *testing.T) {
 	kube, workers := fake.NewClientset(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: "child", Labels: map[string]string{leaderworkersetv1.SetNameLabelKey: "lws"}, OwnerReferences: controlledBy("Pod", "child", "leader"),

@@ -32,7 +32,8 @@ type watched struct {
 var _ metav1.ObjectMetaAccessor = &watched{}
 
 func newWatched(obj metav1.Object) watched {
-	w := watched{name: obj.GetName(), namespace: unique.Make(obj.GetNamespace()), set: obj.GetLabels()[leaderworkersetv1.SetNameLabelKey], uid: obj.GetUID()}
+	w := watched{name: obj.GetName(), namespace: unique.Make(obj.GetNamespace()), set: obj.GetLabels()[leaderworkersetv1.SetNameLabelKey],
+		uid: obj.GetUID()}
 	if strings.HasPrefix(w.name, w.set) {
 		w.set = w.name[:len(w.set)]
 	}
@@ -75,9 +76,11 @@ type podFacts struct {
 func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	p := plan.PodOf(pod)
 	kept := &watchedPod{watched: newWatched(pod), failure: helper.FailureOfPod(pod), podFacts: podFacts{
-		controller: handleOf(p.Controller), revision: handleOf(p.Revision), ownRevision: handleOf(p.OwnRevision), node: handleOf(p.Node), leader: handleOf(p.LeaderName),
-		index: p.Index, group: p.Group, size: p.Size, phase: phaseName(p.Phase), ready: p.Ready, restarted: p.Restarted, deleting: p.Deleting, requestsTPUs: p.RequestsTPUs,
-		created: p.Created.Unix(), heldByKueue: p.HeldByKueue,
+		controller: handleOf(p.Controller), revision: handleOf(p.Revision), ownRevision: handleOf(p.OwnRevision), node: handleOf(p.Node),
+		leader: handleOf(p.LeaderName),
+		index:  p.Index, group: p.Group, size: p.Size, phase: phaseName(p.Phase), ready: p.Ready, restarted: p.Restarted, deleting: p.Deleting,
+		requestsTPUs: p.RequestsTPUs,
+		created:      p.Created.Unix(), heldByKueue: p.HeldByKueue,
 	}}
 	if !p.NotReadySince.IsZero() {
 		kept.notReadySince = p.NotReadySince.Unix()
@@ -88,7 +91,8 @@ func newWatchedPod(pod *corev1.Pod) *watchedPod {
 // plan returns what decisions use of the pod.
 func (w *watchedPod) plan() plan.Pod {
 	p := plan.Pod{
-		Ref: plan.Ref{Name: w.name, UID: w.uid}, Controller: types.UID(w.controller.Value()), Index: w.index, Group: w.group, Size: w.size, Revision: w.revision.Value(), OwnRevision: w.ownRevision.Value(),
+		Ref: plan.Ref{Name: w.name, UID: w.uid}, Controller: types.UID(w.controller.Value()), Index: w.index, Group: w.group, Size: w.size,
+		Revision: w.revision.Value(), OwnRevision: w.ownRevision.Value(),
 		Phase: w.phase, Ready: w.ready, Restarted: w.restarted, Deleting: w.deleting, Node: w.node.Value(), Created: metav1.Unix(w.created, 0),
 		RequestsTPUs: w.requestsTPUs, HeldByKueue: w.heldByKueue, LeaderName: w.leader.Value(),
 	}
@@ -120,7 +124,8 @@ type watchedWorkers struct {
 
 func newWatchedWorkers(sts *appsv1.StatefulSet) *watchedWorkers {
 	kept := &watchedWorkers{watched: newWatched(sts), orphan: plan.OrphanOf(sts)}
-	if owner := metav1.GetControllerOfNoCopy(sts); owner != nil && owner.Kind == "Pod" && owner.APIVersion == corev1.SchemeGroupVersion.String() {
+	if owner := metav1.GetControllerOfNoCopy(sts); owner != nil && owner.Kind == "Pod" &&
+		owner.APIVersion == corev1.SchemeGroupVersion.String() {
 		kept.workers, kept.controlled = plan.WorkersOf(sts), true
 		kept.workers.Name, kept.workers.ResourceVersion = kept.name, ""
 	}

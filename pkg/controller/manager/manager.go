@@ -6,10 +6,10 @@
 // A controller starts when the API groups that it needs are served: its caches are filled. It runs when they are filled and
 // this process works. A group that is absent costs one question about every ten seconds, and one line in the log.
 //
-// The program is ready when every controller that counts has filled its caches, and at least one has. A controller does not
-// count if an API group that it needs is absent, if it could not be built, or if it has not filled its caches two minutes
-// after it started. Once ready, the program stays ready. It does not end because an API server is away, however long that takes: whoever restarts it would
-// wait for minutes in between.
+// The program is ready when every controller that counts has filled its caches, and at least one has. A controller does
+// not count if an API group that it needs is absent, if it could not be built, or if it has not filled its caches two
+// minutes after it started. Once ready, the program stays ready. It does not end because an API server is away, however
+// long that takes: whoever restarts it would wait for minutes in between.
 package manager
 
 import (

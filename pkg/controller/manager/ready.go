@@ -76,8 +76,8 @@ func (c *member) state() (state, string) {
 	return left, reason
 }
 
-// Await waits until the program is ready, or the context ends. It is an error if no controller could be built: such a program is of no use, and its end is
-// seen by whoever runs it.
+// Await waits until the program is ready, or the context ends. It is an error if no controller could be built: such a
+// program is of no use, and its end is seen by whoever runs it.
 func (m *Manager) Await(ctx context.Context) error {
 	reported := time.Now()
 	err := wait.PollUntilContextCancel(ctx, cachesPoll, true, func(context.Context) (bool, error) {

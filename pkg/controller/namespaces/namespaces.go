@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces keeps controllers from running objects that are older than their namespace: the namespace was deleted while the server of the objects
-// was away, and another one has its name by now.
+// Package namespaces keeps controllers from running objects that are older than their namespace: the namespace was
+// deleted while the server of the objects was away, and another one has its name by now.
 package namespaces
 
 import (
@@ -33,8 +33,9 @@ import (
 const (
 	// lookupTimeout bounds the question for a namespace that the cache does not have.
 	lookupTimeout = 5 * time.Second
-	// maxSkew is by how much the clocks of the servers of an object and of its namespace may differ. An object that was created later than that after its
-	// namespace is not older, whatever was recorded: the server took the UID from a cache.
+	// maxSkew is by how much the clocks of the servers of an object and of its namespace may differ. An object that was
+	// created later than that after its namespace is not older, whatever was recorded: the server took the UID from a
+	// cache.
 	maxSkew = 5 * time.Minute
 )
 
@@ -73,8 +74,8 @@ type Object interface {
 	metav1.Object
 }
 
-// Hold returns whether a controller must not act on an object because it is older than its namespace, and says so in its conditions and in an event. It
-// returns an error while that cannot be found out.
+// Hold returns whether a controller must not act on an object because it is older than its namespace, and says so in
+// its conditions and in an event. It returns an error while that cannot be found out.
 func Hold[T Object](ctx context.Context, w *Watch, client children.OwnerClient[T], recorder events.EventRecorder, object T,
 	conditions func(T) *[]metav1.Condition,
 ) (bool, error) {
@@ -96,7 +97,8 @@ func Hold[T Object](ctx context.Context, w *Watch, client children.OwnerClient[T
 	if err := write(ctx, client, object, conditions, next); err != nil || present == "" {
 		return true, err // the change of the object is a reason to look again
 	}
-	klog.FromContext(ctx).Info("The object is older than its namespace, and is left alone", "recordedUID", object.GetAnnotations()[namespaceuid.Annotation], "namespaceUID", present)
+	klog.FromContext(ctx).Info("The object is older than its namespace, and is left alone", "recordedUID",
+		object.GetAnnotations()[namespaceuid.Annotation], "namespaceUID", present)
 	recorder.Eventf(object, nil, corev1.EventTypeWarning, next.Reason, "Hold", "%s", next.Message)
 	return true, nil
 }
@@ -104,7 +106,8 @@ func Hold[T Object](ctx context.Context, w *Watch, client children.OwnerClient[T
 // condition returns that of an object which is older than its namespace, or of one that is not any more because present is empty.
 func (w *Watch) condition(object metav1.Object, present types.UID) metav1.Condition {
 	c := metav1.Condition{
-		Type: namespaceuid.Condition, Status: metav1.ConditionFalse, Reason: namespaceuid.ReasonConfirmed, Message: "the object belongs to the present namespace",
+		Type: namespaceuid.Condition, Status: metav1.ConditionFalse, Reason: namespaceuid.ReasonConfirmed,
+		Message:            "the object belongs to the present namespace",
 		ObservedGeneration: object.GetGeneration(), LastTransitionTime: metav1.NewTime(w.clock.Now()),
 	}
 	if present != "" {
@@ -115,7 +118,8 @@ func (w *Watch) condition(object metav1.Object, present types.UID) metav1.Condit
 
 // message says what is wrong and what to do.
 func message(object metav1.Object, present types.UID) string {
-	return fmt.Sprintf("the namespace %[1]s was deleted and created again after this object was created, so nothing is run for it; delete the object, or if it belongs to the new namespace, "+
+	return fmt.Sprintf("the namespace %[1]s was deleted and created again after this object was created, so nothing is run for it; delete "+
+		"the object, or if it belongs to the new namespace, "+
 		"set its annotation %[2]s to %[3]s", object.GetNamespace(), namespaceuid.Annotation, present)
 }
 
@@ -134,7 +138,8 @@ func (w *Watch) successor(ctx context.Context, object metav1.Object) (types.UID,
 			return "", nil
 		}
 	}
-	// What the cache has may be older than the object. It has nothing if it may not be filled, or if kube-apiserver had just started and did not know all roles.
+	// What the cache has may be older than the object. It has nothing if it may not be filled, or if kube-apiserver had
+	// just started and did not know all roles.
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	namespace, err := w.live.Get(ctx, object.GetNamespace(), metav1.GetOptions{})
@@ -151,7 +156,8 @@ func (w *Watch) successor(ctx context.Context, object metav1.Object) (types.UID,
 }
 
 // write stores a condition. An object that was changed meanwhile is looked at again.
-func write[T Object](ctx context.Context, client children.OwnerClient[T], object T, conditions func(T) *[]metav1.Condition, next metav1.Condition) error {
+func write[T Object](ctx context.Context, client children.OwnerClient[T], object T, conditions func(T) *[]metav1.Condition,
+	next metav1.Condition) error {
 	copied, ok := object.DeepCopyObject().(T)
 	if !ok {
 		return fmt.Errorf("a copy of %T is none", object)

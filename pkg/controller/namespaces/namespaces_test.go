@@ -141,8 +141,8 @@ func newKube(t *testing.T, uid types.UID) *fake.Clientset {
 	return kube
 }
 
-// TestRefusalsMustLast: kube-apiserver refuses everything until it has loaded its roles. A set is not run because of that, but it is where the controller has no
-// permission to read namespaces.
+// TestRefusalsMustLast: kube-apiserver refuses everything until it has loaded its roles. A set is not run because of
+// that, but it is where the controller has no permission to read namespaces.
 func TestRefusalsMustLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kube, js := newKube(t, "new"), newSet()

@@ -26,7 +26,8 @@ import (
 
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// clients are the clients of the controller, and what its parts share beside them. All clients talk to kube-apiserver, which passes requests for JobSets on.
+// clients are the clients of the controller, and what its parts share beside them. All clients talk to kube-apiserver,
+// which passes requests for JobSets on.
 type clients struct {
 	main    kubernetes.Interface
 	jobSets versioned.Interface

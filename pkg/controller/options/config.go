@@ -99,7 +99,8 @@ func readConfig(path string) (*configuration, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if config.APIVersion != configVersion || config.Kind != configKind {
-		return nil, fmt.Errorf("%s: must be of apiVersion %s and kind %s, not %q and %q", path, configVersion, configKind, config.APIVersion, config.Kind)
+		return nil, fmt.Errorf("%s: must be of apiVersion %s and kind %s, not %q and %q", path, configVersion, configKind, config.APIVersion,
+			config.Kind)
 	}
 	return &config, nil
 }

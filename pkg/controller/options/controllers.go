@@ -38,7 +38,8 @@ const allControllers = "*"
 // gangFlag is the flag for the scheduler of gangs, and gangProviders are its values.
 const gangFlag = "gang-scheduling-provider"
 
-var gangProviders = []string{string(gangplan.Volcano), string(gangplan.Coscheduling), string(gangplan.Kubernetes), string(gangplan.KubernetesAlpha)}
+var gangProviders = []string{string(gangplan.Volcano), string(gangplan.Coscheduling), string(gangplan.Kubernetes),
+	string(gangplan.KubernetesAlpha)}
 
 // placementFlag is the flag for what happens without enough topology domains, and placementsWhenFull are its values.
 const placementFlag = "placement-when-full"
@@ -71,7 +72,8 @@ var known = []descriptor{
 	},
 	{
 		name: disaggregatedset.Name, objects: "DisaggregatedSets", workers: 10, gate: features.DisaggregatedSet,
-		needs: []schema.GroupVersion{disaggregatedsetv1.SchemeGroupVersion, leaderworkersetv1.SchemeGroupVersion}, build: newDisaggregatedSetController,
+		needs: []schema.GroupVersion{disaggregatedsetv1.SchemeGroupVersion, leaderworkersetv1.SchemeGroupVersion},
+		build: newDisaggregatedSetController,
 	},
 	{
 		name: endpoints.Name, objects: "JobSets whose EndpointSlices this program writes", workers: 10,
@@ -104,19 +106,23 @@ func knownNames() (names []string) {
 
 func (o *Options) addControllersFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
-		"Controllers to run. '*' stands for all, 'name' for the one of that name, and '-name' leaves it out. All are: "+strings.Join(knownNames(), ", ")+".")
+		"Controllers to run. '*' stands for all, 'name' for the one of that name, and '-name' leaves it out. All are: "+strings.Join(knownNames(),
+			", ")+".")
 	for _, d := range known {
 		fs.IntVar(o.Workers[d.name], d.concurrentFlag(), d.workers, "Number of "+d.objects+" that are worked on at a time.")
 	}
 	fs.StringVar(&o.GangProvider, gangFlag, o.GangProvider,
 		"Scheduler of gangs for which LeaderWorkerSets get one PodGroup for each group: "+strings.Join(gangProviders, ", ")+". Empty for none. "+
-			"With "+string(gangplan.Volcano)+" and "+string(gangplan.Coscheduling)+", the groups of JobSets with spec.scheduling are PodGroups of it too.")
+			"With "+string(gangplan.Volcano)+" and "+string(gangplan.Coscheduling)+
+			", the groups of JobSets with spec.scheduling are PodGroups of it too.")
 	fs.StringVar(&o.PlacementWhenFull, placementFlag, o.PlacementWhenFull,
 		"What happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains: affinity creates the Jobs with "+
-			"affinities by which the scheduler finds domains, for example because nodes are added for them; wait creates no Job before there are enough. "+
+			"affinities by which the scheduler finds domains, for example because nodes are added for them; wait creates no Job before there are "+
+			"enough. "+
 			"Has an effect only with the feature gate ExclusivePlacement.")
 	fs.DurationVar(&o.PlacementMoveAfter, moveFlag, o.PlacementMoveAfter,
-		"How long pods of a Job with exclusive placement wait for nodes in its topology domain before the Job moves to another one with room, from 30s to 1h. "+
+		"How long pods of a Job with exclusive placement wait for nodes in its topology domain before the Job moves to another one with room, "+
+			"from 30s to 1h. "+
 			"It should be longer than a node takes to start, and doubles with each move of the Job, up to 1h. "+
 			"Has an effect only with the feature gate ExclusivePlacement.")
 	fs.DurationVar(&o.AvoidFailedNodes, avoidFlag, o.AvoidFailedNodes,
@@ -172,9 +178,10 @@ func (o *Options) newManager(clients clients, broadcaster events.EventBroadcaste
 	var controllers []manager.Descriptor
 	for _, d := range known {
 		if o.enabled(d.name) && (d.gate == "" || o.gate.Enabled(d.gate)) {
-			controllers = append(controllers, manager.Descriptor{Name: d.name, Needs: o.needsOf(d), New: func(kind *informers.Kind) (manager.Controller, error) {
-				return d.build(o, clients, kind, broadcaster)
-			}})
+			controllers = append(controllers, manager.Descriptor{Name: d.name, Needs: o.needsOf(d),
+				New: func(kind *informers.Kind) (manager.Controller, error) {
+					return d.build(o, clients, kind, broadcaster)
+				}})
 		}
 	}
 	return manager.New(informers.NewFactory(clients.main), controllers...)
@@ -212,7 +219,8 @@ func (o *Options) validateGang() error {
 	return nil
 }
 
-func newJobSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+func newJobSetController(o *Options, clients clients, kind *informers.Kind,
+	broadcaster events.EventBroadcaster) (manager.Controller, error) {
 	return jobset.New(jobset.Config{
 		JobSets:   clients.jobSets,
 		Kube:      clients.main,
@@ -231,7 +239,8 @@ func newJobSetController(o *Options, clients clients, kind *informers.Kind, broa
 	})
 }
 
-func newSequentialJobController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+func newSequentialJobController(o *Options, clients clients, kind *informers.Kind,
+	broadcaster events.EventBroadcaster) (manager.Controller, error) {
 	return sequentialjob.New(sequentialjob.Config{
 		Client:    clients.jobSets,
 		Kube:      clients.main,
@@ -244,7 +253,8 @@ func newSequentialJobController(o *Options, clients clients, kind *informers.Kin
 	})
 }
 
-func newPodGroupController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+func newPodGroupController(o *Options, clients clients, kind *informers.Kind,
+	broadcaster events.EventBroadcaster) (manager.Controller, error) {
 	return podgroup.New(podgroup.Config{
 		Groups:    clients.jobSets,
 		Kube:      clients.main,
@@ -256,7 +266,8 @@ func newPodGroupController(o *Options, clients clients, kind *informers.Kind, br
 	})
 }
 
-func newLeaderWorkerSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+func newLeaderWorkerSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (
+	manager.Controller, error) {
 	return leaderworkerset.New(leaderworkerset.Config{
 		Sets:      clients.jobSets,
 		Kube:      clients.main,
@@ -269,7 +280,8 @@ func newLeaderWorkerSetController(o *Options, clients clients, kind *informers.K
 	})
 }
 
-func newDisaggregatedSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+func newDisaggregatedSetController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (
+	manager.Controller, error) {
 	return disaggregatedset.New(disaggregatedset.Config{
 		Client:    clients.jobSets,
 		Kube:      clients.main,

@@ -46,7 +46,8 @@ func TestGangProvider(t *testing.T) {
 	}
 }
 
-// TestGangsNeedTheirAPI has the controller of LeaderWorkerSets wait for the PodGroups. That of JobSets, few of which may ask for groups, does not.
+// TestGangsNeedTheirAPI has the controller of LeaderWorkerSets wait for the PodGroups. That of JobSets, few of which
+// may ask for groups, does not.
 func TestGangsNeedTheirAPI(t *testing.T) {
 	for provider, want := range map[string]schema.GroupVersion{
 		"volcano": {Group: "scheduling.volcano.sh", Version: "v1beta1"}, "coscheduling": {Group: "scheduling.x-k8s.io", Version: "v1alpha1"},

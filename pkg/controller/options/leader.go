@@ -29,7 +29,8 @@ var errLeaseLost = errors.New("the lease of the leader was lost")
 // elected calls run while this process holds the lease. When the context ends, the lease is given up only after run has
 // returned, so that no other process works when the next leader begins. A lost lease is an error at once: this process must end, since
 // another one may be working already.
-func (o *Options) elected(ctx context.Context, lock resourcelock.Interface, watchdog *leaderelection.HealthzAdaptor, run func(context.Context)) error {
+func (o *Options) elected(ctx context.Context, lock resourcelock.Interface, watchdog *leaderelection.HealthzAdaptor,
+	run func(context.Context)) error {
 	election, endElection := context.WithCancel(context.WithoutCancel(ctx))
 	defer endElection()
 	var leads atomic.Bool
@@ -85,7 +86,8 @@ func (o *Options) lock(client kubernetes.Interface) (resourcelock.Interface, err
 	}
 	identity := helper.ControllerIdentity(host, string(uuid.NewUUID()), version.Get().GitVersion)
 	lock, err := resourcelock.NewWithLabels(o.LeaderElection.ResourceLock, namespace, o.LeaderElection.ResourceName,
-		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity}, helper.ControllerGateLabels(features.States(o.gate)))
+		client.CoreV1(), client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity},
+		helper.ControllerGateLabels(features.States(o.gate)))
 	if err != nil {
 		return nil, o.flagError("leader-elect-resource-lock", "%w", err)
 	}

@@ -161,7 +161,8 @@ func (o *Options) addControllerFlags(fs *pflag.FlagSet) {
 
 // Validate returns the first invalid setting.
 func (o *Options) Validate() error {
-	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers, o.validateControllers, o.validateGang, o.validatePlacement, o.validateAvoidTime, o.validateServiceEndpoints} {
+	for _, check := range []func() error{o.validateGates, o.validateEndpoints, o.validateTLS, o.validateLeaderElection, o.validateNumbers,
+		o.validateControllers, o.validateGang, o.validatePlacement, o.validateAvoidTime, o.validateServiceEndpoints} {
 		if err := check(); err != nil {
 			return err
 		}

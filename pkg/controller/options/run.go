@@ -46,7 +46,8 @@ func (o *Options) Run(ctx context.Context) error {
 
 // work runs the controllers once the program is ready, and while this process holds the lease, if there is one. A leader that
 // cannot work would keep others from working.
-func (o *Options) work(ctx context.Context, lock resourcelock.Interface, watchdog *leaderelection.HealthzAdaptor, controllers *manager.Manager) error {
+func (o *Options) work(ctx context.Context, lock resourcelock.Interface, watchdog *leaderelection.HealthzAdaptor,
+	controllers *manager.Manager) error {
 	if err := controllers.Await(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}

@@ -26,10 +26,13 @@ var serviceEndpoints = []string{jobsetv1alpha2.ServiceEndpointsCluster, jobsetv1
 
 func (o *Options) addServiceEndpointsFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceEndpoints, serviceEndpointsFlag, o.ServiceEndpoints,
-		"Who writes the addresses of the headless Services of JobSets: cluster leaves them to kube-controller-manager, and controller writes EndpointSlices, at a "+
-			"fraction of the cost, for clusters whose DNS server reads EndpointSlices. The annotation "+jobsetv1alpha2.ServiceEndpointsKey+" of a JobSet overrides it.")
+		"Who writes the addresses of the headless Services of JobSets: cluster leaves them to kube-controller-manager, and controller writes "+
+			"EndpointSlices, at a "+
+			"fraction of the cost, for clusters whose DNS server reads EndpointSlices. The annotation "+jobsetv1alpha2.ServiceEndpointsKey+
+			" of a JobSet overrides it.")
 	fs.BoolVar(&o.ServiceEndpointsCanary, "service-endpoints-canary", o.ServiceEndpointsCanary,
-		"Write EndpointSlices only while a canary record in the namespace of this program resolves by the resolver of its host or pod. Switch it off in a cluster without DNS.")
+		"Write EndpointSlices only while a canary record in the namespace of this program resolves by the resolver of its host or pod. Switch "+
+			"it off in a cluster without DNS.")
 }
 
 func (o *Options) validateServiceEndpoints() error {
@@ -39,7 +42,8 @@ func (o *Options) validateServiceEndpoints() error {
 	return nil
 }
 
-func newEndpointsController(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error) {
+func newEndpointsController(o *Options, clients clients, kind *informers.Kind,
+	broadcaster events.EventBroadcaster) (manager.Controller, error) {
 	config := endpoints.Config{
 		JobSets:   clients.jobSets,
 		Kube:      clients.main,

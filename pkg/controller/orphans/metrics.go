@@ -13,7 +13,8 @@ import (
 var (
 	jobsWithoutOwner = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name: "jobset_jobs_without_owner", StabilityLevel: metrics.ALPHA,
-		Help: "Number of Jobs whose owner the API does not know for more than a minute, by the kind of the owner. The garbage collector deletes them.",
+		Help: "Number of Jobs whose owner the API does not know for more than a minute, by the kind of the owner. The garbage collector " +
+			"deletes them.",
 	}, []string{"owner_kind"})
 
 	registerOnce sync.Once

@@ -195,14 +195,17 @@ func (w *Watcher) say(ctx context.Context, unknown []*suspect) {
 		klog.FromContext(ctx).Info("Every Job's owner exists", "kind", w.Kind)
 	case jobs > was:
 		first := unknown[0]
-		klog.FromContext(ctx).Error(nil, "Jobs have owners that the API does not know; "+advice, "kind", w.Kind, "jobs", jobs, "owners", len(unknown),
+		klog.FromContext(ctx).Error(nil, "Jobs have owners that the API does not know; "+advice, "kind", w.Kind, "jobs", jobs, "owners",
+			len(unknown),
 			"job", klog.KRef(first.Namespace, first.job.Name), "owner", first.Name, "ownerUID", first.UID)
 		children.SendEvent(w.Recorder, &corev1.ObjectReference{
 			APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: first.Namespace, Name: first.job.Name, UID: first.job.UID,
-		}, corev1.EventTypeWarning, ReasonOwnerUnknown, fmt.Sprintf("the API does not know %s %q with the UID %s, which owns this Job and %d others; %s",
+		}, corev1.EventTypeWarning, ReasonOwnerUnknown, fmt.Sprintf(
+			"the API does not know %s %q with the UID %s, which owns this Job and %d others; %s",
 			w.Kind, first.Name, first.UID, first.jobs-1, advice))
 	}
 }
 
-const advice = "the garbage collector deletes such Jobs; if the store of jobset-apiserver was replaced or has lost data, see `jobset-apiserver store status`; " +
+const advice = "the garbage collector deletes such Jobs; if the store of jobset-apiserver was replaced or has lost data, see " +
+	"`jobset-apiserver store status`; " +
 	"`jobset-apiserver store release-orphans` lets the Jobs run to their end"

@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission decides when the refusals of an API mean that the controller lacks a permission. An API server that has just started does not know its roles
-// yet, and refuses for some seconds what it allows afterwards. Until a refusal has lasted, it is not known whether the controller has the permission.
+// Package permission decides when the refusals of an API mean that the controller lacks a permission. An API server
+// that has just started does not know its roles yet, and refuses for some seconds what it allows afterwards. Until a
+// refusal has lasted, it is not known whether the controller has the permission.
 package permission
 
 import (
@@ -31,7 +32,8 @@ type Refusals struct {
 	since time.Time
 }
 
-// Note remembers what became of a request: nil if it was accepted. A failure that is no refusal ends a series of refusals, since the server may have started again.
+// Note remembers what became of a request: nil if it was accepted. A failure that is no refusal ends a series of
+// refusals, since the server may have started again.
 func (r *Refusals) Note(err error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,12 +26,14 @@ type Amount struct {
 	Value    int64
 }
 
-// Amounts is what a node has or a pod requests, sorted by resource. Equal ones share their memory: the pods of a Job, and nodes of one kind.
+// Amounts is what a node has or a pod requests, sorted by resource. Equal ones share their memory: the pods of a Job,
+// and nodes of one kind.
 type Amounts struct {
 	handle unique.Handle[[maxResources]Amount]
 }
 
-// NewAmounts returns the amounts of a list. Of more than 16 resources, those that most schedulers know come first, and then the first by name.
+// NewAmounts returns the amounts of a list. Of more than 16 resources, those that most schedulers know come first, and
+// then the first by name.
 func NewAmounts(list corev1.ResourceList) Amounts {
 	names := make([]corev1.ResourceName, 0, len(list))
 	for name := range list {
@@ -99,7 +101,8 @@ func formatAmount(a Amount) string {
 	switch {
 	case name == corev1.ResourceCPU:
 		return resource.NewMilliQuantity(a.Value, resource.DecimalSI).String()
-	case name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage, strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+	case name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage,
+		strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
 		return resource.NewQuantity(a.Value, resource.BinarySI).String()
 	}
 	return resource.NewQuantity(a.Value, resource.DecimalSI).String()

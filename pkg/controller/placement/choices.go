@@ -83,7 +83,8 @@ func (c *choices) count(tier int8) int {
 	return n
 }
 
-// open returns whether Jobs of the class may go to a domain if those of a tier or better are used. A domain to avoid is as good as one that lacks room.
+// open returns whether Jobs of the class may go to a domain if those of a tier or better are used. A domain to avoid is
+// as good as one that lacks room.
 func (c *class) open(domain int32, tier int8) bool {
 	return c.tier[domain] <= tier && (tier > lastWithRoom || !slices.Contains(c.avoid, domain))
 }

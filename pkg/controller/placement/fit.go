@@ -20,7 +20,8 @@ type rooms struct {
 	// base is what nodes have beside the pods of DaemonSets that are still to come, and counted how many of the levels above is without.
 	base    []int64
 	counted int
-	// levels are the priorities of shapes, falling. pods are the pods that count at each of them and not at the one before; the last list has the rest.
+	// levels are the priorities of shapes, falling. pods are the pods that count at each of them and not at the one
+	// before; the last list has the rest.
 	levels []int32
 	pods   [][]*Pod
 }

@@ -11,7 +11,8 @@ import (
 // maxLevels is how many levels of a set count.
 const maxLevels = 4
 
-// blocks are the values of the levels that domains lie in. A block is numbered within its level, in the order of the values of it and the blocks around it.
+// blocks are the values of the levels that domains lie in. A block is numbered within its level, in the order of the
+// values of it and the blocks around it.
 type blocks struct {
 	// of is the block of each domain, for each level, the outermost first. It is empty without levels.
 	of [][]int32
@@ -83,8 +84,8 @@ func (c *chooser) use(domain int32) {
 	}
 }
 
-// choose returns as many of the domains as are needed, which come in the order of preference: those in blocks that the set uses already, and then
-// those in as few other blocks as possible.
+// choose returns as many of the domains as are needed, which come in the order of preference: those in blocks that the
+// set uses already, and then those in as few other blocks as possible.
 func (c *chooser) choose(domains []int32, need, level int) []int32 {
 	if need >= len(domains) {
 		return domains
@@ -135,7 +136,8 @@ func (c *chooser) fill(from [][]int32, need, level int) (out []int32) {
 	return out
 }
 
-// bestFit returns which block has enough domains, in the fewest blocks of the next level and with the fewest left over, or -1. The blocks come by falling size.
+// bestFit returns which block has enough domains, in the fewest blocks of the next level and with the fewest left over,
+// or -1. The blocks come by falling size.
 func (c *chooser) bestFit(from [][]int32, need, level int) int {
 	best, bestInner := -1, 0
 	for i, block := range from {

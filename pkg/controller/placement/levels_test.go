@@ -57,8 +57,8 @@ func bestSpread(racks []location, size int) spread {
 	return best
 }
 
-// TestLevelsAreCloseToTheOptimum compares with all choices there are. Zones are as few as can be in each case; blocks and changes between neighbors may be
-// more, because zones are chosen by their size first.
+// TestLevelsAreCloseToTheOptimum compares with all choices there are. Zones are as few as can be in each case; blocks
+// and changes between neighbors may be more, because zones are chosen by their size first.
 func TestLevelsAreCloseToTheOptimum(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	const cases = 1_500

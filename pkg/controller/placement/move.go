@@ -59,8 +59,8 @@ func (w WhenFull) action(o Outcome) Action {
 const (
 	// DefaultMoveAfter is how long pods of a Job wait for a node in its domain: longer than most nodes take to start.
 	DefaultMoveAfter = 5 * time.Minute
-	// MinMoveAfter and MaxMoveAfter bound the time, which doubles with each move. Shorter than MinMoveAfter would be less than schedulers take for
-	// preemption and for another try.
+	// MinMoveAfter and MaxMoveAfter bound the time, which doubles with each move. Shorter than MinMoveAfter would be less
+	// than schedulers take for preemption and for another try.
 	MinMoveAfter = 30 * time.Second
 	MaxMoveAfter = time.Hour
 )

@@ -8,8 +8,8 @@ import (
 	"unique"
 )
 
-// Name is a string of which equal ones share their memory: names of nodes and sets, label keys and values. It takes 8 bytes, and the text goes
-// with the last of its names. The zero Name is the empty string.
+// Name is a string of which equal ones share their memory: names of nodes and sets, label keys and values. It takes 8
+// bytes, and the text goes with the last of its names. The zero Name is the empty string.
 type Name struct{ handle unique.Handle[string] }
 
 // NameOf returns the name of a text.

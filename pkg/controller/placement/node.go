@@ -63,8 +63,9 @@ func (n *Node) label(key Name) (Name, bool) {
 	return Name{}, false
 }
 
-// NewPod reduces a pod, and keeps nothing of it in memory. The set is the key of its JobSet and the job its job key; both are empty for other pods.
-// It returns false for a pod that takes no room: one that has ended, or that has no node and none nominated.
+// NewPod reduces a pod, and keeps nothing of it in memory. The set is the key of its JobSet and the job its job key;
+// both are empty for other pods. It returns false for a pod that takes no room: one that has ended, or that has no node
+// and none nominated.
 func NewPod(pod *corev1.Pod, set, job string) (Pod, bool) {
 	node := pod.Spec.NodeName
 	if node == "" {

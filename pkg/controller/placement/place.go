@@ -9,8 +9,9 @@ import (
 	"strconv"
 )
 
-// Place decides where the Jobs of all requests go, and returns the results in the order of the requests. Present are the Jobs that have domains. A Job that is
-// requested and present keeps its domain from others until it is placed; it is not reserved for it beyond that.
+// Place decides where the Jobs of all requests go, and returns the results in the order of the requests. Present are
+// the Jobs that have domains. A Job that is requested and present keeps its domain from others until it is placed; it
+// is not reserved for it beyond that.
 //
 // Requests are served by priority, then those of sets that restart before others, then by age.
 func Place(c *Cluster, present []Assignment, requests []Request, full WhenFull) []Result {
@@ -148,7 +149,8 @@ func (p *placer) order(present []Assignment) []int {
 	}
 	slices.SortStableFunc(ranks, func(a, b rank) int {
 		x, y := &p.requests[a.at], &p.requests[b.at]
-		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.restart, b.restart), x.Created.Compare(y.Created.Time), compareNames(x.Set, y.Set))
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.restart, b.restart), x.Created.Compare(y.Created.Time),
+			compareNames(x.Set, y.Set))
 	})
 	out := make([]int, len(ranks))
 	for i := range ranks {

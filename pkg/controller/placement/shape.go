@@ -79,7 +79,8 @@ type Shape struct {
 	constraints [sha256.Size]byte
 }
 
-// NewShape reduces a pod template. The topology key in the node selector, if any, is for the caller to leave out: it is what is being decided.
+// NewShape reduces a pod template. The topology key in the node selector, if any, is for the caller to leave out: it is
+// what is being decided.
 func NewShape(template *corev1.PodTemplateSpec, env Environment) (*Shape, error) {
 	spec := template.Spec.DeepCopy()
 	env.admit(spec)

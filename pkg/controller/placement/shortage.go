@@ -12,8 +12,9 @@ import (
 const (
 	// maxTakers is how many sets a shortage names.
 	maxTakers = 10
-	// reasonSelector is the reason of nodes that the node selector or the node affinity of the pods leaves out, reasonTaint that of nodes with a taint
-	// that the pods do not tolerate, reasonMixed that of domains whose nodes have both.
+	// reasonSelector is the reason of nodes that the node selector or the node affinity of the pods leaves out,
+	// reasonTaint that of nodes with a taint that the pods do not tolerate, reasonMixed that of domains whose nodes have
+	// both.
 	reasonSelector = "node selector or affinity"
 	reasonTaint    = "taint "
 	reasonMixed    = "different reasons"
@@ -32,7 +33,8 @@ func (s *setPlacer) shortage(m *matching, tier int8) *Shortage {
 	}
 	c := m.classes[m.slots[max(first, 0)].class]
 	out := &Shortage{
-		Group: c.group.Name, Topology: m.space.topology, Jobs: len(c.group.Jobs), Others: len(m.slots) - len(c.group.Jobs), Pods: int(c.group.Pods),
+		Group: c.group.Name, Topology: m.space.topology, Jobs: len(c.group.Jobs), Others: len(m.slots) - len(c.group.Jobs),
+		Pods:    int(c.group.Pods),
 		Domains: len(m.space.domains), Unknown: c.fit.shape.unknown,
 	}
 	takers, unsuitable, lacking := map[Name]int{}, map[string]int{}, map[string]int{}

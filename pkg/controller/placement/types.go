@@ -20,7 +20,8 @@ type Node struct {
 	Name Name
 	// Labels are sorted by key.
 	Labels []Label
-	// Taints are the taints that keep pods away. They always include the taint of an unschedulable node, and the taint of a node that is not ready.
+	// Taints are the taints that keep pods away. They always include the taint of an unschedulable node, and the taint of
+	// a node that is not ready.
 	Taints      []Taint
 	Allocatable Amounts
 }
@@ -68,8 +69,8 @@ type Request struct {
 	Set Name
 	// Created orders sets of equal priority.
 	Created metav1.Time
-	// Levels are label keys of nodes, the outermost first: the domains of the set shall lie in as few of their values as possible. A level that is the topology
-	// key of a group ends the levels of that group. At most 4 count.
+	// Levels are label keys of nodes, the outermost first: the domains of the set shall lie in as few of their values as
+	// possible. A level that is the topology key of a group ends the levels of that group. At most 4 count.
 	Levels []Name
 	// Groups are the replicatedJobs in the order of the spec, also those without Jobs to place, because others may depend on them.
 	Groups []Group
@@ -103,8 +104,8 @@ type Job struct {
 	Key Name
 	// Index is its place in the set. Jobs of near indices get domains that are near each other, if there are levels.
 	Index int32
-	// Previous is the domain of the attempt before, and PreviousNodes the Nodes of that assignment. The Job goes there again if it can and the domain has
-	// not fewer nodes now.
+	// Previous is the domain of the attempt before, and PreviousNodes the Nodes of that assignment. The Job goes there
+	// again if it can and the domain has not fewer nodes now.
 	Previous      Name
 	PreviousNodes int32
 	// Avoid are domains that it takes only if there is no other with room, such as the one in which its pods did not get nodes.
@@ -133,8 +134,8 @@ type Result struct {
 	Outcome Outcome
 	// Action is what to do about it.
 	Action Action
-	// Assignments has one for each Job of the request, in its order, if the action is Assign. If the outcome is LacksRoom, they are the domains
-	// that lack least.
+	// Assignments has one for each Job of the request, in its order, if the action is Assign. If the outcome is LacksRoom,
+	// they are the domains that lack least.
 	Assignments []Assignment
 	// Displaces are the Jobs of lower priority whose domains are used, by set and domain. Preemption will hit them.
 	Displaces []Displaced
@@ -153,11 +154,13 @@ type Shortage struct {
 	Jobs, Others, Pods int
 	// Domains is how many domains there are, and Usable how many of them are not taken and have room.
 	Domains, Usable int
-	// Taken is how many have Jobs of other sets, or of other groups of the set. TakenBy are the sets that take most, at most 10 of them, and Takers the number of all.
+	// Taken is how many have Jobs of other sets, or of other groups of the set. TakenBy are the sets that take most, at
+	// most 10 of them, and Takers the number of all.
 	Taken   int
 	TakenBy []Taker
 	Takers  int
-	// Unsuitable is how many have no node on which the pods may run, for each reason that holds for all of its nodes, or for different reasons.
+	// Unsuitable is how many have no node on which the pods may run, for each reason that holds for all of its nodes, or
+	// for different reasons.
 	Unsuitable []Cause
 	// Lacking is how many have too little of a resource, each under the one that limits most.
 	Lacking []Cause

@@ -36,8 +36,8 @@ type groupBits []uint64
 
 func (b groupBits) set(i int) { b[i/64] |= 1 << (i % 64) }
 
-// completedBefore returns, for each replicatedJob, the replicatedJobs that have completed before it starts: its own Complete dependencies, and the
-// replicatedJobs that have completed before any of its dependencies starts.
+// completedBefore returns, for each replicatedJob, the replicatedJobs that have completed before it starts: its own
+// Complete dependencies, and the replicatedJobs that have completed before any of its dependencies starts.
 func completedBefore(groups []Group) []groupBits {
 	out := make([]groupBits, len(groups))
 	for i := range groups {

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxRefused is how many patches of a pass may be refused before it tries no other, and maxRefusedAgain how many once pods were refused before: the
-	// reason is often the same for all pods of a group.
+	// maxRefused is how many patches of a pass may be refused before it tries no other, and maxRefusedAgain how many once
+	// pods were refused before: the reason is often the same for all pods of a group.
 	maxRefused, maxRefusedAgain = 10, 2
 )
 

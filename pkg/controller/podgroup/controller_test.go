@@ -61,7 +61,8 @@ func TestOwnersDecide(t *testing.T) {
 	})
 }
 
-// TestGroupThatNoCacheShowsCounts has a group that was created just before its pods, which another API server serves: the watch of pods is ahead.
+// TestGroupThatNoCacheShowsCounts has a group that was created just before its pods, which another API server serves:
+// the watch of pods is ahead.
 func TestGroupThatNoCacheShowsCounts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		group *batchv1alpha1.PodReadinessGroup

@@ -96,8 +96,8 @@ func (s *Syncer) forget(key cache.ObjectName) {
 	s.Runner.Forget(key)
 }
 
-// decide decides what to do about the group. Before a group becomes ready, what may have changed is read again. The error says which owners could not be
-// read.
+// decide decides what to do about the group. Before a group becomes ready, what may have changed is read again. The
+// error says which owners could not be read.
 func (s *Syncer) decide(ctx context.Context, key cache.ObjectName, obs *snapshot) (plan.Plan, error) {
 	p, err := s.decideCached(ctx, key, obs)
 	if len(p.Label) == 0 || p.Labeled > 0 || !s.refreshGroup(ctx, key, obs) {
@@ -106,8 +106,9 @@ func (s *Syncer) decide(ctx context.Context, key cache.ObjectName, obs *snapshot
 	return s.decideCached(ctx, key, obs)
 }
 
-// refreshGroup reads the PodReadinessGroup, and returns whether the cache did not show it as it is. Pods come from another API server, whose watch may be
-// ahead of that of groups: a group that was created just before its pods would not count. While it cannot be read, none can be created either, and the cache decides.
+// refreshGroup reads the PodReadinessGroup, and returns whether the cache did not show it as it is. Pods come from
+// another API server, whose watch may be ahead of that of groups: a group that was created just before its pods would
+// not count. While it cannot be read, none can be created either, and the cache decides.
 func (s *Syncer) refreshGroup(ctx context.Context, key cache.ObjectName, obs *snapshot) (changed bool) {
 	ctx, cancel := context.WithTimeout(ctx, groupTimeout)
 	defer cancel()

@@ -122,7 +122,8 @@ func TestAnswersThatDifferAreTriedSlowly(t *testing.T) {
 	}
 }
 
-// TestRefusedLabelsAreTriedSlowly has a large group whose pods the controller may not patch, and one of which only every second pod is refused.
+// TestRefusedLabelsAreTriedSlowly has a large group whose pods the controller may not patch, and one of which only
+// every second pod is refused.
 func TestRefusedLabelsAreTriedSlowly(t *testing.T) {
 	const n = 100
 	for name, tc := range map[string]struct {
@@ -158,7 +159,8 @@ func TestRefusedLabelsAreTriedSlowly(t *testing.T) {
 	}
 }
 
-// TestRefusedPatchesEndThePass has a group of many pods of which none may be patched, and an API that is asked about each of them, or about one only.
+// TestRefusedPatchesEndThePass has a group of many pods of which none may be patched, and an API that is asked about
+// each of them, or about one only.
 func TestRefusedPatchesEndThePass(t *testing.T) {
 	for name, tc := range map[string]struct {
 		err  error

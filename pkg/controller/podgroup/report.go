@@ -48,8 +48,9 @@ func (r refusals) last(pods []plan.Ref) []plan.Ref {
 	return pods
 }
 
-// after returns the refusals after patches of pods. A patch without an answer keeps the earlier refusal. The first answer stays until there is one that is not like it:
-// many answers name the request, and a status that changed with each of them would lead to the next request at once.
+// after returns the refusals after patches of pods. A patch without an answer keeps the earlier refusal. The first
+// answer stays until there is one that is not like it: many answers name the request, and a status that changed with
+// each of them would lead to the next request at once.
 func (r refusals) after(pods []plan.Ref, results []result) refusals {
 	turn := 1
 	for _, one := range r {
@@ -74,7 +75,8 @@ func (r refusals) after(pods []plan.Ref, results []result) refusals {
 	return next
 }
 
-// before returns whether a refusal is reported and not the other one: an answer of the API before a request that was not made, and then the first pod by name.
+// before returns whether a refusal is reported and not the other one: an answer of the API before a request that was
+// not made, and then the first pod by name.
 func (r refusal) before(other refusal) bool {
 	if asked, otherAsked := r.code != 0, other.code != 0; asked != otherAsked {
 		return asked
@@ -101,7 +103,8 @@ func (r refusals) describe(family plan.Family) (d plan.Refused) {
 	return d
 }
 
-// answerOf returns the answer itself, without what led to the request. There is none to a request that was not made, because another party undoes it each time.
+// answerOf returns the answer itself, without what led to the request. There is none to a request that was not made,
+// because another party undoes it each time.
 func answerOf(err error) (text string, code int32) {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {
@@ -110,14 +113,15 @@ func answerOf(err error) (text string, code int32) {
 	return err.Error(), 0
 }
 
-// answered returns whether an API server has decided against a request, and not only failed to answer in time or had too much to do. Another party that undoes each
-// request has decided, too.
+// answered returns whether an API server has decided against a request, and not only failed to answer in time or had
+// too much to do. Another party that undoes each request has decided, too.
 func answered(err error) bool {
 	if children.IsUndone(err) {
 		return true
 	}
 	var answer apierrors.APIStatus
-	return errors.As(err, &answer) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTimeout(err)
+	return errors.As(err, &answer) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err) && !apierrors.IsServerTimeout(err) &&
+		!apierrors.IsTimeout(err)
 }
 
 // alike returns a text that is the same for answers which differ in names and numbers of requests only: words with digits are left out.
@@ -163,7 +167,8 @@ func (s *Syncer) reportProblems(key cache.ObjectName, obs *snapshot, p plan.Plan
 	if obs.OwnersError != "" && obs.ownersRefused == "" {
 		return // there was no answer, so what was refused before may still be refused
 	}
-	s.reportProblem(key, obs, plan.EventSizeUnknown, obs.ownersRefused, obs.first(), "The size of the group cannot be read: "+obs.ownersRefused)
+	s.reportProblem(key, obs, plan.EventSizeUnknown, obs.ownersRefused, obs.first(), "The size of the group cannot be read: "+
+		obs.ownersRefused)
 }
 
 // reportProblem sends an event about the PodReadinessGroup, or else the pod, if the problem is a new one. An empty problem is none.
@@ -174,7 +179,8 @@ func (s *Syncer) reportProblem(key cache.ObjectName, obs *snapshot, reason, prob
 	regarding := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: key.Namespace, Name: pod.Name, UID: pod.UID}
 	if obs.Group != nil {
 		regarding = &corev1.ObjectReference{
-			APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "PodReadinessGroup", Namespace: key.Namespace, Name: obs.Group.Name, UID: obs.Group.UID,
+			APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "PodReadinessGroup", Namespace: key.Namespace, Name: obs.Group.Name,
+			UID: obs.Group.UID,
 		}
 		if reason == plan.EventInvalidSize {
 			note = "pod " + pod.Name + ": " + note

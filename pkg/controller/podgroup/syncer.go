@@ -35,7 +35,8 @@ type Sizes interface {
 
 // PodClient is what is needed of a client of pods in one namespace.
 type PodClient interface {
-	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*corev1.Pod, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions,
+		subresources ...string) (*corev1.Pod, error)
 }
 
 // GroupClient is what is needed of a client of PodReadinessGroups in one namespace.

@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestDeadlinesSurviveLeapsOfTheClock has the clock of the machine an hour behind when a deadline is computed, and set right a minute later.
+// TestDeadlinesSurviveLeapsOfTheClock has the clock of the machine an hour behind when a deadline is computed, and set
+// right a minute later.
 func TestDeadlinesSurviveLeapsOfTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

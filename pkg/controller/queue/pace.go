@@ -17,14 +17,15 @@ const (
 type Due struct {
 	// Deadline is the time after which a rule changes its mind, like the end of a time limit; 0 for none.
 	Deadline time.Duration
-	// Continue means that more is to be done at once. It may be set only if something of this sync was accepted by a server: otherwise the next
-	// sync would be like this one.
+	// Continue means that more is to be done at once. It may be set only if something of this sync was accepted by a
+	// server: otherwise the next sync would be like this one.
 	Continue bool
 	// Undecided means that the sync has only found out that caches are not recent enough. Failures before it still count.
 	Undecided bool
 }
 
-// LagRetry is when to look at an object again while a cache lags behind the controller's own writes. The event that the cache waits for usually comes first.
+// LagRetry is when to look at an object again while a cache lags behind the controller's own writes. The event that the
+// cache waits for usually comes first.
 const LagRetry = time.Second
 
 // After is due after a time; 0 for never.
@@ -41,8 +42,9 @@ type Pace struct {
 	early bool
 }
 
-// Next returns the time to the next sync, and false if there is none. After a failure that is the backoff, which doubles with each failure. A deadline
-// may come before its end, but not twice in a row: then a deadline that is always near would take the place of the backoff.
+// Next returns the time to the next sync, and false if there is none. After a failure that is the backoff, which
+// doubles with each failure. A deadline may come before its end, but not twice in a row: then a deadline that is always
+// near would take the place of the backoff.
 func (p *Pace) Next(due Due, failed bool) (time.Duration, bool) {
 	if !failed && !due.Undecided {
 		*p = Pace{}

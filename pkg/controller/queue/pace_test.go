@@ -56,7 +56,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestRefusedObjectsAreSyncedSeldom runs objects for an hour that are refused whenever they are synced, whatever their kind says about the next sync.
+// TestRefusedObjectsAreSyncedSeldom runs objects for an hour that are refused whenever they are synced, whatever their
+// kind says about the next sync.
 func TestRefusedObjectsAreSyncedSeldom(t *testing.T) {
 	for name, due := range map[string]Due{
 		"nothing is due":             {},

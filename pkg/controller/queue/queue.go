@@ -31,8 +31,9 @@ const (
 	maxGathering = 5 * time.Second
 	// syncTimeout is how long a sync may begin requests. What is left then is up to the next sync.
 	syncTimeout = time.Minute
-	// longestPause is how long a queue waits at most before it looks again, however far away the deadline is. Deadlines are times of day, and pauses
-	// are not: when the clock of the machine is set forward meanwhile, a deadline comes sooner than was computed.
+	// longestPause is how long a queue waits at most before it looks again, however far away the deadline is. Deadlines
+	// are times of day, and pauses are not: when the clock of the machine is set forward meanwhile, a deadline comes
+	// sooner than was computed.
 	longestPause = 10 * time.Minute
 	// flushEvery is how often the queue looks at failures that are not repeated.
 	flushEvery = time.Minute

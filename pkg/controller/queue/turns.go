@@ -79,7 +79,8 @@ var _ workqueue.Queue[cache.ObjectName] = &order{}
 
 func newOrder() *order {
 	return &order{
-		short: workqueue.DefaultQueue[cache.ObjectName](), long: workqueue.DefaultQueue[cache.ObjectName](), takesLong: map[cache.ObjectName]bool{},
+		short: workqueue.DefaultQueue[cache.ObjectName](), long: workqueue.DefaultQueue[cache.ObjectName](),
+		takesLong: map[cache.ObjectName]bool{},
 	}
 }
 

@@ -4,9 +4,10 @@
 // Package refusals knows of the pods that the API refuses, for example because a quota is used up, a PriorityClass is missing or a webhook
 // denies them. The controllers of Jobs and StatefulSets create pods, so that only their events FailedCreate show why one is missing.
 //
-// One watch with a field selector follows these events for all kinds. Its cache keeps about 300 bytes of each; the API forgets events after an
-// hour, and the controllers of the cluster send few about one object. An event says that a pod was refused, not that it still is: it counts
-// while the Job or StatefulSet has had too few pods ever since, and for half an hour.
+// One watch with a field selector follows these events for all kinds. Its cache keeps about 300 bytes of each; the API
+// forgets events after an hour, and the controllers of the cluster send few about one object. An event says that a pod
+// was refused, not that it still is: it counts while the Job or StatefulSet has had too few pods ever since, and for
+// half an hour.
 package refusals
 
 import (

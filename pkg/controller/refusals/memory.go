@@ -42,9 +42,11 @@ type Refusals struct {
 	overcome *expiring.LRUExpireCache
 }
 
-// New returns refusals of pods of objects of a kind, "Job" or "StatefulSet". While the controller has no permission to watch events, there are none.
+// New returns refusals of pods of objects of a kind, "Job" or "StatefulSet". While the controller has no permission to
+// watch events, there are none.
 func New(factory *informers.Kind, kind string, clock clock.PassiveClock) *Refusals {
-	return &Refusals{events: factory.Informer(Need(factory, kind)), clock: clock, overcome: expiring.NewLRUExpireCacheWithClock(maxOvercome, clock)}
+	return &Refusals{events: factory.Informer(Need(factory, kind)), clock: clock, overcome: expiring.NewLRUExpireCacheWithClock(maxOvercome,
+		clock)}
 }
 
 // OnRefusal has f called for each event.

@@ -111,7 +111,8 @@ func (a *applier) noteSuspension(patch plan.SuspendPatch, err error) {
 	}
 }
 
-// resumption identifies a child that is resumed, for the generation of the sequence: the count starts again when the sequence changes, for example when it is suspended.
+// resumption identifies a child that is resumed, for the generation of the sequence: the count starts again when the
+// sequence changes, for example when it is suspended.
 func resumption(sj *batchv1alpha1.SequentialJob, child plan.ChildRef) string {
 	return fmt.Sprintf("%s/%d", child.UID, sj.Generation)
 }
@@ -161,14 +162,16 @@ func createOne[T metav1.Object](ctx context.Context, a *applier, w *children.Wri
 }
 
 // restoreLabel gives a child the label back by which it is selected. Without it no cache shows the child.
-func restoreLabel[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob, child T) (children.Result, error) {
+func restoreLabel[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob,
+	child T) (children.Result, error) {
 	return w.Relabel(ctx, sj, child, map[string]string{batchv1alpha1.SequentialJobUIDKey: string(sj.UID)})
 }
 
 // creations are the results of creations in the words of the plan.
 var creations = map[children.Result]plan.Creation{
 	children.NotTried: plan.NotTried, children.Created: plan.Created, children.Exists: plan.Created, children.Repaired: plan.Created,
-	children.NameTaken: plan.NameTaken, children.NameFreed: plan.NameFreed, children.Refused: plan.Refused, children.TemplateRefused: plan.Refused,
+	children.NameTaken: plan.NameTaken, children.NameFreed: plan.NameFreed, children.Refused: plan.Refused,
+	children.TemplateRefused: plan.Refused,
 }
 
 // reasons are the reasons of refusals in the words of the plan.
@@ -198,9 +201,11 @@ func (a *applier) created(done children.CreationResults) error {
 // webhookAway is how kube-apiserver says that it cannot ask a webhook.
 const webhookAway = "failed calling webhook"
 
-// overloaded returns whether the API asks for fewer requests, takes too long, or has to ask a webhook that does not answer. All of them pass without a change of the sequence.
+// overloaded returns whether the API asks for fewer requests, takes too long, or has to ask a webhook that does not
+// answer. All of them pass without a change of the sequence.
 func overloaded(err error) bool {
-	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), webhookAway) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded)
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), webhookAway) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (a *applier) addFinalizer(ctx context.Context) error {
@@ -226,7 +231,8 @@ func (s *Syncer) removeFinalizer(ctx context.Context, sj *batchv1alpha1.Sequenti
 }
 
 // setFinalizers replaces the finalizers of one version of a sequence.
-func (s *Syncer) setFinalizers(ctx context.Context, sj *batchv1alpha1.SequentialJob, finalizers []string) (*batchv1alpha1.SequentialJob, error) {
+func (s *Syncer) setFinalizers(ctx context.Context, sj *batchv1alpha1.SequentialJob,
+	finalizers []string) (*batchv1alpha1.SequentialJob, error) {
 	body, err := json.Marshal([]children.Operation{
 		children.Set("/metadata/resourceVersion", sj.ResourceVersion), children.Set("/metadata/finalizers", finalizers),
 	})

@@ -96,7 +96,8 @@ func New(config Config) (*Controller, error) {
 	c.queues = c.newQueues()
 	c.Syncer = NewSyncer(SyncerConfig{
 		Host: &children.Host{
-			Runner: inOrder{}, Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()), Clock: config.Clock, Shuffle: firstToLast,
+			Runner: inOrder{}, Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()), Clock: config.Clock,
+			Shuffle: firstToLast,
 		},
 		Caches: c.caches, Recorder: c.Recorder, Queues: c.queues, FirstCause: c.firstCause,
 		Restore:        c.restoreState,

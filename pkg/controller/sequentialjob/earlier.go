@@ -27,8 +27,8 @@ const livePods = "status.phase!=Succeeded,status.phase!=Failed"
 // pageSize is how many objects are read at a time. The first page with one that runs is the last one.
 const pageSize = 500
 
-// observeEarlier returns what is known of earlier children. That they cannot be read is no reason to begin a step, and no error of the pass: it is looked
-// again, and the status says so.
+// observeEarlier returns what is known of earlier children. That they cannot be read is no reason to begin a step, and
+// no error of the pass: it is looked again, and the status says so.
 func (s *Syncer) observeEarlier(ctx context.Context, sj *batchv1alpha1.SequentialJob, query plan.EarlierQuery) plan.Earlier {
 	running, err := s.deps.Running(ctx, sj, query)
 	switch {
@@ -52,7 +52,8 @@ func (c *Controller) running(ctx context.Context, sj *batchv1alpha1.SequentialJo
 
 // runningPod returns a pod of the sequence that has not ended, and does not belong to the attempt that is to begin.
 func (c *Controller) runningPod(ctx context.Context, sj *batchv1alpha1.SequentialJob, query plan.EarlierQuery) (string, error) {
-	options := metav1.ListOptions{LabelSelector: batchv1alpha1.SequentialJobUIDKey + "=" + string(sj.UID), FieldSelector: livePods, Limit: pageSize}
+	options := metav1.ListOptions{LabelSelector: batchv1alpha1.SequentialJobUIDKey + "=" + string(sj.UID), FieldSelector: livePods,
+		Limit: pageSize}
 	for {
 		pods, err := c.Kube.CoreV1().Pods(sj.Namespace).List(ctx, options)
 		if err != nil {
@@ -82,7 +83,8 @@ func podWords(pod *corev1.Pod) string {
 
 // isOf returns whether labels belong to the attempt that is to begin. Its child may exist before the caches show it.
 func isOf(labels map[string]string, query plan.EarlierQuery) bool {
-	return labels[batchv1alpha1.StepIndexKey] == strconv.Itoa(query.Index) && labels[batchv1alpha1.StepAttemptKey] == strconv.Itoa(int(query.Attempt))
+	return labels[batchv1alpha1.StepIndexKey] == strconv.Itoa(query.Index) &&
+		labels[batchv1alpha1.StepAttemptKey] == strconv.Itoa(int(query.Attempt))
 }
 
 // runningJob returns a Job of an earlier JobSet of the sequence that may create pods, or has some.
@@ -90,7 +92,8 @@ func (c *Controller) runningJob(ctx context.Context, sj *batchv1alpha1.Sequentia
 	if len(query.JobSets) == 0 {
 		return "", nil
 	}
-	options := metav1.ListOptions{LabelSelector: fmt.Sprintf("%s in (%s)", jobsetv1alpha2.JobSetNameKey, strings.Join(query.JobSets, ",")), Limit: pageSize}
+	options := metav1.ListOptions{LabelSelector: fmt.Sprintf("%s in (%s)", jobsetv1alpha2.JobSetNameKey, strings.Join(query.JobSets, ",")),
+		Limit: pageSize}
 	for {
 		jobs, err := c.Kube.BatchV1().Jobs(sj.Namespace).List(ctx, options)
 		if err != nil {

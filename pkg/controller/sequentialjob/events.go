@@ -25,7 +25,8 @@ func (s *Syncer) warn(sj *batchv1alpha1.SequentialJob, event plan.Event) {
 	}, event)
 }
 
-// reported sends a warning about what no condition shows, if passes have failed for some time, and returns the error. That something has changed meanwhile is none.
+// reported sends a warning about what no condition shows, if passes have failed for some time, and returns the error.
+// That something has changed meanwhile is none.
 func (s *Syncer) reported(sj *batchv1alpha1.SequentialJob, err error) error {
 	if err == nil || apierrors.IsConflict(err) {
 		return err

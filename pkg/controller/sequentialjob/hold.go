@@ -123,7 +123,8 @@ func (c *Controller) endOthers(ctx context.Context, key cache.ObjectName, obs *p
 	return children.FirstErrors(errs...)
 }
 
-// sequenceGone asks the API whether a sequence is gone. The cache may not show it yet, or not show what it is because it cannot be read, and its step may run.
+// sequenceGone asks the API whether a sequence is gone. The cache may not show it yet, or not show what it is because
+// it cannot be read, and its step may run.
 func (c *Controller) sequenceGone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
 	live, err := c.Client.BatchV1alpha1().SequentialJobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {

@@ -88,7 +88,8 @@ func newHoldRig(t *testing.T, sj *batchv1alpha1.SequentialJob, children ...runti
 	return r, client
 }
 
-// TestQuotaOfWhatIsNotGone makes sure that only a sequence that is really gone gives its quota back: one that the cache does not show may run.
+// TestQuotaOfWhatIsNotGone makes sure that only a sequence that is really gone gives its quota back: one that the cache
+// does not show may run.
 func TestQuotaOfWhatIsNotGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// happens is what happens to the sequence after its Workload was made.

@@ -45,9 +45,11 @@ var _ Caches = caches{}
 
 // newCaches declares what SequentialJobs need.
 func newCaches(kind *informers.Kind, client versioned.Interface, clock clock.PassiveClock) caches {
-	sequences := informers.NewResource(kind.Aggregated(batchv1alpha1.SchemeGroupVersion), batchv1alpha1.SchemeGroupVersion.WithResource(resourceSequentialJobs),
+	sequences := informers.NewResource(kind.Aggregated(batchv1alpha1.SchemeGroupVersion),
+		batchv1alpha1.SchemeGroupVersion.WithResource(resourceSequentialJobs),
 		&batchv1alpha1.SequentialJob{}, client, client.BatchV1alpha1().SequentialJobs(metav1.NamespaceAll))
-	sets := informers.NewResource(kind.Aggregated(jobsetv1alpha2.SchemeGroupVersion), jobsetv1alpha2.SchemeGroupVersion.WithResource(resourceJobSets),
+	sets := informers.NewResource(kind.Aggregated(jobsetv1alpha2.SchemeGroupVersion),
+		jobsetv1alpha2.SchemeGroupVersion.WithResource(resourceJobSets),
 		&jobsetv1alpha2.JobSet{}, client, client.JobsetV1alpha2().JobSets(metav1.NamespaceAll))
 	children := func(resource informers.Resource) *informers.Informer {
 		return kind.Informer(informers.Need{
@@ -59,7 +61,8 @@ func newCaches(kind *informers.Kind, client versioned.Interface, clock clock.Pas
 		jobs:           children(kind.Jobs()),
 		jobSets:        children(sets),
 		pods: kind.Informer(informers.Need{
-			Resource: kind.Pods(), Label: batchv1alpha1.SequentialJobUIDKey, Transform: transform, Indexers: cache.Indexers{indexUnschedulable: unschedulableOf},
+			Resource: kind.Pods(), Label: batchv1alpha1.SequentialJobUIDKey, Transform: transform,
+			Indexers: cache.Indexers{indexUnschedulable: unschedulableOf},
 		}),
 		podRefusals: refusals.New(kind, "Job", clock),
 	}

@@ -223,7 +223,8 @@ func asObjects(owned []plan.Child) []metav1.Object {
 	return slices.Clip(out)
 }
 
-// observeContest finds out who suspends the current child again and again. Its name is in the API only: caches do not keep the managers of fields.
+// observeContest finds out who suspends the current child again and again. Its name is in the API only: caches do not
+// keep the managers of fields.
 func (s *Syncer) observeContest(ctx context.Context, key cache.ObjectName, obs *plan.Observed) {
 	ref := plan.Current(*obs)
 	if ref.UID == "" || !s.resumptions.Contested(key, resumption(obs.SequentialJob, ref)) {

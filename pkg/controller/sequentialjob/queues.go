@@ -99,7 +99,8 @@ func (q queues) workloadOfChild(availability kueue.Availability, child plan.Chil
 
 // SetActive implements Queues.
 func (q queues) SetActive(ctx context.Context, sj *batchv1alpha1.SequentialJob, patch plan.WorkloadPatch) error {
-	w := &kueueplan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: sj.Namespace, Name: patch.Name, UID: patch.UID, ResourceVersion: patch.ResourceVersion}}
+	w := &kueueplan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: sj.Namespace, Name: patch.Name, UID: patch.UID,
+		ResourceVersion: patch.ResourceVersion}}
 	activation := kueueplan.Deactivate
 	if patch.Active {
 		activation = kueueplan.Activate

@@ -144,7 +144,8 @@ func TestRefusalsAreReported(t *testing.T) {
 	}
 }
 
-// TestRefusalsThatPassAreNotReported rejects some status updates and accepts others, over a longer time than the one after which repeated failures are reported.
+// TestRefusalsThatPassAreNotReported rejects some status updates and accepts others, over a longer time than the one
+// after which repeated failures are reported.
 func TestRefusalsThatPassAreNotReported(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Now())
 	r := newRigAt(t, now, newSequence(started, suspended))

@@ -40,7 +40,8 @@ type Caches interface {
 type Client interface {
 	children.OwnerClient[*batchv1alpha1.SequentialJob]
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*batchv1alpha1.SequentialJob, error)
-	Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*batchv1alpha1.SequentialJob, error)
+	Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions,
+		subresources ...string) (*batchv1alpha1.SequentialJob, error)
 }
 
 // Queues is what is known of Kueue, and what is asked of it.
@@ -63,8 +64,8 @@ type SyncerConfig struct {
 	JobSets        func(namespace string) children.Client[*jobsetv1alpha2.JobSet]
 	// FirstCause returns why a Job failed; nil if that is not known.
 	FirstCause func(ctx context.Context, namespace string, job plan.FailedJob) *jobsetv1alpha2.FailureCause
-	// Running returns a pod or a Job of earlier children of a sequence that runs, or may create pods; "" if there is none. It asks the API, because
-	// caches may lag.
+	// Running returns a pod or a Job of earlier children of a sequence that runs, or may create pods; "" if there is none.
+	// It asks the API, because caches may lag.
 	Running func(ctx context.Context, sj *batchv1alpha1.SequentialJob, query plan.EarlierQuery) (string, error)
 	// Queues is nil if nothing is known of Kueue.
 	Queues Queues
@@ -98,12 +99,15 @@ type Syncer struct {
 // NewSyncer returns a Syncer that remembers nothing.
 func NewSyncer(deps SyncerConfig) *Syncer {
 	return &Syncer{
-		deps:    deps,
-		jobs:    children.NewWriter(deps.Host, batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), resourceJobs, "job", deps.Jobs),
-		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset", deps.JobSets),
+		deps: deps,
+		jobs: children.NewWriter(deps.Host, batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), resourceJobs, "job", deps.Jobs),
+		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset",
+			deps.JobSets),
 
-		refusedSince: children.NotesOf[time.Time](deps.Host), unanswered: children.NotesOf[bool](deps.Host), unschedulable: children.NotesOf[time.Time](deps.Host),
-		podsRefused: children.NotesOf[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host), failing: children.NotesOf[time.Time](deps.Host),
+		refusedSince: children.NotesOf[time.Time](deps.Host), unanswered: children.NotesOf[bool](deps.Host),
+		unschedulable: children.NotesOf[time.Time](deps.Host),
+		podsRefused:   children.NotesOf[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host),
+		failing: children.NotesOf[time.Time](deps.Host),
 	}
 }
 
@@ -146,7 +150,8 @@ func (s *Syncer) writeStatus(ctx context.Context, sj *batchv1alpha1.SequentialJo
 	if out.Status != nil {
 		next := *stored // shares the rest, which is not changed
 		next.Status = *out.Status
-		updated, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.SequentialJobs(sj.Namespace), resourceSequentialJobs, "sequentialjob", &next)
+		updated, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.SequentialJobs(sj.Namespace), resourceSequentialJobs,
+			"sequentialjob", &next)
 		if err != nil {
 			s.noteAnswer(cache.MetaObjectToName(sj), err)
 		}

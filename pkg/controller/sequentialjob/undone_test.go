@@ -17,7 +17,8 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 )
 
-// minutes makes a pass every second for five minutes, after each of which another party does something, and returns the writes that begin with a prefix.
+// minutes makes a pass every second for five minutes, after each of which another party does something, and returns the
+// writes that begin with a prefix.
 func (r *rig) minutes(t *testing.T, now *clocktesting.FakePassiveClock, prefix string, others func()) (writes int, failure error) {
 	t.Helper()
 	for range 300 {

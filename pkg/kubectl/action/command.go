@@ -48,7 +48,8 @@ const formatName = "name"
 // NewRestart returns `kubectl jobset restart`.
 func NewRestart(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: restart}
-	cmd := newCommand(f, targets, o, "Restart a JobSet, a part of it, the current step of a SequentialJob, or groups of a LeaderWorkerSet", `Restart JobSets: all Jobs, those of one replicatedJob, or one Job. Their pods are replaced, and the
+	cmd := newCommand(f, targets, o, "Restart a JobSet, a part of it, the current step of a SequentialJob, or groups of a LeaderWorkerSet",
+		`Restart JobSets: all Jobs, those of one replicatedJob, or one Job. Their pods are replaced, and the
 set records who requested it, when and why. It counts towards maxRestarts of the failure policy only if requested.
 
 The command restarts the attempt that runs when it reads the set, or the one that --attempt names. If another attempt has begun
@@ -57,10 +58,12 @@ request and is not ready yet is not restarted again, unless --force is set.
 
 Of a SequentialJob, the step that runs is stopped and run again.
 
-Of a LeaderWorkerSet, all groups are recreated, so many at a time as in a rolling update, or the one that --group names, at once. A group that waits after
-failures begins again. If the restart is requested again before it is complete, the groups are recreated once.
+Of a LeaderWorkerSet, all groups are recreated, so many at a time as in a rolling update, or the one that --group names, at
+once. A group that waits after failures begins again. If the restart is requested again before it is complete, the groups are
+recreated once.
 
-The command requires permission to create jobsets/restart, sequentialjobs/restart or leaderworkersets/restart, but not to edit the objects.`, `  # Restart the whole set
+The command requires permission to create jobsets/restart, sequentialjobs/restart or leaderworkersets/restart, but not to edit
+the objects.`, `  # Restart the whole set
   kubectl jobset restart train --reason "link down on rack 7"
 
   # Restart one Job, and follow until all are ready again
@@ -80,28 +83,34 @@ The command requires permission to create jobsets/restart, sequentialjobs/restar
 	flags.Int32Var(&o.jobIndex, "job-index", 0, "Restart only this Job of the replicatedJob.")
 	flags.BoolVar(&o.counts, "count-towards-max-restarts", false, "Count the restart towards maxRestarts of the failure policy.")
 	flags.Int32Var(&o.group, groupFlag, 0, "Restart only the group with this index. For LeaderWorkerSets.")
-	flags.Int32Var(&o.restarts, restartsFlag, 0, "Act only if this is the number of restarts of the group, as in status.groups. For LeaderWorkerSets.")
+	flags.Int32Var(&o.restarts, restartsFlag, 0, "Act only if this is the number of restarts of the group, as in status.groups. For "+
+		"LeaderWorkerSets.")
 	flags.BoolVar(&o.force, "force", false, "Restart even if the current attempt was requested for the same target and is not ready yet.")
-	scopes := []cobra.Completion{string(batchv1alpha1.RestartScopeJobSet), string(batchv1alpha1.RestartScopeReplicatedJob), string(batchv1alpha1.RestartScopeJob)}
+	scopes := []cobra.Completion{string(batchv1alpha1.RestartScopeJobSet), string(batchv1alpha1.RestartScopeReplicatedJob),
+		string(batchv1alpha1.RestartScopeJob)}
 	_ = cmd.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(scopes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 // NewSuspend returns `kubectl jobset suspend`.
 func NewSuspend(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
-	return newCommand(f, targets, &options{action: suspend}, "Suspend a JobSet or a SequentialJob", `Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set records who requested it, when and why.
+	return newCommand(f, targets, &options{action: suspend}, "Suspend a JobSet or a SequentialJob",
+		`Suspend JobSets: their pods are deleted, and the Jobs stay, suspended. The set records who requested it, when and why.
 Of a SequentialJob, the step that runs is suspended, and no other is started.
 
-The command requires permission to create jobsets/suspend or sequentialjobs/suspend, but not to edit the objects. A JobSet that a queue manages is suspended by the queue.`, `  # Suspend a set, and wait until its pods are gone
+The command requires permission to create jobsets/suspend or sequentialjobs/suspend, but not to edit the objects. A JobSet that
+a queue manages is suspended by the queue.`, `  # Suspend a set, and wait until its pods are gone
   kubectl jobset suspend train --reason "the cluster is drained tonight" --wait`)
 }
 
 // NewResume returns `kubectl jobset resume`.
 func NewResume(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
-	return newCommand(f, targets, &options{action: resume}, "Resume a suspended JobSet or SequentialJob, or a paused LeaderWorkerSet", `Resume suspended JobSets and SequentialJobs, and the rolling updates of paused LeaderWorkerSets. The object records who requested it, when and why.
+	return newCommand(f, targets, &options{action: resume}, "Resume a suspended JobSet or SequentialJob, or a paused LeaderWorkerSet",
+		`Resume suspended JobSets and SequentialJobs, and the rolling updates of paused LeaderWorkerSets. The object records who
+requested it, when and why.
 
-The command requires permission to create jobsets/resume, sequentialjobs/resume or leaderworkersets/resume, but not to edit the objects. A JobSet that
-a queue manages is resumed by the queue.`, `  # Resume two sets
+The command requires permission to create jobsets/resume, sequentialjobs/resume or leaderworkersets/resume, but not to edit the
+objects. A JobSet that a queue manages is resumed by the queue.`, `  # Resume two sets
   kubectl jobset resume train eval
 
   # Resume a set, and wait for up to ten minutes until all its Jobs are ready
@@ -111,8 +120,10 @@ a queue manages is resumed by the queue.`, `  # Resume two sets
 // NewCancel returns `kubectl jobset cancel`.
 func NewCancel(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: cancel}
-	cmd := newCommand(f, targets, o, "Cancel a JobSet or a SequentialJob and keep the object", `Cancel JobSets and SequentialJobs: they fail with the reason Cancelled, their active Jobs are deleted, and the objects with their history stay.
-On a terminal, the command asks for confirmation. What was cancelled can be run again with kubectl jobset retry.
+	cmd := newCommand(f, targets, o, "Cancel a JobSet or a SequentialJob and keep the object",
+		`Cancel JobSets and SequentialJobs: they fail with the reason Cancelled, their active Jobs are deleted, and the objects with
+their history stay. On a terminal, the command asks for confirmation. What was cancelled can be run again with kubectl jobset
+retry.
 
 The command requires permission to create jobsets/cancel or sequentialjobs/cancel, but not to edit the objects.`, `  # Cancel a set
   kubectl jobset cancel train --reason "wrong data set"
@@ -126,7 +137,8 @@ The command requires permission to create jobsets/cancel or sequentialjobs/cance
 // NewRetry returns `kubectl jobset retry`.
 func NewRetry(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: retry}
-	cmd := newCommand(f, targets, o, "Run a failed JobSet or SequentialJob again", `Retry failed JobSets: they run again from a new attempt, and the history is kept. The retry itself does not count towards
+	cmd := newCommand(f, targets, o, "Run a failed JobSet or SequentialJob again",
+		`Retry failed JobSets: they run again from a new attempt, and the history is kept. The retry itself does not count towards
 maxRestarts of the failure policy; --max-restarts grants additional restarts.
 
 A SequentialJob runs again from the step that failed, or from the one that --from-step names.
@@ -140,20 +152,24 @@ The command requires permission to create jobsets/retry or sequentialjobs/retry,
   # Run a failed sequence again, from the step "prepare"
   kubectl jobset retry sj/nightly --from-step prepare`)
 	cmd.Flags().Int32Var(&o.maxRestarts, "max-restarts", 0, "Number of additional restarts to grant. For JobSets.")
-	cmd.Flags().StringVar(&o.fromStep, fromStepFlag, "", "Name or index of the step from which to run again. Defaults to the one that failed. For SequentialJobs.")
+	cmd.Flags().StringVar(&o.fromStep, fromStepFlag, "", "Name or index of the step from which to run again. Defaults to the one that "+
+		"failed. For SequentialJobs.")
 	return cmd
 }
 
 // NewRollback returns `kubectl jobset rollback`.
 func NewRollback(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
 	o := &options{action: rollback}
-	cmd := newCommand(f, targets, o, "Return a LeaderWorkerSet to a former revision", `Return LeaderWorkerSets to a former revision: spec.leaderWorkerTemplate and spec.networkConfig become those of the revision, and the groups are
-replaced as after an edit. Everything else of the spec stays.
+	cmd := newCommand(f, targets, o, "Return a LeaderWorkerSet to a former revision",
+		`Return LeaderWorkerSets to a former revision: spec.leaderWorkerTemplate and spec.networkConfig become those of the revision,
+and the groups are replaced as after an edit. Everything else of the spec stays.
 
-While an update is under way, the revisions that groups have are kept, and the last ten others. When it is complete, as many former revisions are kept
-as spec.revisionHistoryLimit says. That is 0 by default, as upstream keeps none: set it before the next update to be able to return later.
+While an update is under way, the revisions that groups have are kept, and the last ten others. When it is complete, as many
+former revisions are kept as spec.revisionHistoryLimit says. That is 0 by default, as upstream keeps none: set it before the
+next update to be able to return later.
 
-The command requires permission to create leaderworkersets/rollback, but not to edit the objects or to read their revisions.`, `  # Return to the revision before the current one, and wait until all groups are updated
+The command requires permission to create leaderworkersets/rollback, but not to edit the objects or to read their revisions.`,
+		`  # Return to the revision before the current one, and wait until all groups are updated
   kubectl jobset rollback lws/llm --wait
 
   # Which revisions are there, and since when?
@@ -170,8 +186,9 @@ The command requires permission to create leaderworkersets/rollback, but not to 
 
 // NewPause returns `kubectl jobset pause`.
 func NewPause(f *cli.Factory, targets []cli.For[Target]) *cobra.Command {
-	return newCommand(f, targets, &options{action: pause}, "Pause the rolling update of a LeaderWorkerSet", `Pause the rolling updates of LeaderWorkerSets: no further group is replaced until the set is resumed. Groups that fail are still recreated, each with
-its own revision, and the set can be scaled. The set records who requested it, when and why.
+	return newCommand(f, targets, &options{action: pause}, "Pause the rolling update of a LeaderWorkerSet",
+		`Pause the rolling updates of LeaderWorkerSets: no further group is replaced until the set is resumed. Groups that fail are
+still recreated, each with its own revision, and the set can be scaled. The set records who requested it, when and why.
 
 The command requires permission to create leaderworkersets/pause, but not to edit the objects.`, `  # Pause a rolling update
   kubectl jobset pause lws/llm --reason "errors of the new version"`)
@@ -220,10 +237,12 @@ func newCommand(f *cli.Factory, targets []cli.For[Target], o *options, short, lo
 	if taken(targets, generationFlag) {
 		flags.Int64Var(&o.generation, generationFlag, 0, "Act only if this is metadata.generation of the object. For LeaderWorkerSets.")
 	}
-	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "Must be none or server. With server, the server checks the request and changes nothing.")
+	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "Must be none or server. With server, the server checks the request and changes "+
+		"nothing.")
 	flags.BoolVar(&o.wait, "wait", false, "Wait until "+o.action.goal.String()+", and show the progress.")
 	flags.DurationVar(&o.timeout, "timeout", 0, "Time limit for --wait, such as 10m. 0 means no limit.")
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{dryRunNone, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]cobra.Completion{dryRunNone, dryRunServer},
+		cobra.ShellCompDirectiveNoFileComp))
 	o.output.AddFlags(cmd, formatName)
 	return cmd
 }

@@ -26,7 +26,8 @@ const (
 
 // partial are the flags that not all kinds have.
 var partial = []string{
-	"scope", complete.ReplicatedJobFlag, "job-index", "count-towards-max-restarts", "force", "max-restarts", fromStepFlag, stepFlag, attemptFlag,
+	"scope", complete.ReplicatedJobFlag, "job-index", "count-towards-max-restarts", "force", "max-restarts", fromStepFlag, stepFlag,
+	attemptFlag,
 	groupFlag, generationFlag, restartsFlag,
 }
 
@@ -49,7 +50,8 @@ func arguments(targets []cli.For[Target], args []string) (out []cli.Argument[Tar
 }
 
 // find returns the objects of the arguments, each once, for which the flags must be.
-func find(ctx context.Context, cmd *cobra.Command, c *cli.Clients, targets []cli.For[Target], arguments []cli.Argument[Target]) (objects []object, err error) {
+func find(ctx context.Context, cmd *cobra.Command, c *cli.Clients, targets []cli.For[Target], arguments []cli.Argument[Target]) (
+	objects []object, err error) {
 	for _, arg := range arguments {
 		target, err := cli.FindToChange(ctx, c, arg)
 		if err != nil {

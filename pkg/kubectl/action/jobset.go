@@ -81,7 +81,8 @@ func (JobSet) Send(ctx context.Context, c *cli.Clients, action, name string, r R
 		}, o)
 		return answerOf("JobSetRestart", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
 	case suspend.name:
-		out, err := sets(c).Suspend(ctx, name, &batchv1alpha1.JobSetSuspend{TypeMeta: typeMeta("JobSetSuspend"), ObjectMeta: object, Spec: plain}, o)
+		out, err := sets(c).Suspend(ctx, name, &batchv1alpha1.JobSetSuspend{TypeMeta: typeMeta("JobSetSuspend"), ObjectMeta: object, Spec: plain},
+			o)
 		return answerOf("JobSetSuspend", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
 	case resume.name:
 		out, err := sets(c).Resume(ctx, name, &batchv1alpha1.JobSetResume{TypeMeta: typeMeta("JobSetResume"), ObjectMeta: object, Spec: plain}, o)

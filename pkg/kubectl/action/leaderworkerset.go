@@ -78,16 +78,19 @@ func (LeaderWorkerSet) Send(ctx context.Context, c *cli.Clients, action, name st
 		}, o)
 		return answerOfGroups("LeaderWorkerSetRollback", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
 	case pause.name:
-		out, err := groupSets(c).Pause(ctx, name, &batchv1alpha1.LeaderWorkerSetPause{TypeMeta: typeMeta("LeaderWorkerSetPause"), ObjectMeta: object, Spec: plain}, o)
+		out, err := groupSets(c).Pause(ctx, name, &batchv1alpha1.LeaderWorkerSetPause{TypeMeta: typeMeta("LeaderWorkerSetPause"),
+			ObjectMeta: object, Spec: plain}, o)
 		return answerOfGroups("LeaderWorkerSetPause", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
 	case resume.name:
-		out, err := groupSets(c).Resume(ctx, name, &batchv1alpha1.LeaderWorkerSetResume{TypeMeta: typeMeta("LeaderWorkerSetResume"), ObjectMeta: object, Spec: plain}, o)
+		out, err := groupSets(c).Resume(ctx, name, &batchv1alpha1.LeaderWorkerSetResume{TypeMeta: typeMeta("LeaderWorkerSetResume"),
+			ObjectMeta: object, Spec: plain}, o)
 		return answerOfGroups("LeaderWorkerSetResume", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
 	}
 	return Answer{}, fmt.Errorf("LeaderWorkerSets have no action %s", action)
 }
 
-func answerOfGroups(kind string, object runtime.Object, err error, status func() batchv1alpha1.LeaderWorkerSetActionStatus) (Answer, error) {
+func answerOfGroups(kind string, object runtime.Object, err error,
+	status func() batchv1alpha1.LeaderWorkerSetActionStatus) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}

@@ -186,9 +186,11 @@ func (r *runner) explain(ctx context.Context, o object, err error) error {
 
 func (r *runner) notOffered(o object) error {
 	if r.action.elsewhere == "" || o.target.Title != cli.JobSet.Title {
-		return fmt.Errorf("%s not %s: this server has no action %s for %ss; it is a feature of jobset-apiserver", o.qualified(), r.action.past, r.action.name, o.target.Title)
+		return fmt.Errorf("%s not %s: this server has no action %s for %ss; it is a feature of jobset-apiserver", o.qualified(), r.action.past,
+			r.action.name, o.target.Title)
 	}
-	return fmt.Errorf("%s not %s: this server has no action %s for %ss, which is a feature of jobset-apiserver; use this command instead: kubectl patch %s %s -n %s --type=merge -p '%s'",
+	return fmt.Errorf("%s not %s: this server has no action %s for %ss, which is a feature of jobset-apiserver; use this command instead: "+
+		"kubectl patch %s %s -n %s --type=merge -p '%s'",
 		o.qualified(), r.action.past, r.action.name, o.target.Title, o.target.Names[0], o.name, r.clients.Namespace, r.action.elsewhere)
 }
 

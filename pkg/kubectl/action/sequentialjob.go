@@ -66,16 +66,20 @@ func (SequentialJob) Send(ctx context.Context, c *cli.Clients, action, name stri
 	}
 	switch action {
 	case restart.name:
-		out, err := sequences(c).Restart(ctx, name, &batchv1alpha1.SequentialJobRestart{TypeMeta: typeMeta("SequentialJobRestart"), ObjectMeta: object, Spec: spec}, o)
+		out, err := sequences(c).Restart(ctx, name, &batchv1alpha1.SequentialJobRestart{TypeMeta: typeMeta("SequentialJobRestart"),
+			ObjectMeta: object, Spec: spec}, o)
 		return answerOfSequence("SequentialJobRestart", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
 	case suspend.name:
-		out, err := sequences(c).Suspend(ctx, name, &batchv1alpha1.SequentialJobSuspend{TypeMeta: typeMeta("SequentialJobSuspend"), ObjectMeta: object, Spec: spec}, o)
+		out, err := sequences(c).Suspend(ctx, name, &batchv1alpha1.SequentialJobSuspend{TypeMeta: typeMeta("SequentialJobSuspend"),
+			ObjectMeta: object, Spec: spec}, o)
 		return answerOfSequence("SequentialJobSuspend", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
 	case resume.name:
-		out, err := sequences(c).Resume(ctx, name, &batchv1alpha1.SequentialJobResume{TypeMeta: typeMeta("SequentialJobResume"), ObjectMeta: object, Spec: spec}, o)
+		out, err := sequences(c).Resume(ctx, name, &batchv1alpha1.SequentialJobResume{TypeMeta: typeMeta("SequentialJobResume"),
+			ObjectMeta: object, Spec: spec}, o)
 		return answerOfSequence("SequentialJobResume", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
 	case cancel.name:
-		out, err := sequences(c).Cancel(ctx, name, &batchv1alpha1.SequentialJobCancel{TypeMeta: typeMeta("SequentialJobCancel"), ObjectMeta: object, Spec: spec}, o)
+		out, err := sequences(c).Cancel(ctx, name, &batchv1alpha1.SequentialJobCancel{TypeMeta: typeMeta("SequentialJobCancel"),
+			ObjectMeta: object, Spec: spec}, o)
 		return answerOfSequence("SequentialJobCancel", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
 	case retry.name:
 		from, err := stepNamed(ctx, c, name, r.FromStep)
@@ -91,7 +95,8 @@ func (SequentialJob) Send(ctx context.Context, c *cli.Clients, action, name stri
 	return Answer{}, fmt.Errorf("SequentialJobs have no action %s", action)
 }
 
-func answerOfSequence(kind string, object runtime.Object, err error, status func() batchv1alpha1.SequentialJobActionStatus) (Answer, error) {
+func answerOfSequence(kind string, object runtime.Object, err error,
+	status func() batchv1alpha1.SequentialJobActionStatus) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}

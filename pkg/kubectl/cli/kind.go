@@ -35,12 +35,14 @@ var SequentialJob = Kind{
 
 // LeaderWorkerSet is the kind of groups of a leader and its workers.
 var LeaderWorkerSet = Kind{
-	Title: "LeaderWorkerSet", Names: []string{"leaderworkerset", "leaderworkersets", "lws"}, GroupVersion: leaderworkersetv1.SchemeGroupVersion,
+	Title: "LeaderWorkerSet", Names: []string{"leaderworkerset", "leaderworkersets", "lws"},
+	GroupVersion: leaderworkersetv1.SchemeGroupVersion,
 }
 
 // DisaggregatedSet is the kind of sets of LeaderWorkerSets for prefill and decode.
 var DisaggregatedSet = Kind{
-	Title: "DisaggregatedSet", Names: []string{"disaggregatedset", "disaggregatedsets", "ds"}, GroupVersion: disaggregatedsetv1.SchemeGroupVersion,
+	Title: "DisaggregatedSet", Names: []string{"disaggregatedset", "disaggregatedsets", "ds"},
+	GroupVersion: disaggregatedsetv1.SchemeGroupVersion,
 }
 
 // Kinds are all kinds of the plugin, in the order in which a plain NAME is looked up.

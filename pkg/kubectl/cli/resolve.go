@@ -67,8 +67,8 @@ func (a Argument[T]) Given() (kind For[T], given bool) {
 	return a.kinds[a.given], true
 }
 
-// FindToRead returns the kind of the object, for a command that changes nothing. Of several kinds that have the name the first one is read, and a
-// note on the standard error says so.
+// FindToRead returns the kind of the object, for a command that changes nothing. Of several kinds that have the name
+// the first one is read, and a note on the standard error says so.
 func FindToRead[T any](ctx context.Context, f *Factory, a Argument[T]) (For[T], error) {
 	if kind, given := a.Given(); given {
 		return kind, nil
@@ -85,8 +85,8 @@ func FindToRead[T any](ctx context.Context, f *Factory, a Argument[T]) (For[T], 
 	return kind, err
 }
 
-// FindToChange returns the kind of the object, for a command that changes it. A name that several kinds have is an error, and so is one that a kind
-// may have which comes before.
+// FindToChange returns the kind of the object, for a command that changes it. A name that several kinds have is an
+// error, and so is one that a kind may have which comes before.
 func FindToChange[T any](ctx context.Context, c *Clients, a Argument[T]) (For[T], error) {
 	if kind, given := a.Given(); given {
 		return kind, nil
@@ -129,8 +129,9 @@ func (a Argument[T]) named(kinds []Kind) (out []string) {
 	return out
 }
 
-// first returns the kind that the name means, whichever kinds the command takes: the first one that has an object of the name. If none is known to
-// have one, it is the first of the command that may have one, or else its first one, whose request then says what is wrong.
+// first returns the kind that the name means, whichever kinds the command takes: the first one that has an object of
+// the name. If none is known to have one, it is the first of the command that may have one, or else its first one,
+// whose request then says what is wrong.
 func (a Argument[T]) first(l looked) (kind For[T], err error) {
 	if len(l.found) == 0 {
 		at := slices.IndexFunc(a.kinds, func(k For[T]) bool { return slices.ContainsFunc(l.mayHave(), k.is) })
@@ -159,7 +160,8 @@ type looked struct {
 	absent []Kind
 }
 
-// mayHave returns the kinds that may have an object of the name. While any of them cannot be asked, one that is not served may be missing only for now.
+// mayHave returns the kinds that may have an object of the name. While any of them cannot be asked, one that is not
+// served may be missing only for now.
 func (l looked) mayHave() []Kind {
 	if len(l.unknown) == 0 {
 		return nil

@@ -53,7 +53,8 @@ func Flags(f *cli.Factory, kinds []cli.For[Values], cmd *cobra.Command) {
 }
 
 // fileFlags are the flags whose values are files, which the shell completes.
-var fileFlags = sets.New("filename", "kustomize", "file", "kubeconfig", "template", "cache-dir", "certificate-authority", "client-certificate", "client-key")
+var fileFlags = sets.New("filename", "kustomize", "file", "kubeconfig", "template", "cache-dir", "certificate-authority",
+	"client-certificate", "client-key")
 
 // Global completes the flags that all commands have, and lets the shell offer no files for values that are none. The other flags must
 // have their completions already.

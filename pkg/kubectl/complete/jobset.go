@@ -25,7 +25,8 @@ var JobSet = Values{
 	ReplicatedJobFlag: ofSet(replicatedJobs), "job-index": ofSet(jobIndices), "container": ofSet(containers), "attempt": ofSet(attempts),
 }
 
-func ofSet(values func(*jobsetv1alpha2.JobSet, *pflag.FlagSet) []string) func(context.Context, *cli.Clients, string, *pflag.FlagSet) ([]string, error) {
+func ofSet(values func(*jobsetv1alpha2.JobSet, *pflag.FlagSet) []string) func(context.Context, *cli.Clients, string,
+	*pflag.FlagSet) ([]string, error) {
 	return func(ctx context.Context, c *cli.Clients, name string, flags *pflag.FlagSet) ([]string, error) {
 		js, err := c.JobSets.JobsetV1alpha2().JobSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -75,7 +76,8 @@ func chosen(js *jobsetv1alpha2.JobSet, flags *pflag.FlagSet) []jobsetv1alpha2.Re
 	if flag == nil || flag.Value.String() == "" {
 		return js.Spec.ReplicatedJobs
 	}
-	return slices.DeleteFunc(slices.Clone(js.Spec.ReplicatedJobs), func(rj jobsetv1alpha2.ReplicatedJob) bool { return rj.Name != flag.Value.String() })
+	return slices.DeleteFunc(slices.Clone(js.Spec.ReplicatedJobs),
+		func(rj jobsetv1alpha2.ReplicatedJob) bool { return rj.Name != flag.Value.String() })
 }
 
 // attempts are the attempts on record, the newest first.

@@ -47,7 +47,8 @@ func formerRevisions(ctx context.Context, c *cli.Clients, name string, _ *pflag.
 	return numbers, nil
 }
 
-func ofGroups(values func(*leaderworkersetv1.LeaderWorkerSet) []string) func(context.Context, *cli.Clients, string, *pflag.FlagSet) ([]string, error) {
+func ofGroups(values func(*leaderworkersetv1.LeaderWorkerSet) []string) func(context.Context, *cli.Clients, string,
+	*pflag.FlagSet) ([]string, error) {
 	return func(ctx context.Context, c *cli.Clients, name string, _ *pflag.FlagSet) ([]string, error) {
 		set, err := c.JobSets.LeaderworkersetV1().LeaderWorkerSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {

@@ -22,7 +22,8 @@ const StepFlag = "step"
 // SequentialJob are the Values of SequentialJobs.
 var SequentialJob = Values{StepFlag: ofSequence(stepNames), "from-step": ofSequence(stepsToRetry), "attempt": ofSequence(stepAttempts)}
 
-func ofSequence(values func(*batchv1alpha1.SequentialJob, *pflag.FlagSet) []string) func(context.Context, *cli.Clients, string, *pflag.FlagSet) ([]string, error) {
+func ofSequence(values func(*batchv1alpha1.SequentialJob, *pflag.FlagSet) []string) func(context.Context, *cli.Clients, string,
+	*pflag.FlagSet) ([]string, error) {
 	return func(ctx context.Context, c *cli.Clients, name string, flags *pflag.FlagSet) ([]string, error) {
 		sj, err := c.JobSets.BatchV1alpha1().SequentialJobs(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {

@@ -3,9 +3,9 @@
 
 // Package disruption finds PodDisruptionBudgets that block drains because no number of disruptions can be computed for them.
 //
-// The disruption controller computes maxUnavailable and percentages from the number of pods that there should be, which it takes from the scale of
-// their owners. Jobs have no scale. The controller then allows no disruption at all, and says so in the condition DisruptionAllowed. StatefulSets,
-// and with them the pods of LeaderWorkerSets, have a scale.
+// The disruption controller computes maxUnavailable and percentages from the number of pods that there should be, which
+// it takes from the scale of their owners. Jobs have no scale. The controller then allows no disruption at all, and
+// says so in the condition DisruptionAllowed. StatefulSets, and with them the pods of LeaderWorkerSets, have a scale.
 package disruption
 
 import (

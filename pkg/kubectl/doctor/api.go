@@ -49,7 +49,8 @@ func kubeAPIServer(_ context.Context, p *inspection) finding {
 	}
 	running, err := utilversion.ParseGeneric(info.GitVersion)
 	if err == nil && running.LessThan(utilversion.MustParseGeneric(oldestKubernetes)) {
-		return finding{status: Warn, message: fmt.Sprintf("Kubernetes is %s, which is older than %s and not supported", info.GitVersion, oldestKubernetes)}
+		return finding{status: Warn, message: fmt.Sprintf("Kubernetes is %s, which is older than %s and not supported", info.GitVersion,
+			oldestKubernetes)}
 	}
 	return good("Kubernetes %s answers in %d ms", info.GitVersion, p.took.Milliseconds())
 }
@@ -72,11 +73,14 @@ func definitions(ctx context.Context, p *inspection) finding {
 }
 
 func (p *inspection) leftover(name string, version int) finding {
-	f := finding{status: Warn, message: fmt.Sprintf("CustomResourceDefinition %s is left of another controller and still serves a version: its objects are hidden behind the APIService of jobset-apiserver, "+
+	f := finding{status: Warn, message: fmt.Sprintf("CustomResourceDefinition %s is left of another controller and still serves a version: "+
+		"its objects are hidden behind the APIService of jobset-apiserver, "+
 		"and appear in its place if that is deleted; docs/operations/take-over.md moves them", name)}
-	f.fix = fmt.Sprintf(`kubectl patch customresourcedefinition %s --type=json -p '[{"op":"replace","path":"/spec/versions/%d/served","value":false}]'`, name, version)
+	f.fix = fmt.Sprintf(`kubectl patch customresourcedefinition %s --type=json `+
+		`-p '[{"op":"replace","path":"/spec/versions/%d/served","value":false}]'`, name, version)
 	if _, service := p.backend(); service == "" && p.serviceErr == nil {
-		f.message = fmt.Sprintf("CustomResourceDefinition %s serves the kind in place of jobset-apiserver, which has no APIService for it; docs/operations/take-over.md moves its objects", name)
+		f.message = fmt.Sprintf("CustomResourceDefinition %s serves the kind in place of jobset-apiserver, which has no APIService for it; "+
+			"docs/operations/take-over.md moves its objects", name)
 		f.fix = applyServices
 	}
 	return f
@@ -115,7 +119,8 @@ func flowSchemas(ctx context.Context, p *inspection) finding {
 	case len(missing) > 0:
 		return finding{status: Warn, message: fmt.Sprintf("there is no FlowSchema %s: %s", cli.Join(missing, "or"), effect), fix: applyRoles}
 	case len(changed) > 0:
-		return finding{status: Warn, message: fmt.Sprintf("FlowSchema %s has another priority level or other subjects than it needs: %s", cli.Join(changed, "and"), effect), fix: applyRoles}
+		return finding{status: Warn, message: fmt.Sprintf("FlowSchema %s has another priority level or other subjects than it needs: %s",
+			cli.Join(changed, "and"), effect), fix: applyRoles}
 	}
 	return good("kube-apiserver has the FlowSchemas of both programs")
 }
@@ -132,7 +137,8 @@ func (p *inspection) selects(flow *flowcontrolv1.FlowSchema) bool {
 	return false
 }
 
-// clocks compares the clocks of the user, of the server and of the controller with that of kube-apiserver. A comparison is as exact as the answer was fast.
+// clocks compares the clocks of the user, of the server and of the controller with that of kube-apiserver. A comparison
+// is as exact as the answer was fast.
 func clocks(_ context.Context, p *inspection) finding {
 	if p.main.date.IsZero() {
 		return unknown("kube-apiserver does not say what time it is")
@@ -161,7 +167,8 @@ func clocks(_ context.Context, p *inspection) finding {
 		}
 	}
 	if len(wrong) > 0 {
-		return finding{status: Warn, message: strings.Join(wrong, "; ") + ": certificates, tokens and leases depend on clocks", fix: "timedatectl set-ntp true   # on that machine"}
+		return finding{status: Warn, message: strings.Join(wrong, "; ") + ": certificates, tokens and leases depend on clocks",
+			fix: "timedatectl set-ntp true   # on that machine"}
 	}
 	return good("the clocks are at most %s apart", maxSkew)
 }

@@ -39,12 +39,14 @@ func serviceExists(_ context.Context, p *inspection) finding {
 		return unseenHere(fmt.Sprintf("Service %s/%s", namespace, name), p.backendErr)
 	case p.service.Spec.Type != corev1.ServiceTypeExternalName && p.service.Name != serverName && p.service.Labels[nameLabel] != serverName:
 		return finding{status: Fail, certain: true, fix: pointTo(jobsets, "jobset-system", serverName),
-			message: fmt.Sprintf("APIService %s points to Service %s/%s, which does not belong to jobset-apiserver: it lacks the label %s=%s", jobsets, namespace, name, nameLabel, serverName)}
+			message: fmt.Sprintf("APIService %s points to Service %s/%s, which does not belong to jobset-apiserver: it lacks the label %s=%s",
+				jobsets, namespace, name, nameLabel, serverName)}
 	}
 	// Only now is it known which of two different Services is the right one.
 	if other := p.elsewhere(namespace + "/" + name); other != nil {
 		return finding{status: Fail, certain: true, fix: pointTo(other.GetName(), namespace, name),
-			message: fmt.Sprintf("APIService %s points to Service %s, but JobSets are served by Service %s/%s", other.GetName(), backend(other), namespace, name)}
+			message: fmt.Sprintf("APIService %s points to Service %s, but JobSets are served by Service %s/%s", other.GetName(), backend(other),
+				namespace, name)}
 	}
 	return p.portExists(jobsets)
 }
@@ -60,7 +62,8 @@ func (p *inspection) portExists(jobsets string) finding {
 			return p.selected()
 		}
 	}
-	return finding{status: Fail, certain: true, message: fmt.Sprintf("APIService %s points to port %d, which Service %s/%s does not have", jobsets, port, p.service.Namespace, p.service.Name), fix: applyServices}
+	return finding{status: Fail, certain: true, message: fmt.Sprintf("APIService %s points to port %d, which Service %s/%s does not have",
+		jobsets, port, p.service.Namespace, p.service.Name), fix: applyServices}
 }
 
 // elsewhere is an APIService that names another Service; nil if none does.
@@ -75,7 +78,8 @@ func (p *inspection) elsewhere(service string) *unstructured.Unstructured {
 
 // pointTo is a command that makes an APIService point to a Service.
 func pointTo(apiService, namespace, name string) string {
-	return fmt.Sprintf(`kubectl patch apiservice %s --type=merge -p '{"spec":{"service":{"namespace":%q,"name":%q,"port":443}}}'`, apiService, namespace, name)
+	return fmt.Sprintf(`kubectl patch apiservice %s --type=merge -p '{"spec":{"service":{"namespace":%q,"name":%q,"port":443}}}'`, apiService,
+		namespace, name)
 }
 
 // selected checks that the Service selects the pods of the server.
@@ -91,8 +95,10 @@ func (p *inspection) selected() finding {
 		}
 	}
 	if p.podsErr == nil && len(p.servers) > 0 {
-		return finding{status: Fail, certain: true, fix: "kubectl apply -k artifacts/overlays/embedded   # or the overlay or chart of this installation",
-			message: fmt.Sprintf("the selector of %s (%s) does not match pod %s of jobset-apiserver, whose labels are %s", name, selector, p.servers[0].Name, labels.Set(p.servers[0].Labels))}
+		return finding{status: Fail, certain: true, fix: "kubectl apply -k artifacts/overlays/embedded   # or the overlay or chart of this " +
+			"installation",
+			message: fmt.Sprintf("the selector of %s (%s) does not match pod %s of jobset-apiserver, whose labels are %s", name, selector,
+				p.servers[0].Name, labels.Set(p.servers[0].Labels))}
 	}
 	return good("the APIServices point to %s", name)
 }
@@ -126,7 +132,8 @@ func endpoints(_ context.Context, p *inspection) finding {
 		return finding{status: Fail, message: fmt.Sprintf("no endpoint of Service %s is ready: %s", name, shorten(waiting)), fix: look}
 	}
 	return finding{status: Fail, fix: look,
-		message: fmt.Sprintf("Service %s has no endpoints, although it selects pods: the names of its target ports are not those of the containers, or kube-controller-manager does not run", name)}
+		message: fmt.Sprintf("Service %s has no endpoints, although it selects pods: the names of its target ports are not those of the "+
+			"containers, or kube-controller-manager does not run", name)}
 }
 
 // shorten joins the first few of many words.

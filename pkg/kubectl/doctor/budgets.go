@@ -33,8 +33,8 @@ type suspect struct {
 	owner string
 }
 
-// budgets checks whether PodDisruptionBudgets block drains of nodes because Jobs have no scale. Pods of LeaderWorkerSets are of no interest: StatefulSets
-// own them, which have one.
+// budgets checks whether PodDisruptionBudgets block drains of nodes because Jobs have no scale. Pods of
+// LeaderWorkerSets are of no interest: StatefulSets own them, which have one.
 func budgets(ctx context.Context, p *inspection) finding {
 	suspects, more, err := p.suspects(ctx)
 	if err != nil {
@@ -58,13 +58,16 @@ func budgets(ctx context.Context, p *inspection) finding {
 	}
 	switch {
 	case len(blocking) == 0 && more > 0:
-		return unknown("%d PodDisruptionBudgets of the cluster cannot be computed, which are too many to find out whether they concern Jobs of JobSets", more+maxBudgets)
+		return unknown("%d PodDisruptionBudgets of the cluster cannot be computed, which are too many to find out whether they concern Jobs "+
+			"of JobSets", more+maxBudgets)
 	case len(blocking) == 0:
 		return good("no PodDisruptionBudget over pods of JobSets or SequentialJobs blocks drains")
 	}
-	f := finding{status: Warn, message: "PodDisruptionBudgets allow no disruption and block drains, because maxUnavailable and percentages need the scale of the owners of pods, and Jobs have none: " +
+	f := finding{status: Warn, message: "PodDisruptionBudgets allow no disruption and block drains, because maxUnavailable and percentages " +
+		"need the scale of the owners of pods, and Jobs have none: " +
 		shorten(names) + "; docs/operations/nodes.md says what to use instead"}
-	f.fix = fmt.Sprintf("kubectl -n %s edit poddisruptionbudget %s   # minAvailable with a number in place of maxUnavailable or a percentage", blocking[0].namespace, blocking[0].name)
+	f.fix = fmt.Sprintf("kubectl -n %s edit poddisruptionbudget %s   # minAvailable with a number in place of maxUnavailable or a percentage",
+		blocking[0].namespace, blocking[0].name)
 	return f
 }
 
@@ -96,8 +99,8 @@ func newSuspect(b *policyv1.PodDisruptionBudget) *suspect {
 	return &suspect{namespace: b.Namespace, name: b.Name, selector: disruption.Selector(b)}
 }
 
-// match finds owners of pods that the budgets of a namespace select, and returns what could not be listed. It looks at templates, since a holder of the
-// role jobset-doctor may not read pods of all namespaces.
+// match finds owners of pods that the budgets of a namespace select, and returns what could not be listed. It looks at
+// templates, since a holder of the role jobset-doctor may not read pods of all namespaces.
 func (p *inspection) match(ctx context.Context, namespace string, of []*suspect) (what string, err error) {
 	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
 		list, err := p.JobSets.JobsetV1alpha2().JobSets(namespace).List(ctx, options)
@@ -139,8 +142,8 @@ func compare(of []*suspect, owner string, pods []labels.Set) {
 	}
 }
 
-// podsOfSet returns the labels that the pods of a set have, those of each replicatedJob once: what is different for each Job or pod is left out. A set
-// that has ended, or is suspended, has no pods.
+// podsOfSet returns the labels that the pods of a set have, those of each replicatedJob once: what is different for
+// each Job or pod is left out. A set that has ended, or is suspended, has no pods.
 func podsOfSet(js *jobsetv1alpha2.JobSet) (pods []labels.Set) {
 	if phase, _ := helper.Finished(js); phase != "" || helper.Suspended(js) {
 		return nil

@@ -45,7 +45,8 @@ func registered(_ context.Context, p *inspection) (Status, string) {
 	case p.services[0] == nil:
 		return Fail, fmt.Sprintf("there is no APIService %s; apply the manifests of jobset-apiserver", cli.Join(missing, "or"))
 	case len(local) > 0:
-		return Warn, fmt.Sprintf("%s is served by kube-apiserver itself, from a CustomResourceDefinition, and not by jobset-apiserver", strings.Join(local, ", "))
+		return Warn, fmt.Sprintf("%s is served by kube-apiserver itself, from a CustomResourceDefinition, and not by jobset-apiserver",
+			strings.Join(local, ", "))
 	case len(missing) > 0:
 		return Warn, fmt.Sprintf("%s is registered, but there is no APIService %s", cli.Join(found, "and"), cli.Join(missing, "or"))
 	}
@@ -99,7 +100,9 @@ func store(_ context.Context, p *inspection) (Status, string) {
 	case p.recordErr != nil:
 		return unread(outage.Location, p.recordErr)
 	case p.record == nil && p.serves():
-		return Warn, "there is no record in " + outage.Location + ": the server runs with --store-witness=false or is older than the witness, or somebody deleted the record; apply the manifests, which have the ConfigMap, and restart the server"
+		return Warn, "there is no record in " + outage.Location +
+			": the server runs with --store-witness=false or is older than the witness, or somebody deleted the record; apply the manifests, " +
+			"which have the ConfigMap, and restart the server"
 	case p.record == nil:
 		return Warn, "there is no record in " + outage.Location + ": no server has served here yet"
 	case p.record.Refusal == nil:
@@ -127,7 +130,8 @@ func acceptance(_ context.Context, p *inspection) (Status, string) {
 	case p.record.Refusal == nil:
 		return Warn, named + ", but no server refuses to serve; the acceptance has no effect"
 	case !p.record.Accepts(p.record.Refusal):
-		return Warn, fmt.Sprintf("%s, but the server found %s at revision %d; run `store accept` with these values", named, p.record.Refusal.NewUUID, p.record.Refusal.Revision)
+		return Warn, fmt.Sprintf("%s, but the server found %s at revision %d; run `store accept` with these values", named,
+			p.record.Refusal.NewUUID, p.record.Refusal.Revision)
 	}
 	return Warn, named + " and waits for the server to adopt it, which takes seconds once the server runs"
 }

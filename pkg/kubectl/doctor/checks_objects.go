@@ -52,9 +52,11 @@ func lostOwners(ctx context.Context, p *inspection) (Status, string) {
 		count = "more than " + count
 	}
 	if p.record.Refusal == nil {
-		return Warn, fmt.Sprintf("the store was accepted without %s of Jobs, StatefulSets and other objects; `jobset-apiserver store release-orphans` keeps what still exists", count)
+		return Warn, fmt.Sprintf("the store was accepted without %s of Jobs, StatefulSets and other objects; `jobset-apiserver store "+
+			"release-orphans` keeps what still exists", count)
 	}
-	return Warn, fmt.Sprintf("the refused store lacks %s of Jobs, StatefulSets and other objects; if the right store is lost for good, `jobset-apiserver store release-orphans` keeps them", count)
+	return Warn, fmt.Sprintf("the refused store lacks %s of Jobs, StatefulSets and other objects; if the right store is lost for good, "+
+		"`jobset-apiserver store release-orphans` keeps them", count)
 }
 
 // heldKind is a kind whose objects the controller may leave alone.
@@ -69,7 +71,8 @@ type heldKind struct {
 
 func (p *inspection) heldKinds() []heldKind {
 	return []heldKind{
-		{"jobset", "JobSets", jobsetv1alpha2.Held, func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
+		{"jobset", "JobSets", jobsetv1alpha2.Held, func(ctx context.Context, options metav1.ListOptions,
+			each func(metav1.Object, []metav1.Condition)) (string, error) {
 			list, err := p.JobSets.JobsetV1alpha2().JobSets("").List(ctx, options)
 			if err != nil {
 				return "", err
@@ -79,7 +82,8 @@ func (p *inspection) heldKinds() []heldKind {
 			}
 			return list.Continue, nil
 		}},
-		{"sequentialjob", "SequentialJobs", batchv1alpha1.ConditionHeld, func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
+		{"sequentialjob", "SequentialJobs", batchv1alpha1.ConditionHeld, func(ctx context.Context, options metav1.ListOptions,
+			each func(metav1.Object, []metav1.Condition)) (string, error) {
 			list, err := p.JobSets.BatchV1alpha1().SequentialJobs("").List(ctx, options)
 			if err != nil {
 				return "", err
@@ -89,7 +93,8 @@ func (p *inspection) heldKinds() []heldKind {
 			}
 			return list.Continue, nil
 		}},
-		{"leaderworkerset", "LeaderWorkerSets", "", func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
+		{"leaderworkerset", "LeaderWorkerSets", "", func(ctx context.Context, options metav1.ListOptions,
+			each func(metav1.Object, []metav1.Condition)) (string, error) {
 			list, err := p.JobSets.LeaderworkersetV1().LeaderWorkerSets("").List(ctx, options)
 			if err != nil {
 				return "", err
@@ -99,7 +104,8 @@ func (p *inspection) heldKinds() []heldKind {
 			}
 			return list.Continue, nil
 		}},
-		{"disaggregatedset", "DisaggregatedSets", "", func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (string, error) {
+		{"disaggregatedset", "DisaggregatedSets", "", func(ctx context.Context, options metav1.ListOptions,
+			each func(metav1.Object, []metav1.Condition)) (string, error) {
 			list, err := p.JobSets.DisaggregatedsetV1().DisaggregatedSets("").List(ctx, options)
 			if err != nil {
 				return "", err
@@ -136,7 +142,8 @@ func held(ctx context.Context, p *inspection) (Status, string) {
 		found = append(found, "held after a restore, until somebody resumes or deletes them: "+shorten(restored))
 	}
 	if len(outdated) > 0 {
-		found = append(found, "held because they are older than their namespace, until somebody deletes them or confirms them as their condition "+namespaceuid.Condition+" says: "+shorten(outdated))
+		found = append(found, "held because they are older than their namespace, until somebody deletes them or confirms them as their "+
+			"condition "+namespaceuid.Condition+" says: "+shorten(outdated))
 	}
 	if len(found) == 0 {
 		return OK, "nothing is held after a restore or a new namespace"

@@ -57,7 +57,8 @@ func (p *inspection) holds(name string) finding {
 	host, _, _ := strings.Cut(holder, "_")
 	limit := time.Duration(ptr.Deref(spec.LeaseDurationSeconds, 15))*time.Second + tolerance
 	if age := p.clock().Sub(spec.RenewTime.Time); age > limit {
-		return finding{status: Fail, certain: true, message: fmt.Sprintf("no controller works: %s, which held the %s, renewed it %s", host, name, cli.Ago(p.clock(), spec.RenewTime.Time))}
+		return finding{status: Fail, certain: true, message: fmt.Sprintf("no controller works: %s, which held the %s, renewed it %s", host, name,
+			cli.Ago(p.clock(), spec.RenewTime.Time))}
 	}
 	where := "outside of namespace " + p.namespace
 	for i := range p.controllers {
@@ -81,7 +82,8 @@ func versions(_ context.Context, p *inspection) finding {
 	case found.Server == "":
 		return unknown("the version of the server is not known")
 	case len(warnings) > 0:
-		return finding{status: Warn, message: strings.Join(warnings, "; "), fix: "kubectl -n " + p.namespace + " get deployments,statefulsets -o wide   # and give both programs images of one release"}
+		return finding{status: Warn, message: strings.Join(warnings, "; "), fix: "kubectl -n " + p.namespace +
+			" get deployments,statefulsets -o wide   # and give both programs images of one release"}
 	case found.Controller == "":
 		return good("server %s, plugin %s; the version of the controller is not known", found.Server, found.Client)
 	}

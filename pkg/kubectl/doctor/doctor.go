@@ -1,12 +1,13 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor is `kubectl jobset doctor`: it checks the installation as a whole, hop by hop: from the client through kube-apiserver and its
-// aggregator to the Service, the pods, the server and its store, and back from the programs to kube-apiserver.
+// Package doctor is `kubectl jobset doctor`: it checks the installation as a whole, hop by hop: from the client through
+// kube-apiserver and its aggregator to the Service, the pods, the server and its store, and back from the programs to
+// kube-apiserver.
 //
-// First, everything that checks share is read at the same time. Then each check judges one thing. A check whose hop lies behind a broken one
-// cannot judge and says so, so that the first failure is the one to repair. A check is a function that returns one finding; the list of
-// checks is the only thing to change when one is added.
+// First, everything that checks share is read at the same time. Then each check judges one thing. A check whose hop
+// lies behind a broken one cannot judge and says so, so that the first failure is the one to repair. A check is a
+// function that returns one finding; the list of checks is the only thing to change when one is added.
 package doctor
 
 import (

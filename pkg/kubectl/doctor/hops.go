@@ -35,7 +35,8 @@ func unseen(what string, err error) finding {
 	return finding{status: status, message: message, certain: true}
 }
 
-// check looks at one hop, or at one thing that an administrator should know. It says everything with its finding, also that it could not look.
+// check looks at one hop, or at one thing that an administrator should know. It says everything with its finding, also
+// that it could not look.
 type check struct {
 	name string
 	run  func(context.Context, *inspection) finding
@@ -46,7 +47,8 @@ type check struct {
 // unseenHere is unseen for what is in the namespace of the programs.
 func unseenHere(what string, err error) finding {
 	f := unseen(what, err)
-	f.message = strings.Replace(f.message, "the ClusterRole jobset-doctor grants it", "the Role jobset-doctor in the namespace of the programs grants it", 1)
+	f.message = strings.Replace(f.message, "the ClusterRole jobset-doctor grants it",
+		"the Role jobset-doctor in the namespace of the programs grants it", 1)
 	return f
 }
 
@@ -98,7 +100,8 @@ func repaired(find func(context.Context, *inspection) (Status, string), fix stri
 	}
 }
 
-// settle makes results of findings: a check says that it cannot judge if one that it needs has failed, unless all is well or it has seen the cause itself.
+// settle makes results of findings: a check says that it cannot judge if one that it needs has failed, unless all is
+// well or it has seen the cause itself.
 func settle(findings []finding) (results []Result, first string) {
 	broken := map[string]string{}
 	for i, c := range checks {

@@ -56,7 +56,8 @@ type inspection struct {
 	// away is the error of a request for JobSets, if it says that they are not served. The condition of the APIService may be older.
 	away error
 
-	// health is what the server says about itself; nil for the reason in healthErr. healthAt is when it was asked, and healthTook how long it took.
+	// health is what the server says about itself; nil for the reason in healthErr. healthAt is when it was asked, and
+	// healthTook how long it took.
 	health     *selfcheck.Document
 	healthErr  error
 	healthAt   time.Time
@@ -165,7 +166,8 @@ func (p *inspection) readBackend(ctx context.Context) {
 		p.service = nil
 		return
 	}
-	slices, err := p.Kube.DiscoveryV1().EndpointSlices(p.namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + name, Limit: page})
+	slices, err := p.Kube.DiscoveryV1().EndpointSlices(p.namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName +
+		"=" + name, Limit: page})
 	if p.slicesErr = err; err == nil {
 		p.slices = slices.Items
 	}

@@ -95,7 +95,8 @@ func (p *inspection) judge(program string, pods []corev1.Pod) (finding, *corev1.
 			fix: fmt.Sprintf("kubectl -n %s describe deployments,statefulsets,replicasets -l %s=%s", p.namespace, nameLabel, program)}, nil
 	}
 	slices.SortStableFunc(ill, clearerFirst)
-	f := finding{status: Fail, certain: !ill[0].unready, message: "pod " + ill[0].pod.Name + " " + ill[0].message, fix: fmt.Sprintf("kubectl -n %s %s", p.namespace, ill[0].verb)}
+	f := finding{status: Fail, certain: !ill[0].unready, message: "pod " + ill[0].pod.Name + " " + ill[0].message,
+		fix: fmt.Sprintf("kubectl -n %s %s", p.namespace, ill[0].verb)}
 	if more := len(ill) - 1; more > 0 {
 		f.message += fmt.Sprintf(" (and %s)", cli.Count(more, "other pod"))
 	}
@@ -137,10 +138,12 @@ func (p *inspection) ailmentOf(pod *corev1.Pod) *ailment {
 		}
 	}
 	if pod.Status.Phase == corev1.PodFailed {
-		return &ailment{pod: pod, message: fmt.Sprintf("has failed (%s): %s", pod.Status.Reason, pod.Status.Message), verb: "describe pod " + pod.Name}
+		return &ailment{pod: pod, message: fmt.Sprintf("has failed (%s): %s", pod.Status.Reason, pod.Status.Message), verb: "describe pod " +
+			pod.Name}
 	}
 	if pod.Status.Phase != corev1.PodRunning {
-		return &ailment{pod: pod, message: fmt.Sprintf("is %s since %s", pod.Status.Phase, cli.Ago(p.clock(), pod.CreationTimestamp.Time)), verb: "describe pod " + pod.Name}
+		return &ailment{pod: pod, message: fmt.Sprintf("is %s since %s", pod.Status.Phase, cli.Ago(p.clock(), pod.CreationTimestamp.Time)),
+			verb: "describe pod " + pod.Name}
 	}
 	return &ailment{pod: pod, message: "runs and is not ready", verb: "logs " + pod.Name + " --tail=20", unready: true}
 }
@@ -149,7 +152,8 @@ func (p *inspection) ailmentOf(pod *corev1.Pod) *ailment {
 func (p *inspection) ailmentOfContainer(pod *corev1.Pod, c *corev1.ContainerStatus) *ailment {
 	waiting := c.State.Waiting
 	if last := terminated(c); last != nil && (waiting != nil || c.State.Terminated != nil) && last.ExitCode != 0 {
-		message := fmt.Sprintf("crashes: container %s ended with exit code %d (%s) after %s", c.Name, last.ExitCode, last.Reason, cli.Count(int(c.RestartCount), "restart"))
+		message := fmt.Sprintf("crashes: container %s ended with exit code %d (%s) after %s", c.Name, last.ExitCode, last.Reason,
+			cli.Count(int(c.RestartCount), "restart"))
 		if line := lastLine(last.Message); line != "" {
 			message += ": " + line
 		}
@@ -161,7 +165,8 @@ func (p *inspection) ailmentOfContainer(pod *corev1.Pod, c *corev1.ContainerStat
 	describe := "describe pod " + pod.Name
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
-		return &ailment{pod: pod, message: fmt.Sprintf("cannot pull its image %s (%s): %s", c.Image, waiting.Reason, waiting.Message), verb: describe}
+		return &ailment{pod: pod, message: fmt.Sprintf("cannot pull its image %s (%s): %s", c.Image, waiting.Reason, waiting.Message),
+			verb: describe}
 	case "ContainerCreating":
 		if age := p.clock().Sub(pod.CreationTimestamp.Time); age > slowStart {
 			return &ailment{pod: pod, message: fmt.Sprintf("has waited %s for its volumes or its network", cli.Duration(age)), verb: describe}

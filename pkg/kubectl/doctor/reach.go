@@ -21,7 +21,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 )
 
-// endsSoon is the time that a certificate has left from which it should have been renewed long ago. A certificate of short life has a sixth of its life.
+// endsSoon is the time that a certificate has left from which it should have been renewed long ago. A certificate of
+// short life has a sixth of its life.
 const endsSoon = 14 * 24 * time.Hour
 
 // complaint is why kube-apiserver does not reach the server, in its own words; "" if it does.
@@ -50,7 +51,8 @@ func says(complaint string, texts ...string) string {
 	return ""
 }
 
-// certificate checks that kube-apiserver trusts the certificate of the server: from what it says about it, and from the chain that the server presents.
+// certificate checks that kube-apiserver trusts the certificate of the server: from what it says about it, and from the
+// chain that the server presents.
 func certificate(_ context.Context, p *inspection) finding {
 	if _, name := p.backend(); name == "" {
 		return unknown("no server is registered whose certificate could be judged")
@@ -58,10 +60,12 @@ func certificate(_ context.Context, p *inspection) finding {
 	complaint := p.complaint()
 	switch {
 	case says(complaint, "certificate has expired or is not yet valid") != "":
-		return finding{status: Fail, certain: true, message: "kube-apiserver refuses the certificate of the server, which has expired or is not yet valid: " + after(complaint, "x509: "), fix: p.newCertificate()}
+		return finding{status: Fail, certain: true, message: "kube-apiserver refuses the certificate of the server, which has expired or is " +
+			"not yet valid: " + after(complaint, "x509: "), fix: p.newCertificate()}
 	case says(complaint, "certificate is valid for", "certificate is not valid for any names", "legacy Common Name") != "":
 		return finding{status: Fail, certain: true, fix: p.newCertificate(),
-			message: fmt.Sprintf("kube-apiserver refuses the certificate of the server, which must be for %s: %s", p.serverDNS(), after(complaint, "x509: "))}
+			message: fmt.Sprintf("kube-apiserver refuses the certificate of the server, which must be for %s: %s", p.serverDNS(),
+				after(complaint, "x509: "))}
 	case says(complaint, "unknown authority", "unable to load root certificates", "failed to verify certificate") != "":
 		return p.untrusted(complaint)
 	case p.health == nil:
@@ -80,9 +84,11 @@ func (p *inspection) untrusted(complaint string) finding {
 			continue
 		}
 		f := finding{status: Fail, certain: true, fix: p.newBundle(service),
-			message: fmt.Sprintf("caBundle of APIService %s is not the authority of the server's certificate: %s", service.GetName(), after(complaint, "x509: "))}
+			message: fmt.Sprintf("caBundle of APIService %s is not the authority of the server's certificate: %s", service.GetName(),
+				after(complaint, "x509: "))}
 		if bundle, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle"); bundle == "" {
-			f.message = fmt.Sprintf("APIService %s has no caBundle, so kube-apiserver does not trust the certificate of the server: %s", service.GetName(), after(complaint, "x509: "))
+			f.message = fmt.Sprintf("APIService %s has no caBundle, so kube-apiserver does not trust the certificate of the server: %s",
+				service.GetName(), after(complaint, "x509: "))
 		}
 		return f
 	}
@@ -111,7 +117,8 @@ func (p *inspection) newBundle(service *unstructured.Unstructured) string {
 	if pod := p.managed(); pod != "" {
 		return fmt.Sprintf("kubectl -n %s delete pod %s   # a server that starts writes its authority into caBundle", p.namespace, pod)
 	}
-	return fmt.Sprintf(`kubectl patch apiservice %s --type=merge -p "{\"spec\":{\"caBundle\":\"$(base64 -w0 ca.crt)\"}}"   # ca.crt: the authority of the server's certificate`, service.GetName())
+	return fmt.Sprintf(`kubectl patch apiservice %s --type=merge `+
+		`-p "{\"spec\":{\"caBundle\":\"$(base64 -w0 ca.crt)\"}}"   # ca.crt: the authority of the server's certificate`, service.GetName())
 }
 
 // newCertificate is a command that replaces the certificate of the server.
@@ -122,10 +129,12 @@ func (p *inspection) newCertificate() string {
 	if pod := p.managed(); pod != "" {
 		return fmt.Sprintf("kubectl -n %s delete pod %s   # a server that starts renews its certificate", p.namespace, pod)
 	}
-	return fmt.Sprintf("kubectl -n %s create secret tls jobset-apiserver-tls --cert=tls.crt --key=tls.key --dry-run=client -o yaml | kubectl apply -f -   # a certificate for %s", p.namespace, p.serverDNS())
+	return fmt.Sprintf("kubectl -n %s create secret tls jobset-apiserver-tls --cert=tls.crt --key=tls.key --dry-run=client -o yaml | "+
+		"kubectl apply -f -   # a certificate for %s", p.namespace, p.serverDNS())
 }
 
-// presented judges the chain that the server presents: it must be for the Service, be signed by what the APIServices trust, and have time left.
+// presented judges the chain that the server presents: it must be for the Service, be signed by what the APIServices
+// trust, and have time left.
 func (p *inspection) presented() finding {
 	chain, err := certutil.ParseCertsPEM([]byte(p.health.Certificate))
 	if err != nil {
@@ -146,14 +155,17 @@ func (p *inspection) presented() finding {
 		if bundle == "" || !roots.AppendCertsFromPEM(content) {
 			continue
 		}
-		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, DNSName: p.serverDNS(), CurrentTime: now}); err != nil {
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, DNSName: p.serverDNS(),
+			CurrentTime: now}); err != nil {
 			return finding{status: Fail, fix: p.newBundle(service), certain: true,
-				message: fmt.Sprintf("the certificate that %s presents and the caBundle of APIService %s do not belong together: %v", p.health.Server, service.GetName(), err)}
+				message: fmt.Sprintf("the certificate that %s presents and the caBundle of APIService %s do not belong together: %v", p.health.Server,
+					service.GetName(), err)}
 		}
 	}
 	left, life := leaf.NotAfter.Sub(now), leaf.NotAfter.Sub(leaf.NotBefore)
 	if left < min(endsSoon, life/6) {
-		return finding{status: Warn, message: fmt.Sprintf("the certificate of the server ends in %s and was not renewed", cli.Duration(left)), fix: p.newCertificate()}
+		return finding{status: Warn, message: fmt.Sprintf("the certificate of the server ends in %s and was not renewed", cli.Duration(left)),
+			fix: p.newCertificate()}
 	}
 	return good("kube-apiserver trusts the certificate of the server, which ends in %s", cli.Count(int(left/(24*time.Hour)), "day"))
 }
@@ -168,8 +180,10 @@ func reached(ctx context.Context, p *inspection) finding {
 	f.fix = fmt.Sprintf("kubectl describe apiservice %s", outage.Name(outage.Kinds()[0]))
 	const network = "kube-apiserver gets no connection to the server"
 	switch complaint := p.complaint(); {
-	case says(complaint, "i/o timeout", "deadline exceeded", "Client.Timeout", "no route to host", "network is unreachable", "connection timed out") != "":
-		f.message = fmt.Sprintf("%s: packets are dropped between kube-apiserver and port 8443 of the pods, by a firewall, a network policy or a missing route (%s)", network, complaint)
+	case says(complaint, "i/o timeout", "deadline exceeded", "Client.Timeout", "no route to host", "network is unreachable",
+		"connection timed out") != "":
+		f.message = fmt.Sprintf("%s: packets are dropped between kube-apiserver and port 8443 of the pods, by a firewall, a network policy or "+
+			"a missing route (%s)", network, complaint)
 		f.fix = fmt.Sprintf("kubectl -n %s get networkpolicies,endpointslices   # and allow port 8443 from kube-apiserver", p.namespace)
 		if policy := p.isolating(ctx); policy != "" {
 			f.message = fmt.Sprintf("%s: NetworkPolicy %s/%s limits who may connect to its pods (%s)", network, p.namespace, policy, complaint)

@@ -74,7 +74,8 @@ func (p *inspection) rights(ctx context.Context, account, manifest string) findi
 			attributes.Namespace = p.namespace
 		}
 		group.Go(func() error {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &attributes}}
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups,
+				ResourceAttributes: &attributes}}
 			review, err := p.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if err == nil && !review.Status.Allowed {
 				mu.Lock()
@@ -91,7 +92,8 @@ func (p *inspection) rights(ctx context.Context, account, manifest string) findi
 		return good("%s has the %d permissions of its manifests", account, len(wanted))
 	}
 	slices.Sort(lacking)
-	return finding{status: Fail, certain: true, message: fmt.Sprintf("%s lacks %s of its manifests: %s", user, cli.Count(len(lacking), "permission"), shorten(lacking)), fix: applyRoles}
+	return finding{status: Fail, certain: true, message: fmt.Sprintf("%s lacks %s of its manifests: %s", user,
+		cli.Count(len(lacking), "permission"), shorten(lacking)), fix: applyRoles}
 }
 
 // describe names a permission.

@@ -30,7 +30,8 @@ func storeServed(ctx context.Context, p *inspection) finding {
 	if f.status != Fail {
 		return f
 	}
-	if pods, unready := p.judge(serverName, p.servers); !p.refuses() && pods.status == Fail && pods.certain && unready == nil && len(p.servers) > 0 && !p.external() {
+	if pods, unready := p.judge(serverName, p.servers); !p.refuses() && pods.status == Fail && pods.certain && unready == nil &&
+		len(p.servers) > 0 && !p.external() {
 		f.status, f.fix = Warn, ""
 	}
 	f.certain = true
@@ -53,7 +54,8 @@ func server(_ context.Context, p *inspection) finding {
 		f.cause = "etcd"
 		return f
 	}
-	return finding{status: Fail, message: fmt.Sprintf("%s is not ready: %s", p.health.Server, problems(p.health.Unready)), fix: p.logs(p.health.Server)}
+	return finding{status: Fail, message: fmt.Sprintf("%s is not ready: %s", p.health.Server, problems(p.health.Unready)),
+		fix: p.logs(p.health.Server)}
 }
 
 // unreadable is the finding about objects in the store that the server cannot read.
@@ -61,7 +63,8 @@ func unreadable(p *inspection, count int) finding {
 	first := p.health.Unreadable[0]
 	f := finding{status: Warn, certain: true}
 	f.message = fmt.Sprintf("%s cannot read some objects in its store: %d, such as %s: %s", p.health.Server, count, first.Key, first.Cause)
-	f.fix = "jobset-apiserver store export FILE --key=" + first.Key + "   # then repair it, or: jobset-apiserver store remove --key=" + first.Key
+	f.fix = "jobset-apiserver store export FILE --key=" + first.Key + "   # then repair it, or: jobset-apiserver store remove --key=" +
+		first.Key
 	return f
 }
 
@@ -82,7 +85,8 @@ func (p *inspection) silent() finding {
 	case err == nil || apierrors.IsNotFound(err):
 		return finding{status: Warn, message: oldServer, certain: true}
 	case says(err.Error(), "subjectaccessreviews") != "":
-		return finding{status: Fail, certain: true, message: fmt.Sprintf("the server may not ask kube-apiserver what a user may do: %v", err), fix: applyRoles}
+		return finding{status: Fail, certain: true, message: fmt.Sprintf("the server may not ask kube-apiserver what a user may do: %v", err),
+			fix: applyRoles}
 	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
 		return unseen("what the server says about itself (serverhealth.jobset.x-k8s.io)", err)
 	case outage.Concerns(err):
@@ -123,7 +127,8 @@ func etcd(_ context.Context, p *inspection) finding {
 	}
 	f := p.space()
 	if len(dead) > 0 && f.status != Fail {
-		f = finding{status: Warn, message: fmt.Sprintf("%d of %d members of etcd do not answer: %s", len(dead), len(p.health.Etcd), shorten(dead)), fix: look}
+		f = finding{status: Warn, message: fmt.Sprintf("%d of %d members of etcd do not answer: %s", len(dead), len(p.health.Etcd),
+			shorten(dead)), fix: look}
 	}
 	return f
 }
@@ -139,7 +144,8 @@ func (p *inspection) space() finding {
 			continue
 		}
 		if len(m.Alarms) > 0 {
-			return finding{status: Fail, certain: true, message: fmt.Sprintf("etcd at %s has the alarm %s", m.Endpoint, strings.Join(m.Alarms, ", ")), fix: compact}
+			return finding{status: Fail, certain: true, message: fmt.Sprintf("etcd at %s has the alarm %s", m.Endpoint,
+				strings.Join(m.Alarms, ", ")), fix: compact}
 		}
 		if worst.Endpoint == "" || m.QuotaBytes > 0 && use(m) > use(worst) {
 			worst = m
@@ -153,7 +159,8 @@ func (p *inspection) space() finding {
 	where := map[bool]string{true: "the embedded etcd", false: fmt.Sprintf("etcd (%d members)", len(p.health.Etcd))}[p.health.Embedded]
 	switch {
 	case worst.QuotaBytes > 0 && use(worst) >= maxUse:
-		return finding{status: Warn, message: fmt.Sprintf("etcd at %s is nearly full: %s; when it is full, nothing can be created or changed", worst.Endpoint, room), fix: compact}
+		return finding{status: Warn, message: fmt.Sprintf("etcd at %s is nearly full: %s; when it is full, nothing can be created or changed",
+			worst.Endpoint, room), fix: compact}
 	case slow >= slowEtcd:
 		return finding{status: Warn, message: fmt.Sprintf("%s takes %d ms to answer; its disk or its network is slow", where, slow)}
 	}

@@ -42,13 +42,15 @@ func webhook(ctx context.Context, p *inspection) (Status, string) {
 	config, err := p.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, webhookConfiguration, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return Fail, "there is no " + webhookLocation + ", so pods of LeaderWorkerSets start without their index and environment; apply the manifests of jobset-apiserver"
+		return Fail, "there is no " + webhookLocation + ", so pods of LeaderWorkerSets start without their index and environment; apply the " +
+			"manifests of jobset-apiserver"
 	case err != nil:
 		return unread(webhookLocation, err)
 	}
 	i := slices.IndexFunc(config.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return w.Name == webhookName })
 	if i < 0 {
-		return Fail, webhookLocation + " has no webhook " + webhookName + ", so pods of LeaderWorkerSets start without their index and environment; apply the manifests of jobset-apiserver"
+		return Fail, webhookLocation + " has no webhook " + webhookName +
+			", so pods of LeaderWorkerSets start without their index and environment; apply the manifests of jobset-apiserver"
 	}
 	return asked(&config.Webhooks[i], service)
 }
@@ -62,13 +64,17 @@ func asked(w *admissionregistrationv1.MutatingWebhook, service *unstructured.Uns
 	case err != nil:
 		return Fail, fmt.Sprintf("caBundle of APIService %s could not be read: %v", service.GetName(), err)
 	case to != want:
-		return Fail, fmt.Sprintf("%s asks %s, but LeaderWorkerSets are served by %s; apply the manifests of jobset-apiserver", webhookLocation, to, want)
+		return Fail, fmt.Sprintf("%s asks %s, but LeaderWorkerSets are served by %s; apply the manifests of jobset-apiserver", webhookLocation,
+			to, want)
 	case len(w.ClientConfig.CABundle) == 0:
-		return Fail, webhookLocation + " has no caBundle, so kube-apiserver does not trust the server and refuses pods of LeaderWorkerSets; set that of the APIServices"
+		return Fail, webhookLocation + " has no caBundle, so kube-apiserver does not trust the server and refuses pods of LeaderWorkerSets; " +
+			"set that of the APIServices"
 	case len(trusted) > 0 && !sharesCertificate(w.ClientConfig.CABundle, trusted):
-		return Fail, fmt.Sprintf("caBundle of %s has no certificate in common with that of APIService %s; set the same in both", webhookLocation, service.GetName())
+		return Fail, fmt.Sprintf("caBundle of %s has no certificate in common with that of APIService %s; set the same in both", webhookLocation,
+			service.GetName())
 	case w.FailurePolicy != nil && *w.FailurePolicy != admissionregistrationv1.Fail:
-		return Warn, fmt.Sprintf("failurePolicy of %s must be Fail, not %s: while the server is away, pods of LeaderWorkerSets start without their index and environment",
+		return Warn, fmt.Sprintf("failurePolicy of %s must be Fail, not %s: while the server is away, pods of LeaderWorkerSets start without "+
+			"their index and environment",
 			webhookLocation, *w.FailurePolicy)
 	}
 	return OK, "kube-apiserver asks the server of LeaderWorkerSets about their pods"
@@ -87,7 +93,8 @@ func addressOf(c *admissionregistrationv1.WebhookClientConfig) string {
 	return "nobody"
 }
 
-// sharesCertificate returns whether two bundles have a certificate in common, as they have while an authority is replaced in one after the other.
+// sharesCertificate returns whether two bundles have a certificate in common, as they have while an authority is
+// replaced in one after the other.
 func sharesCertificate(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -22,7 +22,9 @@ import (
 )
 
 const long = `Show the events about a JobSet and about its Jobs, pods, Service and volume claims, about a SequentialJob (sj/NAME) and
-all that belongs to its steps, or about a LeaderWorkerSet (lws/NAME) and its StatefulSets, pods, Services and volume claims, in the order in which they were seen last. Events about pods that are gone are shown, too, as long as the cluster keeps them (one hour, by default).
+all that belongs to its steps, or about a LeaderWorkerSet (lws/NAME) and its StatefulSets, pods, Services and volume claims, in
+the order in which they were seen last. Events about pods that are gone are shown, too, as long as the cluster keeps them (one
+hour, by default).
 
 At most 1000 events are shown, the newest.`
 

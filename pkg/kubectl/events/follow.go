@@ -50,7 +50,8 @@ func (r *reader) follow(ctx context.Context, version string, show func(Event) er
 
 // watch calls show for each event until the server ends the watch. It returns the version of the last.
 func (r *reader) watch(ctx context.Context, version string, show func(Event) error) (string, error) {
-	events, err := r.clients.Kube.CoreV1().Events(r.clients.Namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
+	events, err := r.clients.Kube.CoreV1().Events(r.clients.Namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: version,
+		AllowWatchBookmarks: true})
 	if err != nil {
 		return version, fmt.Errorf("watching events: %w", err)
 	}

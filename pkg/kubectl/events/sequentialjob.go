@@ -39,7 +39,8 @@ func membersOfSequence(sj *batchv1alpha1.SequentialJob) sequence {
 	s := sequence{
 		SequentialJob: sj, jobs: map[string]bool{}, sets: map[string]set{},
 		// Queues name their object after that of the queue, and so does the controller for the whole sequence.
-		workload: regexp.MustCompile("^(job-" + regexp.QuoteMeta(sj.Name) + "-[0-9]+|sequentialjob-" + regexp.QuoteMeta(sj.Name) + ")-[a-z0-9]{5}$"),
+		workload: regexp.MustCompile("^(job-" + regexp.QuoteMeta(sj.Name) + "-[0-9]+|sequentialjob-" + regexp.QuoteMeta(sj.Name) +
+			")-[a-z0-9]{5}$"),
 	}
 	for _, step := range helper.Steps(&sj.Spec) {
 		name := helper.ChildName(sj.Name, step.Index)

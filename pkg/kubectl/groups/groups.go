@@ -21,9 +21,9 @@ const long = `List groups of pods: those that pods name by the label batch.jobse
 podgroup.jhwagner.github.io/name, and PodReadinessGroups without pods.
 
 SIZE is how many pods the group is meant to have, and SOURCE what says so: minMember of the PodReadinessGroup, a label (or
-annotation) of a pod, the owners of the pods, or nothing but the pods that exist. PODS is how many exist, RUNNING how many of them run or have
-succeeded, and READY how many carry the label that says that the group is ready. Pods that have failed or are being deleted
-do not count.
+annotation) of a pod, the owners of the pods, or nothing but the pods that exist. PODS is how many exist, RUNNING how many of
+them run or have succeeded, and READY how many carry the label that says that the group is ready. Pods that have failed or are
+being deleted do not count.
 
 STATE is Pending until enough pods run, then Ready, and Degraded while fewer than needed run after that.`
 

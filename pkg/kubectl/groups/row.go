@@ -47,7 +47,8 @@ type Row struct {
 // columns are the columns for humans. Narrow terminals leave out those that matter least.
 func columns(allNamespaces, wide bool) []cli.Column {
 	shown := []cli.Column{
-		{Title: "NAME"}, {Title: "FAMILY", Drop: 4}, {Title: "SIZE"}, {Title: "SOURCE", Drop: 3}, {Title: "PODS", Drop: 1}, {Title: "RUNNING"}, {Title: "READY"},
+		{Title: "NAME"}, {Title: "FAMILY", Drop: 4}, {Title: "SIZE"}, {Title: "SOURCE", Drop: 3}, {Title: "PODS", Drop: 1}, {Title: "RUNNING"},
+		{Title: "READY"},
 		{Title: "STATE"}, {Title: "AGE", Drop: 2},
 	}
 	if allNamespaces {

@@ -19,6 +19,7 @@ import (
 // LeaderWorkerSet is the kind LeaderWorkerSet.
 var LeaderWorkerSet = Kind{
 	Kind: cli.LeaderWorkerSet,
-	Tree: tree.LeaderWorkerSet, Top: top.LeaderWorkerSet, Timeline: timeline.LeaderWorkerSet, Why: why.LeaderWorkerSet, Logs: logs.LeaderWorkerSet, Events: events.LeaderWorkerSet,
+	Tree: tree.LeaderWorkerSet, Top: top.LeaderWorkerSet, Timeline: timeline.LeaderWorkerSet, Why: why.LeaderWorkerSet,
+	Logs: logs.LeaderWorkerSet, Events: events.LeaderWorkerSet,
 	Actions: action.LeaderWorkerSet{}, Preview: preview.LeaderWorkerSet, Flags: complete.LeaderWorkerSet,
 }

@@ -66,7 +66,8 @@ var kinds = []*listed{
 
 // phases are the phases of all kinds.
 var phases = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(helper.Phases),
-	string(batchv1alpha1.PhaseWaiting), groupshelper.PhaseAvailable, groupshelper.PhaseProgressing, groupshelper.PhaseUpdating, groupshelper.PhasePaused))))
+	string(batchv1alpha1.PhaseWaiting), groupshelper.PhaseAvailable, groupshelper.PhaseProgressing, groupshelper.PhaseUpdating,
+	groupshelper.PhasePaused))))
 
 func rowsOf[L, O any](items func(*L) ([]O, metav1.ListMeta), row func(*O) Row) func([]byte) ([]Row, metav1.ListMeta, error) {
 	return func(content []byte) ([]Row, metav1.ListMeta, error) {
@@ -96,7 +97,8 @@ func decoded[O any](row func(*O) Row) func([]byte) (Row, error) {
 // rowOf derives the row from the JobSet itself, for servers whose tables have no phase.
 func rowOf(js *jobsetv1alpha2.JobSet) Row {
 	s := helper.Summarize(js)
-	r := Row{Kind: cli.JobSet.Title, Phase: s.Phase, Reason: s.Reason, Ready: s.Jobs.Up, Wanted: s.Jobs.Wanted, Attempt: s.Attempt, LastAttempt: s.LastAttempt}
+	r := Row{Kind: cli.JobSet.Title, Phase: s.Phase, Reason: s.Reason, Ready: s.Jobs.Up, Wanted: s.Jobs.Wanted, Attempt: s.Attempt,
+		LastAttempt: s.LastAttempt}
 	r.describe(&js.ObjectMeta)
 	return r
 }

@@ -23,12 +23,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-const long = `List objects of all kinds, or of one: JobSets (js), SequentialJobs (sj), LeaderWorkerSets (lws) and DisaggregatedSets (ds). In a list of all
-kinds, names are KIND/NAME, as other commands take them.
+const long = `List objects of all kinds, or of one: JobSets (js), SequentialJobs (sj), LeaderWorkerSets (lws) and
+DisaggregatedSets (ds). In a list of all kinds, names are KIND/NAME, as other commands take them.
 
-READY counts, of a JobSet, Jobs that are ready or have succeeded; of a SequentialJob, steps that have succeeded; of the others, groups that are ready.
-ATTEMPT is the current attempt of a JobSet, of the attempts that the set can reach with the restarts that are left. QUEUE is the value of the label
-kueue.x-k8s.io/queue-name. Phases and numbers are those of "kubectl get -o wide".
+READY counts, of a JobSet, Jobs that are ready or have succeeded; of a SequentialJob, steps that have succeeded; of the others,
+groups that are ready. ATTEMPT is the current attempt of a JobSet, of the attempts that the set can reach with the restarts that
+are left. QUEUE is the value of the label kueue.x-k8s.io/queue-name. Phases and numbers are those of "kubectl get -o wide".
 
 With --watch, a line follows for each change of what is shown; objects that were deleted have the phase Deleted.`
 
@@ -87,8 +87,10 @@ func NewCommand(f *cli.Factory) *cobra.Command {
 	flags.BoolVarP(&o.watch, "watch", "w", false, "After the list, print each change, until you end the command.")
 	flags.StringVarP(&o.selector, "selector", "l", "", "Only objects with these labels, like team=ml,tier!=test.")
 	flags.StringSliceVar(&o.phases, "phase", nil, "Only objects in these phases: "+strings.Join(phases, ", ")+".")
-	flags.StringVar(&o.queue, "queue", "", `Only objects of this queue, as the label `+jobsetv1alpha2.QueueNameKey+` names it; "" for objects without a queue.`)
-	flags.StringVar(&o.sortBy, "sort-by", "name", "Order of the list. One of: ("+strings.Join(orderNames, ", ")+"). age begins with the newest, ready with the least ready, attempt with the most attempts.")
+	flags.StringVar(&o.queue, "queue", "", `Only objects of this queue, as the label `+jobsetv1alpha2.QueueNameKey+
+		` names it; "" for objects without a queue.`)
+	flags.StringVar(&o.sortBy, "sort-by", "name", "Order of the list. One of: ("+strings.Join(orderNames, ", ")+
+		"). age begins with the newest, ready with the least ready, attempt with the most attempts.")
 	o.output.AddFlags(cmd)
 	for flag, values := range map[string][]string{"phase": phases, "sort-by": orderNames} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -134,17 +136,20 @@ func (o *options) choose(args []string) error {
 		words = append(words, k.Short())
 	}
 	if len(args) > 1 {
-		return fmt.Errorf("KIND: must be one of %s, or absent for all, not %d (%s)", strings.Join(words, ", "), len(args), strings.Join(args, ", "))
+		return fmt.Errorf("KIND: must be one of %s, or absent for all, not %d (%s)", strings.Join(words, ", "), len(args),
+			strings.Join(args, ", "))
 	}
 	at := slices.IndexFunc(kinds, func(k *listed) bool { return k.Accepts(args[0]) })
 	if at < 0 {
-		return fmt.Errorf("KIND: must be one of %s, or absent for all, not %q; `kubectl jobset tree %s` shows one object", strings.Join(words, ", "), args[0], args[0])
+		return fmt.Errorf("KIND: must be one of %s, or absent for all, not %q; `kubectl jobset tree %s` shows one object",
+			strings.Join(words, ", "), args[0], args[0])
 	}
 	o.kinds = kinds[at : at+1]
 	return nil
 }
 
-// passes returns whether the list goes on without a kind: one of several that the cluster does not serve, or that the user may not read. JobSets are not left out silently.
+// passes returns whether the list goes on without a kind: one of several that the cluster does not serve, or that the
+// user may not read. JobSets are not left out silently.
 func (o *options) passes(f *cli.Factory, s *source, err error) bool {
 	if err == nil || len(o.kinds) == 1 || s.kind.Title == cli.JobSet.Title {
 		return false

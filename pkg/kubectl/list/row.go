@@ -141,7 +141,8 @@ func (r *Row) share() float64 {
 // columns are the columns for humans. Narrow terminals leave out those that matter least.
 func columns(allNamespaces bool) []cli.Column {
 	shown := []cli.Column{
-		{Title: "NAME"}, {Title: "PHASE"}, {Title: "READY"}, {Title: "ATTEMPT", Drop: 2}, {Title: "QUEUE", Drop: 3}, {Title: "AGE", Drop: 4}, {Title: "REASON", Least: 12, Drop: 1},
+		{Title: "NAME"}, {Title: "PHASE"}, {Title: "READY"}, {Title: "ATTEMPT", Drop: 2}, {Title: "QUEUE", Drop: 3}, {Title: "AGE", Drop: 4},
+		{Title: "REASON", Least: 12, Drop: 1},
 	}
 	if allNamespaces {
 		shown = append([]cli.Column{{Title: "NAMESPACE"}}, shown...)
@@ -153,8 +154,9 @@ func columns(allNamespaces bool) []cli.Column {
 var phaseColors = map[string]cli.Color{
 	helper.PhaseRunning: cli.Good, helper.PhaseCompleted: cli.Good, helper.PhaseFailed: cli.Bad,
 	helper.PhaseRestarting: cli.Busy, helper.PhaseStarting: cli.Busy, helper.PhasePending: cli.Busy,
-	string(batchv1alpha1.PhaseWaiting): cli.Busy, groupshelper.PhaseAvailable: cli.Good, groupshelper.PhaseProgressing: cli.Busy, groupshelper.PhaseUpdating: cli.Busy,
-	groupshelper.PhasePaused: cli.Quiet, helper.PhaseSuspended: cli.Quiet, helper.PhaseTerminating: cli.Quiet, phaseDeleted: cli.Quiet,
+	string(batchv1alpha1.PhaseWaiting): cli.Busy, groupshelper.PhaseAvailable: cli.Good, groupshelper.PhaseProgressing: cli.Busy,
+	groupshelper.PhaseUpdating: cli.Busy,
+	groupshelper.PhasePaused:   cli.Quiet, helper.PhaseSuspended: cli.Quiet, helper.PhaseTerminating: cli.Quiet, phaseDeleted: cli.Quiet,
 }
 
 // cells are the row for humans. Beside objects of other kinds, the name has the kind before it, as commands take it.
@@ -167,7 +169,8 @@ func (o *options) cells(r *Row, t cli.Terminal, now time.Time) []string {
 		attempt = fmt.Sprintf("%d/%d", r.Attempt, r.LastAttempt)
 	}
 	cells := []string{
-		name, t.Paint(phaseColors[r.Phase], cli.Clean(r.Phase)), fmt.Sprintf("%d/%d", r.Ready, r.Wanted), attempt, r.Queue, cli.Duration(now.Sub(r.CreateTime.Time)), cli.Clean(r.Reason),
+		name, t.Paint(phaseColors[r.Phase], cli.Clean(r.Phase)), fmt.Sprintf("%d/%d", r.Ready, r.Wanted), attempt, r.Queue,
+		cli.Duration(now.Sub(r.CreateTime.Time)), cli.Clean(r.Reason),
 	}
 	if o.allNamespaces {
 		cells = append([]string{r.Namespace}, cells...)

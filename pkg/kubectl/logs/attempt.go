@@ -22,7 +22,8 @@ func restartsOf(js *jobsetv1alpha2.JobSet) map[int32]int32 {
 	for i, a := range slices.Backward(attempts) {
 		out[a.Number] = restarts
 		counted := a.Scope == jobsetv1alpha2.ScopeJobSet &&
-			(a.Trigger == jobsetv1alpha2.TriggerFailurePolicy || a.Trigger == jobsetv1alpha2.TriggerRequested || a.Trigger == jobsetv1alpha2.TriggerRetry)
+			(a.Trigger == jobsetv1alpha2.TriggerFailurePolicy || a.Trigger == jobsetv1alpha2.TriggerRequested ||
+				a.Trigger == jobsetv1alpha2.TriggerRetry)
 		// A finished set goes on after a retry only, which counts also when the set ran later, after it was resumed.
 		retried := i > 0 && (attempts[i-1].Outcome == jobsetv1alpha2.OutcomeFailed || attempts[i-1].Outcome == jobsetv1alpha2.OutcomeCancelled)
 		if counted || retried {

@@ -85,7 +85,10 @@ func (o *options) chooseFirstFailed(c *choice, s *Source, past records, attempt 
 		}
 		c.gone(attempt)
 	}
-	pod, container := failedFirst(slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !o.inStep(pod) || !o.inGroup(pod) }))
+	pod, container := failedFirst(slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+		return !o.inStep(pod) ||
+			!o.inGroup(pod)
+	}))
 	if pod == nil {
 		c.note("no failed pod of %s exists", s.title())
 		return
@@ -186,7 +189,8 @@ func (o *options) explainNoPods(c *choice, s *Source, attempt *record) {
 	case o.follow:
 		c.note("no such pod of %s exists yet; waiting for them", s.title())
 	default:
-		c.note("no such pod of %s%s exists (the %s is %s); run `kubectl jobset why %s` for the cause", o.stepWords(), s.title(), s.noun, strings.ToLower(s.state), s.ref)
+		c.note("no such pod of %s%s exists (the %s is %s); run `kubectl jobset why %s` for the cause", o.stepWords(), s.title(), s.noun,
+			strings.ToLower(s.state), s.ref)
 	}
 }
 

@@ -207,7 +207,8 @@ func (f *follower) tellWaiting() {
 	f.waiting = true
 	f.lock.Unlock()
 	if !told {
-		f.out.note("more than %d logs: further ones are shown when others have ended; raise --max-log-requests to show more at once", cap(f.slots))
+		f.out.note("more than %d logs: further ones are shown when others have ended; raise --max-log-requests to show more at once",
+			cap(f.slots))
 	}
 }
 

@@ -40,7 +40,8 @@ func sourceOfGroups(g *snapshot.Groups) *Source {
 		Object: set, kind: cli.LeaderWorkerSet, noun: "set", ref: cli.LeaderWorkerSet.Names[2] + "/" + set.Name, state: phase, pods: g.Pods(),
 		selector: leaderworkersetv1.SetNameLabelKey + "=" + set.Name,
 		prepare:  func(s *selection) (records, error) { return formerRuns(set, s), s.validateGroups(g) },
-		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
+			cache.ResourceEventHandlerRegistration, error) {
 			return watchGroups(c, set, changed, giveUp)
 		},
 	}
@@ -65,7 +66,8 @@ func formerRuns(set *leaderworkersetv1.LeaderWorkerSet, sel *selection) records 
 // validateGroups checks the selection against the groups of a set.
 func (s selection) validateGroups(g *snapshot.Groups) error {
 	if s.step != "" || s.allSteps || s.replicatedJob != "" || s.jobIndex >= 0 {
-		return errors.New("--step, --all-steps, --replicated-job, --job-index: a LeaderWorkerSet has none of these; choose pods with --group and --worker")
+		return errors.New("--step, --all-steps, --replicated-job, --job-index: a LeaderWorkerSet has none of these; choose pods with --group " +
+			"and --worker")
 	}
 	most := g.Replicas() - 1
 	if n := len(g.Groups); n > 0 {
@@ -102,7 +104,8 @@ func (s selection) withoutGroups() error {
 
 // inGroup reports whether the pod is of the group, and has the index in it, that are wanted.
 func (s selection) inGroup(pod *corev1.Pod) bool {
-	return (s.group == "" || s.group == strconv.Itoa(snapshot.GroupIndex(pod))) && (s.worker == "" || s.worker == strconv.Itoa(snapshot.WorkerIndex(pod)))
+	return (s.group == "" || s.group == strconv.Itoa(snapshot.GroupIndex(pod))) &&
+		(s.worker == "" || s.worker == strconv.Itoa(snapshot.WorkerIndex(pod)))
 }
 
 // rankInGroups returns the rank of a pod of a LeaderWorkerSet: the index of its group, and its own index in the group.
@@ -115,7 +118,8 @@ func replaced(pod *corev1.Pod, cause *jobsetv1alpha2.FailureCause) bool {
 	return cause.Time != nil && pod.CreationTimestamp.After(cause.Time.Time)
 }
 
-func watchGroups(c *cli.Clients, set *leaderworkersetv1.LeaderWorkerSet, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+func watchGroups(c *cli.Clients, set *leaderworkersetv1.LeaderWorkerSet, changed func(bool), giveUp context.CancelCauseFunc) (
+	cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
 	informer := informers.NewFilteredLeaderWorkerSetInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, set.Name).String()
 	})

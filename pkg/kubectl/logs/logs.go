@@ -35,8 +35,8 @@ Of a SequentialJob (sj/NAME), the logs of one step are printed: the current one,
 another one, and --all-steps prints those of all in order. Each line begins with the name of the step; -f follows all steps from the
 current one on, unless --step is given.
 
-Of a LeaderWorkerSet (lws/NAME), the logs of all groups are printed, unless --group or --worker is given. Each line begins with the indexes of the group
-and of the pod in it: [group-worker]. The leader has the index 0.
+Of a LeaderWorkerSet (lws/NAME), the logs of all groups are printed, unless --group or --worker is given. Each line begins with
+the indexes of the group and of the pod in it: [group-worker]. The leader has the index 0.
 
 With -f, lines are printed as they are written, also those of pods that a restart creates, until the set has finished or is deleted.
 
@@ -120,20 +120,26 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.replicatedJob, complete.ReplicatedJobFlag, "", "Print only logs of this replicatedJob.")
 	flags.IntVar(&o.jobIndex, "job-index", -1, "Print only logs of the Job with this index in its replicatedJob. -1 means all Jobs.")
-	flags.StringVar(&o.step, complete.StepFlag, "", "Print only logs of this step of a sequence, by name or index. The default is the current step, the one that failed, or the last.")
+	flags.StringVar(&o.step, complete.StepFlag, "", "Print only logs of this step of a sequence, by name or index. The default is the "+
+		"current step, the one that failed, or the last.")
 	flags.StringVar(&o.group, "group", "", "Print only logs of the group with this index in a LeaderWorkerSet.")
-	flags.StringVar(&o.worker, "worker", "", "Print only logs of the pods with this index in their groups of a LeaderWorkerSet. 0 means the leaders.")
+	flags.StringVar(&o.worker, "worker", "", "Print only logs of the pods with this index in their groups of a LeaderWorkerSet. 0 means "+
+		"the leaders.")
 	flags.BoolVar(&o.allSteps, "all-steps", false, "Print the logs of all steps of a sequence, in order.")
-	flags.BoolVar(&o.firstFailed, "first-failed", false, "Print only the log of what failed first: the recorded first cause, or else the first failed pod that exists.")
+	flags.BoolVar(&o.firstFailed, "first-failed", false, "Print only the log of what failed first: the recorded first cause, or else the "+
+		"first failed pod that exists.")
 	flags.IntVar(&o.attempt, "attempt", 0, "Print only logs of pods that ran in the attempt with this number. 0 means all pods that exist.")
 	flags.BoolVarP(&o.follow, "follow", "f", false, "Print lines as they are written, until the set has finished.")
-	flags.Int64Var(&o.tail, "tail", -1, "Number of lines to print from the end of each log. -1 means all. The default is all lines of a single log, and 10 of each of several logs.")
+	flags.Int64Var(&o.tail, "tail", -1, "Number of lines to print from the end of each log. -1 means all. The default is all lines of a "+
+		"single log, and 10 of each of several logs.")
 	flags.DurationVar(&o.since, "since", 0, "Print only lines that are newer than this duration, like 5s, 2m or 3h.")
-	flags.StringVarP(&o.container, "container", "c", "", "Container to print the log of. The default is the container that the annotation "+defaultContainerKey+" names, or else the first one.")
+	flags.StringVarP(&o.container, "container", "c", "", "Container to print the log of. The default is the container that the annotation "+
+		defaultContainerKey+" names, or else the first one.")
 	flags.BoolVar(&o.allContainers, "all-containers", false, "Print the logs of all containers of the pods.")
 	flags.BoolVarP(&o.previous, "previous", "p", false, "Print the log of the previous run of the container.")
 	flags.BoolVar(&o.timestamps, "timestamps", false, "Print the time of each line.")
-	flags.IntVar(&o.maxRequests, "max-log-requests", 50, "Number of logs to read at the same time. With -f, more logs than these are an error.")
+	flags.IntVar(&o.maxRequests, "max-log-requests", 50, "Number of logs to read at the same time. With -f, more logs than these are an "+
+		"error.")
 }
 
 // complete sets the default of --tail, which depends on --since and on the number of logs.
@@ -212,7 +218,8 @@ func (o *options) run(ctx context.Context, load Loader, name string) error {
 	}
 	if o.follow {
 		if len(chosen.streams) > o.maxRequests {
-			return fmt.Errorf("--max-log-requests: -f would read %d logs at the same time, and %d is the limit; narrow them with --replicated-job and --job-index, or --group and --worker, or raise it", len(chosen.streams), o.maxRequests)
+			return fmt.Errorf("--max-log-requests: -f would read %d logs at the same time, and %d is the limit; narrow them with "+
+				"--replicated-job and --job-index, or --group and --worker, or raise it", len(chosen.streams), o.maxRequests)
 		}
 		return follow(ctx, clients, source, newFollower(o.selection, options, o.maxRequests, openerOf(clients.Kube), out))
 	}

@@ -58,7 +58,8 @@ type reading struct {
 
 // printAll prints logs in their order. So many are read at the same time; those whose turn has not come wait with some lines
 // read. It returns how many could not be read.
-func printAll(ctx context.Context, streams []stream, options corev1.PodLogOptions, atOnce int, open opener, out *sink) (failed int, err error) {
+func printAll(ctx context.Context, streams []stream, options corev1.PodLogOptions, atOnce int, open opener,
+	out *sink) (failed int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -102,7 +102,8 @@ func (s selection) validateParts(js *jobsetv1alpha2.JobSet) error {
 
 // wants reports whether the pod is of the Jobs that are wanted.
 func (s selection) wants(pod *corev1.Pod) bool {
-	return s.inStep(pod) && s.inGroup(pod) && (s.replicatedJob == "" || snapshot.ReplicatedJob(pod) == s.replicatedJob) && (s.jobIndex < 0 || snapshot.JobIndex(pod) == s.jobIndex)
+	inJob := s.jobIndex < 0 || snapshot.JobIndex(pod) == s.jobIndex
+	return s.inStep(pod) && s.inGroup(pod) && inJob && (s.replicatedJob == "" || snapshot.ReplicatedJob(pod) == s.replicatedJob)
 }
 
 // inStep reports whether the pod is of the step that is wanted.
@@ -185,12 +186,9 @@ func defaultContainer(pod *corev1.Pod) string {
 }
 
 func statusOf(pod *corev1.Pod, container string) *corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
-		for i := range list {
-			if list[i].Name == container {
-				return &list[i]
-			}
-		}
+	all := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses)
+	if i := slices.IndexFunc(all, func(s corev1.ContainerStatus) bool { return s.Name == container }); i >= 0 {
+		return &all[i]
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ func sourceOfSequence(s *snapshot.Sequence) *Source {
 		Object: sj, kind: cli.SequentialJob, noun: "sequence", ref: cli.SequentialJob.Names[2] + "/" + sj.Name, state: string(helper.Phase(sj)),
 		prepare:  func(sel *selection) (records, error) { return chooseStep(s, sel) },
 		selector: batchv1alpha1.SequentialJobNameKey + "=" + sj.Name + "," + batchv1alpha1.SequentialJobUIDKey + "=" + string(sj.UID),
-		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
+			cache.ResourceEventHandlerRegistration, error) {
 			return watchSequence(c, sj, changed, giveUp)
 		},
 	}
@@ -106,7 +107,8 @@ func stepHistory(s *snapshot.Step) records {
 	return h
 }
 
-func watchSequence(c *cli.Clients, sj *batchv1alpha1.SequentialJob, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+func watchSequence(c *cli.Clients, sj *batchv1alpha1.SequentialJob, changed func(bool), giveUp context.CancelCauseFunc) (
+	cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
 	informer := informers.NewFilteredSequentialJobInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, sj.Name).String()
 	})

@@ -33,7 +33,8 @@ type Source struct {
 	// selector selects the pods of the object.
 	selector string
 	// watch calls changed with whether the object will have no new pods.
-	watch func(c *cli.Clients, changed func(over bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error)
+	watch func(c *cli.Clients, changed func(over bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
+		cache.ResourceEventHandlerRegistration, error)
 }
 
 // title names the object, like "jobset train".
@@ -67,7 +68,8 @@ func (h records) find(s *Source, number int) (*record, error) {
 			return &h.attempts[i], nil
 		}
 	}
-	return nil, fmt.Errorf("--attempt: attempt %d is not on record; those of %s are %d to %d", number, s.title(), h.attempts[0].number, h.attempts[len(h.attempts)-1].number)
+	return nil, fmt.Errorf("--attempt: attempt %d is not on record; those of %s are %d to %d", number, s.title(), h.attempts[0].number,
+		h.attempts[len(h.attempts)-1].number)
 }
 
 // newestCause returns the newest attempt that a failure ended, or nil.
@@ -86,7 +88,8 @@ func sourceOf(set *snapshot.Set) *Source {
 	return &Source{
 		Object: js, kind: cli.JobSet, noun: "set", ref: js.Name, state: helper.Phase(js), pods: set.Pods, selector: podsOf(js),
 		prepare: func(s *selection) (records, error) { return historyOf(js), s.validate(js) },
-		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
+			cache.ResourceEventHandlerRegistration, error) {
 			return watchSet(c, js, changed, giveUp)
 		},
 	}

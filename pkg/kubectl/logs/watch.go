@@ -112,8 +112,10 @@ func podsOf(js *jobsetv1alpha2.JobSet) string {
 	return selector
 }
 
-func watchPods(ctx context.Context, c *cli.Clients, s *Source, f *follower, giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
-	informer := coreinformers.NewFilteredPodInformer(c.Kube, s.GetNamespace(), 0, nil, func(o *metav1.ListOptions) { o.LabelSelector = s.selector })
+func watchPods(ctx context.Context, c *cli.Clients, s *Source, f *follower,
+	giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+	informer := coreinformers.NewFilteredPodInformer(c.Kube, s.GetNamespace(), 0, nil,
+		func(o *metav1.ListOptions) { o.LabelSelector = s.selector })
 	if err := onRefusal(informer, "pods", giveUp); err != nil {
 		return nil, nil, err
 	}
@@ -132,7 +134,8 @@ func watchPods(ctx context.Context, c *cli.Clients, s *Source, f *follower, give
 	return informer, seen, err
 }
 
-func watchSet(c *cli.Clients, js *jobsetv1alpha2.JobSet, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+func watchSet(c *cli.Clients, js *jobsetv1alpha2.JobSet, changed func(bool),
+	giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
 	informer := informers.NewFilteredJobSetInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, js.Name).String()
 	})

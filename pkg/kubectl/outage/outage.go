@@ -69,7 +69,8 @@ func Available(service *unstructured.Unstructured) *metav1.Condition {
 			continue
 		}
 		text := func(key string) string { s, _ := fields[key].(string); return cli.Clean(s) }
-		return &metav1.Condition{Type: "Available", Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message")}
+		return &metav1.Condition{Type: "Available", Status: metav1.ConditionStatus(text("status")), Reason: text("reason"),
+			Message: text("message")}
 	}
 	return nil
 }
@@ -83,7 +84,8 @@ func Refused(r *witness.Refusal, now time.Time) string {
 func Confirmed(r *witness.Refusal, now time.Time) string {
 	server := cli.Clean(r.Server)
 	if Stale(r, now) {
-		return fmt.Sprintf("last confirmed by %s %s; it may be over, that server may not run, or its clock may be wrong", server, cli.Ago(now, r.Time.Time))
+		return fmt.Sprintf("last confirmed by %s %s; it may be over, that server may not run, or its clock may be wrong", server,
+			cli.Ago(now, r.Time.Time))
 	}
 	return fmt.Sprintf("confirmed by %s %s", server, cli.Ago(now, r.Time.Time))
 }
@@ -94,7 +96,8 @@ func Stale(r *witness.Refusal, now time.Time) bool { return now.Sub(r.Time.Time)
 // Unreadable describes why the record of the store is not known, and what the user can do.
 func Unreadable(err error) string {
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-		return "if jobset-apiserver refuses to serve, " + Location + " has the reason, which you have no permission to read; ask an administrator of the cluster to run `kubectl jobset doctor`"
+		return "if jobset-apiserver refuses to serve, " + Location +
+			" has the reason, which you have no permission to read; ask an administrator of the cluster to run `kubectl jobset doctor`"
 	}
 	return "whether jobset-apiserver refuses to serve is not known: " + cli.Clean(err.Error())
 }
@@ -135,7 +138,8 @@ func describe(ctx context.Context, c *cli.Clients, kind cli.Kind) string {
 	case record == nil:
 		return known + "; no server has recorded that it refuses to serve: there is no " + Location
 	}
-	return known + "; no server has recorded in " + Location + " that it refuses to serve, so it does not run, or kube-apiserver does not reach it"
+	return known + "; no server has recorded in " + Location +
+		" that it refuses to serve, so it does not run, or kube-apiserver does not reach it"
 }
 
 // condition describes what the APIService says.

@@ -63,7 +63,8 @@ type live struct {
 }
 
 // dryRun asks for everything that a creation does but storing. Unknown fields are refused, as kubectl has it.
-var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "kubectl-jobset", FieldValidation: metav1.FieldValidationStrict}
+var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: "kubectl-jobset",
+	FieldValidation: metav1.FieldValidationStrict}
 
 func newLive(c *cli.Clients) (*live, error) {
 	config := rest.CopyConfig(c.Config)
@@ -105,7 +106,8 @@ func (l *live) patch(ctx context.Context, kind cli.Kind, object *unstructured.Un
 	if p.kind == types.ApplyPatchType {
 		options.Force = ptr.To(p.force)
 	}
-	return l.resource(kind, object.GroupVersionKind().GroupVersion(), object.GetNamespace()).Patch(ctx, object.GetName(), p.kind, p.body, options)
+	return l.resource(kind, object.GroupVersionKind().GroupVersion(), object.GetNamespace()).Patch(ctx, object.GetName(), p.kind, p.body,
+		options)
 }
 
 func (l *live) exists(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (bool, error) {

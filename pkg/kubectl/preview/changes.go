@@ -33,7 +33,8 @@ type Change struct {
 }
 
 // serverFields are the fields of the metadata that only the server sets.
-var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}
+var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp",
+	"deletionGracePeriodSeconds"}
 
 // usersPart returns a copy of the object without what the server, the controller and `kubectl apply` keep in it.
 func usersPart(object *unstructured.Unstructured) *unstructured.Unstructured {

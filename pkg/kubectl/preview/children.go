@@ -62,7 +62,8 @@ func (p *previewer) askClaim(ctx context.Context, out *Child, claim *corev1.Pers
 
 // askChild asks about a child that the set shares with others: one that exists is used as it is. It was looked for before,
 // because a quota that is used up would refuse the question; who may not look can still ask.
-func askChild(ctx context.Context, out *Child, notFound error, child metav1.Object, where locator, create func(context.Context) error) (err error) {
+func askChild(ctx context.Context, out *Child, notFound error, child metav1.Object, where locator, create func(context.Context) error) (
+	err error) {
 	if !apierrors.IsNotFound(notFound) && !apierrors.IsForbidden(notFound) {
 		return notFound
 	}

@@ -74,8 +74,10 @@ something would be created or changed. What you have no permission to check is s
 		},
 	}
 	o.files.AddFlags(cmd.Flags())
-	cmd.Flags().StringVar(&o.manager, "field-manager", applyManager, "Field manager of server-side applies, whose fields are removed if the manifest no longer has them.")
-	cmd.Flags().BoolVar(&o.detailed, "detailed-exit-code", false, "Exit with code 2 if something would be created or changed, and with code 0 only if nothing would.")
+	cmd.Flags().StringVar(&o.manager, "field-manager", applyManager,
+		"Field manager of server-side applies, whose fields are removed if the manifest no longer has them.")
+	cmd.Flags().BoolVar(&o.detailed, "detailed-exit-code", false,
+		"Exit with code 2 if something would be created or changed, and with code 0 only if nothing would.")
 	o.output.AddFlags(cmd, formatDiff)
 	_ = cmd.RegisterFlagCompletionFunc("field-manager", cobra.NoFileCompletions)
 	return cmd

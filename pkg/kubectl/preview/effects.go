@@ -82,7 +82,8 @@ func (u update) metadataEffect(field, finished string) (Effect, string) {
 		return EffectNone, ""
 	case field == child("metadata.labels", jobsetv1alpha2.QueueNameKey):
 		return EffectImmediate, "the queue decides when the set runs"
-	case field == child("metadata.annotations", jobsetv1alpha2.ExclusiveKey), field == child("metadata.annotations", jobsetv1alpha2.NodeSelectorStrategyKey):
+	case field == child("metadata.annotations", jobsetv1alpha2.ExclusiveKey),
+		field == child("metadata.annotations", jobsetv1alpha2.NodeSelectorStrategyKey):
 		return EffectNextAttempt, "only Jobs that are created from now on carry it, as after a restart"
 	}
 	return EffectNone, "no Job and no pod changes"
@@ -117,7 +118,8 @@ func (u update) scaleEffect(index string) (Effect, string) {
 		return EffectScale, ""
 	}
 	rj := &u.next.Spec.ReplicatedJobs[i]
-	text := fmt.Sprintf("scales %s of %s to %s each", cli.Count(int(helper.Replicas(rj)), "Job"), rj.Name, cli.Count(int(ptr.Deref(rj.Template.Spec.Parallelism, 1)), "pod"))
+	text := fmt.Sprintf("scales %s of %s to %s each", cli.Count(int(helper.Replicas(rj)), "Job"), rj.Name,
+		cli.Count(int(ptr.Deref(rj.Template.Spec.Parallelism, 1)), "pod"))
 	if helper.Suspended(u.next) {
 		return EffectOnResume, text + " once the set is resumed"
 	}

@@ -39,7 +39,8 @@ func (p *previewer) runExisting(ctx context.Context, live, object *unstructured.
 }
 
 // askPatch asks the server for the change. An apply that other managers' fields forbid is asked for again, by force, with a note.
-func (s *Session) askPatch(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured, change patch) (next *unstructured.Unstructured, notes []string, v Verdict, err error) {
+func (s *Session) askPatch(ctx context.Context, kind cli.Kind, object *unstructured.Unstructured,
+	change patch) (next *unstructured.Unstructured, notes []string, v Verdict, err error) {
 	question := func(ctx context.Context) (err error) {
 		next, err = s.patch(ctx, kind, object, change)
 		if apierrors.IsConflict(err) && change.kind == types.ApplyPatchType {
@@ -64,7 +65,8 @@ func (p *previewer) describeUpdate(live, next *unstructured.Unstructured) error 
 	}
 	p.out.Jobs, p.out.Pods = jobsOf(p.js), podsOf(p.js)
 	if manager := ptr.Deref(p.js.Spec.ManagedBy, ""); manager != "" && manager != jobsetv1alpha2.JobSetControllerName {
-		p.out.Notes = append(p.out.Notes, fmt.Sprintf("the controller %q runs the set, which spec.managedBy names: what changes do is not known here", manager))
+		p.out.Notes = append(p.out.Notes, fmt.Sprintf("the controller %q runs the set, which spec.managedBy names: what changes do is not "+
+			"known here", manager))
 		return nil
 	}
 	u := update{live: before, next: p.js}

@@ -22,12 +22,14 @@ type gatesDocument struct {
 	FeatureGates gates.Gates `json:"featureGates"`
 }
 
-// readGates reads the feature gates of the server. Where it does not say, they are off, which is the default of all that change Jobs, and there is a note.
+// readGates reads the feature gates of the server. Where it does not say, they are off, which is the default of all
+// that change Jobs, and there is a note.
 func (p *previewer) readGates(ctx context.Context) (note string, err error) {
 	var document gatesDocument
 	err = p.document(ctx, gatesPath, &document)
 	p.gates = document.FeatureGates
-	p.placement, p.gates.ExclusivePlacement = p.gates.ExclusivePlacement, false // Jobs are shown as without placement, and their domains apart from them
+	p.placement, p.gates.ExclusivePlacement = p.gates.ExclusivePlacement,
+		false // Jobs are shown as without placement, and their domains apart from them
 	switch {
 	case apierrors.IsNotFound(err):
 		return "the server does not say which feature gates are on: all are taken to be off", nil

@@ -160,7 +160,8 @@ func groupNotes(set *leaderworkersetv1.LeaderWorkerSet) (notes []string) {
 		notes = append(notes, "the workers of a group are created once its leader is ready (startupPolicy LeaderReady)")
 	}
 	if key := set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]; key != "" {
-		notes = append(notes, "each group needs a domain of its own: nodes with the same value of the label "+key+"; workers are created once their leader has a node")
+		notes = append(notes, "each group needs a domain of its own: nodes with the same value of the label "+key+
+			"; workers are created once their leader has a node")
 	}
 	return notes
 }
@@ -233,7 +234,10 @@ func (p *groupPreviewer) usage() usage {
 // Refused implements View.
 func (s *GroupSet) Refused() bool {
 	short := slices.ContainsFunc(s.Quota, func(line QuotaLine) bool { return line.Short != "" })
-	return s.Verdict.Answer == Refused || short || slices.ContainsFunc(s.Children, func(c GroupChild) bool { return c.Taken || c.Verdict.refused() })
+	return s.Verdict.Answer == Refused || short || slices.ContainsFunc(s.Children, func(c GroupChild) bool {
+		return c.Taken ||
+			c.Verdict.refused()
+	})
 }
 
 // unknown reports whether not everything could be checked.

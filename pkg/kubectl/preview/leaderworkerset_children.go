@@ -33,13 +33,15 @@ func (p *groupPreviewer) askChildren(ctx context.Context) error {
 		leaderTemplate = "workerTemplate"
 	}
 	var err error
-	if p.leader, err = p.askStatefulSet(ctx, leader, p.set.Name, 1, p.set.Name+"-"+upTo(p.out.Groups), p.out.Groups, templateField(leaderTemplate)); err != nil {
+	if p.leader, err = p.askStatefulSet(ctx, leader, p.set.Name, 1, p.set.Name+"-"+upTo(p.out.Groups), p.out.Groups,
+		templateField(leaderTemplate)); err != nil {
 		return err
 	}
 	if workers != nil && p.out.Groups > 0 {
 		names := p.set.Name + "-" + upTo(p.out.Groups)
 		pods := names + "-" + fromOne(p.out.GroupSize-1)
-		if p.worker, err = p.askStatefulSet(ctx, workers, names, p.out.Groups, pods, p.out.Groups*(p.out.GroupSize-1), templateField("workerTemplate")); err != nil {
+		if p.worker, err = p.askStatefulSet(ctx, workers, names, p.out.Groups, pods, p.out.Groups*(p.out.GroupSize-1),
+			templateField("workerTemplate")); err != nil {
 			return err
 		}
 	}
@@ -50,7 +52,8 @@ func (p *groupPreviewer) askChildren(ctx context.Context) error {
 }
 
 // askStatefulSet asks about a StatefulSet and its first pod, which it returns as the cluster would have it.
-func (p *groupPreviewer) askStatefulSet(ctx context.Context, sts *appsv1.StatefulSet, names string, count int, podNames string, pods int, where locator) (*corev1.Pod, error) {
+func (p *groupPreviewer) askStatefulSet(ctx context.Context, sts *appsv1.StatefulSet, names string, count int, podNames string, pods int,
+	where locator) (*corev1.Pod, error) {
 	out := GroupChild{Kind: statefulSetKind, Names: names, Count: count}
 	exists, err := p.exists(ctx, appsv1.SchemeGroupVersion.WithResource("statefulsets"), sts.Namespace, sts.Name)
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -98,7 +101,8 @@ func (p *groupPreviewer) askServices(ctx context.Context, service *corev1.Servic
 	existing, err := p.service(ctx, service.Namespace, service.Name)
 	if err == nil {
 		// The controller creates a Service only if there is none of the name.
-		out.Verdict = &Verdict{Answer: Accepted, Warnings: append([]string{"it exists, and is used as it is"}, unfit(existing, podLabels(service))...)}
+		out.Verdict = &Verdict{Answer: Accepted, Warnings: append([]string{"it exists, and is used as it is"},
+			unfit(existing, podLabels(service))...)}
 		p.out.Children = append(p.out.Children, out)
 		return nil
 	}
@@ -107,7 +111,8 @@ func (p *groupPreviewer) askServices(ctx context.Context, service *corev1.Servic
 	}
 	question := service.DeepCopy()
 	question.OwnerReferences = nil
-	verdict, err := ask(ctx, func(string) string { return "spec.networkConfig" }, func(ctx context.Context) error { return p.createService(ctx, question) })
+	verdict, err := ask(ctx, func(string) string { return "spec.networkConfig" },
+		func(ctx context.Context) error { return p.createService(ctx, question) })
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func (m *groupModel) observe() plan.Observed {
 		})
 		if g.workers {
 			o.Workers = append(o.Workers, plan.Workers{
-				Ref: plan.Ref{Name: name, UID: g.uid + "-workers"}, Leader: g.uid, Revision: g.key, Replicas: g.size - 1, Created: g.size - 1, Ready: g.ready,
+				Ref: plan.Ref{Name: name, UID: g.uid + "-workers"}, Leader: g.uid, Revision: g.key, Replicas: g.size - 1, Created: g.size - 1,
+				Ready: g.ready,
 			})
 		}
 	}
@@ -168,7 +169,8 @@ func (m *groupModel) ready() (changed bool) {
 	return changed
 }
 
-// rollout returns the states that the leader StatefulSet goes through when a set whose groups are all ready changes, and the StatefulSets before and after.
+// rollout returns the states that the leader StatefulSet goes through when a set whose groups are all ready changes,
+// and the StatefulSets before and after.
 func rollout(live, next *leaderworkersetv1.LeaderWorkerSet) (stages []Stage, before, after *appsv1.StatefulSet) {
 	m := newGroupModel(live)
 	m.set.Spec.Paused = nil

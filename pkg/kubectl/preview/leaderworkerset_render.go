@@ -61,7 +61,8 @@ func (s *GroupSet) childLines(t cli.Terminal) []string {
 		lines = append(append(lines, line), also[i]...)
 	}
 	if s.LongestPodName != "" {
-		lines = append(lines, wrap("  ", fmt.Sprintf("The longest name of a pod, %s, has %d of at most %d characters.", s.LongestPodName, len(s.LongestPodName), maxPodName), t)...)
+		lines = append(lines, wrap("  ", fmt.Sprintf("The longest name of a pod, %s, has %d of at most %d characters.", s.LongestPodName,
+			len(s.LongestPodName), maxPodName), t)...)
 	}
 	return lines
 }
@@ -73,7 +74,8 @@ func (u *GroupUpdate) lines(t cli.Terminal) []string {
 	}
 	var lines []string
 	if u.Rolls {
-		text := fmt.Sprintf("Rolling update from revision %s to %s: %s may be unavailable at a time", u.From, u.To, cli.Count(int(u.AtATime), "group"))
+		text := fmt.Sprintf("Rolling update from revision %s to %s: %s may be unavailable at a time", u.From, u.To,
+			cli.Count(int(u.AtATime), "group"))
 		if u.Surge > 0 {
 			text += fmt.Sprintf(", and %s above replicas may exist", cli.Count(int(u.Surge), "group"))
 		}

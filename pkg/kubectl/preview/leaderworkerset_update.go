@@ -92,7 +92,8 @@ func (p *groupPreviewer) describeUpdate(live *leaderworkersetv1.LeaderWorkerSet)
 		out.Stages, before, after = rollout(live, p.set)
 		if !u.rolls && before != nil && after != nil && !reflect.DeepEqual(before.Spec.Template, after.Spec.Template) {
 			p.out.Notes = append(p.out.Notes,
-				"the template of the leader pods changes without a new revision: the leaders, and with them their groups, are replaced at once as the StatefulSet allows, and status does not report an update")
+				"the template of the leader pods changes without a new revision: the leaders, and with them their groups, are replaced at once as "+
+					"the StatefulSet allows, and status does not report an update")
 		}
 	}
 	if out.Rolls || len(out.Stages) > 0 {
@@ -123,7 +124,8 @@ func (u groupUpdate) effect(field string) (Effect, string) {
 	case under("metadata."):
 		return u.metadataEffect(field)
 	case under(template + "volumeClaimTemplates"):
-		return EffectNever, "is never applied: a StatefulSet does not allow changes of its claims. The set gets a new revision, the update fails with FailedUpdate, " +
+		return EffectNever, "is never applied: a StatefulSet does not allow changes of its claims. The set gets a new revision, the update " +
+			"fails with FailedUpdate, " +
 			"and no group is replaced until the change is reverted; to have it, create a set of another name"
 	case under(template + "maxGroupRestarts"):
 		return EffectImmediate, "limits restarts from now on; no group is replaced"
@@ -162,8 +164,10 @@ func (u groupUpdate) policyEffect(field string) (Effect, string) {
 
 func (u groupUpdate) metadataEffect(field string) (Effect, string) {
 	switch {
-	case strings.Contains(field, leaderworkersetv1.ExclusiveKeyAnnotationKey), strings.Contains(field, leaderworkersetv1.SubGroupExclusiveKeyAnnotationKey):
-		return EffectRoll, "is in the template of the pods: all leaders, and with them their groups, are replaced, which status does not report as an update"
+	case strings.Contains(field, leaderworkersetv1.ExclusiveKeyAnnotationKey),
+		strings.Contains(field, leaderworkersetv1.SubGroupExclusiveKeyAnnotationKey):
+		return EffectRoll, "is in the template of the pods: all leaders, and with them their groups, are replaced, which status does not " +
+			"report as an update"
 	case strings.HasPrefix(field, "metadata.labels"), strings.HasPrefix(field, "metadata.annotations"):
 		return EffectNone, "the StatefulSets get it; no pod is replaced"
 	}

@@ -121,7 +121,8 @@ func (m manifest) summary() []string {
 func (m manifest) limitRangeNote(namespace string) string {
 	for _, object := range m {
 		if object.GetKind() == "LimitRange" && object.GetNamespace() == namespace {
-			return fmt.Sprintf("the LimitRange %s of the manifest is not applied to the pods: create it first to preview its effect", object.GetName())
+			return fmt.Sprintf("the LimitRange %s of the manifest is not applied to the pods: create it first to preview its effect",
+				object.GetName())
 		}
 	}
 	return ""

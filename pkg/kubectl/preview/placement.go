@@ -77,9 +77,11 @@ func (p *previewer) previewPlacement(ctx context.Context, gatesKnown bool) {
 	out := &Placement{}
 	switch {
 	case !gatesKnown:
-		out.State, out.Message = NotKnown, "whether the feature gate "+gate+" is on is not known; while it is off, the annotation "+jobsetv1alpha2.ExclusiveKey+" is ignored"
+		out.State, out.Message = NotKnown, "whether the feature gate "+gate+" is on is not known; while it is off, the annotation "+
+			jobsetv1alpha2.ExclusiveKey+" is ignored"
 	case !p.placement:
-		out.State, out.Message = Ignored, "the annotation "+jobsetv1alpha2.ExclusiveKey+" is ignored, because the feature gate "+gate+" is off: turn it on in both programs with --feature-gates="+gate+"=true"
+		out.State, out.Message = Ignored, "the annotation "+jobsetv1alpha2.ExclusiveKey+" is ignored, because the feature gate "+gate+
+			" is off: turn it on in both programs with --feature-gates="+gate+"=true"
 	case ptr.Deref(p.js.Spec.Suspend, false):
 		out.State, out.Message = Later, "the Jobs get topology domains when the set is resumed"
 	default:
@@ -119,7 +121,8 @@ func (out *Placement) fill(js *jobsetv1alpha2.JobSet, placed *plan.Placed, err e
 
 // placeNow has the placer of the controller choose domains for a set that does not exist yet, with what the cluster has now. The sets are
 // the sets that have domains already.
-func placeNow(ctx context.Context, kube kubernetes.Interface, sets []*jobsetv1alpha2.JobSet, js *jobsetv1alpha2.JobSet) (placed *plan.Placed, err error) {
+func placeNow(ctx context.Context, kube kubernetes.Interface, sets []*jobsetv1alpha2.JobSet,
+	js *jobsetv1alpha2.JobSet) (placed *plan.Placed, err error) {
 	unplaced := plan.UnplacedJobs(plan.Observed{JobSet: js, Gates: gates.Gates{ExclusivePlacement: true}})
 	if len(unplaced) == 0 {
 		return nil, nil
@@ -175,7 +178,8 @@ func readable(ctx context.Context, kube kubernetes.Interface) error {
 	if err != nil {
 		return fmt.Errorf("listing pods: %w", err)
 	}
-	if n, m := total(len(nodes.Items), nodes.RemainingItemCount), total(len(pods.Items), pods.RemainingItemCount); n > maxNodes || m > maxPods {
+	if n, m := total(len(nodes.Items), nodes.RemainingItemCount), total(len(pods.Items), pods.RemainingItemCount); n > maxNodes ||
+		m > maxPods {
 		return fmt.Errorf("the cluster has %s and %s, and a preview reads at most %s and %s",
 			cli.Count(n, "node"), cli.Count(m, "pod"), cli.Number(maxNodes), cli.Number(maxPods))
 	}

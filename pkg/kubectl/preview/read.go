@@ -19,7 +19,8 @@ import (
 
 // readObjects returns the objects of the kinds in the files, and the other objects, each in a namespace. Where they do not
 // say, it is the given one; when the user asked for that one, objects of the kinds must not say otherwise.
-func readObjects(kinds []cli.For[Previewer], files resource.FilenameOptions, stdin io.Reader, namespace string, asked bool) ([]object, manifest, error) {
+func readObjects(kinds []cli.For[Previewer], files resource.FilenameOptions, stdin io.Reader, namespace string,
+	asked bool) ([]object, manifest, error) {
 	infos, err := readFiles(files, stdin)
 	if err != nil {
 		return nil, nil, err
@@ -41,7 +42,8 @@ func readObjects(kinds []cli.For[Previewer], files resource.FilenameOptions, std
 			others = append(others, o)
 			continue
 		case own != "" && asked && own != namespace:
-			return nil, nil, fmt.Errorf("--namespace: must be %q, in which %s has the %s %s, not %q", own, info.Source, kinds[at].Title, o.GetName(), namespace)
+			return nil, nil, fmt.Errorf("--namespace: must be %q, in which %s has the %s %s, not %q", own, info.Source, kinds[at].Title, o.GetName(),
+				namespace)
 		}
 		found = append(found, object{o, kinds[at]})
 	}
@@ -50,7 +52,8 @@ func readObjects(kinds []cli.For[Previewer], files resource.FilenameOptions, std
 		for _, k := range kinds {
 			wanted = append(wanted, k.Title+" of the group "+k.GroupVersion.Group)
 		}
-		return nil, nil, fmt.Errorf("--filename: holds no %s, only %s of other kinds", strings.Join(wanted, " and no "), cli.Count(len(others), "object"))
+		return nil, nil, fmt.Errorf("--filename: holds no %s, only %s of other kinds", strings.Join(wanted, " and no "),
+			cli.Count(len(others), "object"))
 	}
 	return found, others, nil
 }

@@ -88,7 +88,8 @@ func painted(color cli.Color, text string, t cli.Terminal) []string {
 // childColumns and quotaColumns are the columns of the tables. The answer stays on narrow terminals, where names are shortened.
 var (
 	childColumns = []cli.Column{{Title: "KIND"}, {Title: "NAMES"}, {Title: "COUNT", Drop: 1}, {Title: "ANSWER"}}
-	quotaColumns = []cli.Column{{Title: "QUOTA"}, {Title: "RESOURCE"}, {Title: "ADDS", Drop: 3}, {Title: "USED", Drop: 2}, {Title: "HARD", Drop: 1}, {Title: "ANSWER"}}
+	quotaColumns = []cli.Column{{Title: "QUOTA"}, {Title: "RESOURCE"}, {Title: "ADDS", Drop: 3}, {Title: "USED", Drop: 2},
+		{Title: "HARD", Drop: 1}, {Title: "ANSWER"}}
 )
 
 // indented returns a table that begins two columns from the left.

@@ -46,7 +46,8 @@ func renderChanges(changes []Change, t cli.Terminal) []string {
 }
 
 var effectColors = map[Effect]cli.Color{
-	EffectNone: cli.Quiet, EffectNextAttempt: cli.Quiet, EffectOnResume: cli.Quiet, EffectScale: cli.Busy, EffectSuspend: cli.Busy, EffectResume: cli.Busy,
+	EffectNone: cli.Quiet, EffectNextAttempt: cli.Quiet, EffectOnResume: cli.Quiet, EffectScale: cli.Busy, EffectSuspend: cli.Busy,
+	EffectResume:   cli.Busy,
 	EffectNextStep: cli.Quiet, EffectRestart: cli.Busy, EffectRoll: cli.Busy, EffectNever: cli.Bad, EffectNextGroup: cli.Quiet,
 }
 
@@ -65,7 +66,8 @@ func (s *Set) updateConclusion() string {
 	size := cli.Count(s.Jobs, "Job") + " with " + cli.Count(s.Pods, "pod")
 	switch {
 	case s.Verdict.Answer != Accepted && has(EffectRefused):
-		return "The set would not change at all. To make these changes, delete the set and create it again: " + size + " would start from the beginning."
+		return "The set would not change at all. To make these changes, delete the set and create it again: " + size +
+			" would start from the beginning."
 	case s.Verdict.Answer != Accepted:
 		return "The set would not change at all."
 	case len(s.Changes) == 0:

@@ -35,7 +35,8 @@ type Scheduling struct {
 type SchedulingGroup struct {
 	// Name is the name of the PodGroup.
 	Name string `json:"name"`
-	// ReplicatedJobs are the replicatedJobs whose pods are in the group. Job is the name of the Job whose pods are alone in it; absent if all Jobs of them are.
+	// ReplicatedJobs are the replicatedJobs whose pods are in the group. Job is the name of the Job whose pods are alone
+	// in it; absent if all Jobs of them are.
 	ReplicatedJobs []string `json:"replicatedJobs"`
 	Job            string   `json:"job,omitempty"`
 	// Pods is how many there are at a time.
@@ -77,7 +78,8 @@ func (p *previewer) previewScheduling(ctx context.Context) {
 	case err != nil:
 		out.Message = "whether the cluster serves Workloads and PodGroups of scheduling.k8s.io is not known: " + cli.Clean(err.Error())
 	case out.API == "":
-		out.Message = "the cluster serves no Workloads and PodGroups of scheduling.k8s.io, so that the Jobs wait for them, unless the feature gate " + schedulingGate +
+		out.Message = "the cluster serves no Workloads and PodGroups of scheduling.k8s.io, so that the Jobs wait for them, unless the feature " +
+			"gate " + schedulingGate +
 			" of the controller is off, or its --gang-scheduling-provider names another scheduler"
 	}
 	p.out.Scheduling = out
@@ -130,7 +132,8 @@ func (out *Scheduling) lines(t cli.Terminal) []string {
 	if out.API != "" {
 		text += ", of " + out.API
 	}
-	text += ", if the feature gate " + schedulingGate + " of the controller is on; with --gang-scheduling-provider=volcano or coscheduling, PodGroups of that scheduler with " +
+	text += ", if the feature gate " + schedulingGate + " of the controller is on; with --gang-scheduling-provider=volcano or " +
+		"coscheduling, PodGroups of that scheduler with " +
 		"these names, and no Workload"
 	for _, line := range wrap("  ", text, t) {
 		lines = append(lines, t.Paint(cli.Quiet, line))

@@ -138,7 +138,8 @@ func (p *sequencePreviewer) runNew(ctx context.Context, object *unstructured.Uns
 // sequenceNotes say what the cluster does not say about the sequence.
 func sequenceNotes(sj *batchv1alpha1.SequentialJob) []string {
 	if helper.ManagedElsewhere(sj) {
-		return []string{fmt.Sprintf("the controller %q runs the sequence, which spec.managedBy names: what it creates is not known here", *sj.Spec.ManagedBy)}
+		return []string{fmt.Sprintf("the controller %q runs the sequence, which spec.managedBy names: what it creates is not known here",
+			*sj.Spec.ManagedBy)}
 	}
 	var notes []string
 	if helper.Suspended(sj) {

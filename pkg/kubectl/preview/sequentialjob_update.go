@@ -44,7 +44,8 @@ func (p *sequencePreviewer) runExisting(ctx context.Context, live, object *unstr
 		return err
 	}
 	if helper.ManagedElsewhere(u.next) {
-		p.out.Notes = append(p.out.Notes, fmt.Sprintf("the controller %q runs the sequence, which spec.managedBy names: what changes do is not known here", *u.next.Spec.ManagedBy))
+		p.out.Notes = append(p.out.Notes, fmt.Sprintf("the controller %q runs the sequence, which spec.managedBy names: what changes do is "+
+			"not known here", *u.next.Spec.ManagedBy))
 		return nil
 	}
 	for i := range p.out.Changes {
@@ -133,5 +134,6 @@ func (u sequenceUpdate) stepEffect(field string) (Effect, string) {
 	case u.live.Spec.UpdateStrategy != nil && u.live.Spec.UpdateStrategy.Type == batchv1alpha1.UpdateRestart:
 		return EffectRestart, "stops " + u.stepWords() + ", and runs it again with the change (updateStrategy Restart)"
 	}
-	return EffectNextStep, u.stepWords() + " goes on with what it was started with (updateStrategy Continue); steps that start from now on have it"
+	return EffectNextStep, u.stepWords() + " goes on with what it was started with (updateStrategy Continue); steps that start from now on " +
+		"have it"
 }

@@ -25,7 +25,8 @@ type Roles struct {
 	Set *disaggregatedsetv1.DisaggregatedSet
 	// Revision is the current one; "" if it is not known.
 	Revision string
-	// Sets are the LeaderWorkerSets that the set controls: those of the current revision first, then by slice, and by role in the order of the spec.
+	// Sets are the LeaderWorkerSets that the set controls: those of the current revision first, then by slice, and by role
+	// in the order of the spec.
 	Sets []RoleSet
 }
 
@@ -44,7 +45,8 @@ func AssembleRoles(set *disaggregatedsetv1.DisaggregatedSet, all []leaderworkers
 		lws := &all[i]
 		if metav1.IsControlledBy(lws, set) {
 			r.Sets = append(r.Sets, RoleSet{
-				lws, lws.Labels[disaggregatedsetv1.RoleLabelKey], lws.Labels[disaggregatedsetv1.RevisionLabelKey], max(0, number(lws.Labels[disaggregatedsetv1.SliceLabelKey])),
+				lws, lws.Labels[disaggregatedsetv1.RoleLabelKey], lws.Labels[disaggregatedsetv1.RevisionLabelKey],
+				max(0, number(lws.Labels[disaggregatedsetv1.SliceLabelKey])),
 			})
 		}
 	}
@@ -55,7 +57,8 @@ func AssembleRoles(set *disaggregatedsetv1.DisaggregatedSet, all []leaderworkers
 		return 1
 	}
 	slices.SortFunc(r.Sets, func(a, b RoleSet) int {
-		return cmp.Or(former(a)-former(b), cmp.Compare(a.Slice, b.Slice), cmp.Compare(r.place(a.Role), r.place(b.Role)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(former(a)-former(b), cmp.Compare(a.Slice, b.Slice), cmp.Compare(r.place(a.Role), r.place(b.Role)),
+			cmp.Compare(a.Name, b.Name))
 	})
 	return r
 }
@@ -119,7 +122,8 @@ type RolesSummary struct {
 	GroupCounts
 }
 
-// SummarizeRoles returns the state of a DisaggregatedSet. A role that a scaler scales should have as many groups as its status says that it has.
+// SummarizeRoles returns the state of a DisaggregatedSet. A role that a scaler scales should have as many groups as its
+// status says that it has.
 func SummarizeRoles(set *disaggregatedsetv1.DisaggregatedSet) RolesSummary {
 	s := RolesSummary{Phase: phaseOfRoles(set)}
 	s.RoleCount, s.Roles = len(set.Spec.Roles), []RoleCount{}
@@ -138,7 +142,8 @@ func SummarizeRoles(set *disaggregatedsetv1.DisaggregatedSet) RolesSummary {
 			s.RolesReady++
 		}
 		s.Roles = append(s.Roles, count)
-		s.GroupsReady, s.GroupsUpdated, s.GroupsWanted = s.GroupsReady+count.GroupsReady, s.GroupsUpdated+count.GroupsUpdated, s.GroupsWanted+count.GroupsWanted
+		s.GroupsReady, s.GroupsUpdated, s.GroupsWanted = s.GroupsReady+count.GroupsReady, s.GroupsUpdated+count.GroupsUpdated,
+			s.GroupsWanted+count.GroupsWanted
 	}
 	return s
 }

@@ -53,7 +53,8 @@ func (g *Groups) Updated(group *PodGroup) bool {
 	return group.Revision() != "" && group.Revision() == g.Revision()
 }
 
-// Mixed returns whether the workers of a group are not of the revision of their leader. Those of a former leader, which go with it, do not count.
+// Mixed returns whether the workers of a group are not of the revision of their leader. Those of a former leader, which
+// go with it, do not count.
 func (p *PodGroup) Mixed() bool {
 	if p.Leader == nil || p.Leader.DeletionTimestamp != nil || p.Workers == nil || !metav1.IsControlledBy(p.Workers, p.Leader) {
 		return false
@@ -77,7 +78,8 @@ func (g *Groups) StateOf(group *PodGroup) (state, message string) {
 	case group.Leader.DeletionTimestamp != nil:
 		return JobTerminating, whyDeleted(group.Leader, &status)
 	case status.RestartAt != nil && status.RestartAt.After(g.Now):
-		return JobFailed, fmt.Sprintf("is recreated at %s, after %s in a row%s", status.RestartAt.UTC().Format(time.RFC3339), cli.Count(int(status.RestartsInRow), "failure"), causeInWords(status.FirstCause))
+		return JobFailed, fmt.Sprintf("is recreated at %s, after %s in a row%s", status.RestartAt.UTC().Format(time.RFC3339),
+			cli.Count(int(status.RestartsInRow), "failure"), causeInWords(status.FirstCause))
 	case group.Ready(g.Size(group)):
 		return JobReady, ""
 	case status.Failed && status.RestartedLeader == group.Leader.UID:

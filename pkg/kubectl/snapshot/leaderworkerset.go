@@ -81,8 +81,8 @@ func LoadGroups(ctx context.Context, c *cli.Clients, name string, withPods bool)
 	return AssembleGroups(set, sets.Items, pods.Items, now), nil
 }
 
-// AssembleGroups returns the set with those of the objects that belong to it. Pods that another object of the same name left behind belong to
-// it only while they are being deleted: until then, they hold the names of its own.
+// AssembleGroups returns the set with those of the objects that belong to it. Pods that another object of the same name
+// left behind belong to it only while they are being deleted: until then, they hold the names of its own.
 func AssembleGroups(set *leaderworkersetv1.LeaderWorkerSet, sets []appsv1.StatefulSet, pods []corev1.Pod, now time.Time) *Groups {
 	g := &Groups{Set: set, Now: now}
 	groups := groupsByIndex{}
@@ -146,7 +146,8 @@ func (g groupsByIndex) keepPods(pods []corev1.Pod) {
 	}
 }
 
-// controls returns whether the StatefulSet controls the pod. One that is not known is taken to do so, and so is any while the pod is being deleted.
+// controls returns whether the StatefulSet controls the pod. One that is not known is taken to do so, and so is any
+// while the pod is being deleted.
 func controls(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
 	return set == nil || pod.DeletionTimestamp != nil || metav1.IsControlledBy(pod, set)
 }
@@ -188,7 +189,8 @@ func WorkerIndex(pod *corev1.Pod) int {
 	return number(pod.Labels[leaderworkersetv1.WorkerIndexLabelKey])
 }
 
-// GroupIndex returns the index of the group of a child: that of its label, or of the name of a leader pod that has none; -1 if there is none.
+// GroupIndex returns the index of the group of a child: that of its label, or of the name of a leader pod that has
+// none; -1 if there is none.
 func GroupIndex(child metav1.Object) int {
 	if index := number(child.GetLabels()[leaderworkersetv1.GroupIndexLabelKey]); index >= 0 {
 		return index

@@ -155,7 +155,8 @@ func (r *sequenceReader) readSets(ctx context.Context, selector string) error {
 }
 
 // AssembleSequence returns the sequence with the objects that belong to it.
-func AssembleSequence(sj *batchv1alpha1.SequentialJob, jobs []batchv1.Job, sets []jobsetv1alpha2.JobSet, pods []corev1.Pod, now time.Time) *Sequence {
+func AssembleSequence(sj *batchv1alpha1.SequentialJob, jobs []batchv1.Job, sets []jobsetv1alpha2.JobSet, pods []corev1.Pod,
+	now time.Time) *Sequence {
 	s := &Sequence{SequentialJob: sj, Now: now}
 	jobs, pods = unique(jobs), unique(pods)
 	for _, step := range helper.Steps(&sj.Spec) {

@@ -85,7 +85,8 @@ func (s *Set) keep(jobs []batchv1.Job, pods []corev1.Pod) {
 		}
 	}
 	slices.SortFunc(s.Jobs, func(a, b *batchv1.Job) int {
-		return cmp.Or(cmp.Compare(rank[ReplicatedJob(a)], rank[ReplicatedJob(b)]), cmp.Compare(JobIndex(a), JobIndex(b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(rank[ReplicatedJob(a)], rank[ReplicatedJob(b)]), cmp.Compare(JobIndex(a), JobIndex(b)),
+			cmp.Compare(a.Name, b.Name))
 	})
 	for i, job := range s.Jobs {
 		place[string(job.UID)] = i

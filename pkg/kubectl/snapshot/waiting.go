@@ -65,7 +65,8 @@ func WaitingFor(js *jobsetv1alpha2.JobSet, place int) []Waiting {
 	if policy := js.Spec.StartupPolicy; policy != nil && policy.StartupPolicyOrder == jobsetv1alpha2.InOrder {
 		for i := range place {
 			before := &js.Spec.ReplicatedJobs[i]
-			w := Waiting{On: before.Name, For: string(jobsetv1alpha2.DependencyReady), Reached: started(before.Name), Wanted: int(helper.Replicas(before)), Ordered: true}
+			w := Waiting{On: before.Name, For: string(jobsetv1alpha2.DependencyReady), Reached: started(before.Name),
+				Wanted: int(helper.Replicas(before)), Ordered: true}
 			if w.Reached < w.Wanted {
 				add(w)
 				break // the first in the order holds back all that follow

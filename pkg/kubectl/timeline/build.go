@@ -100,7 +100,8 @@ func (b *builder) attempt(a *jobsetv1alpha2.Attempt) {
 	}
 	out := Attempt{
 		Attempt: *a.DeepCopy(), Seconds: end.Sub(begin).Seconds(),
-		Recovers: a.Trigger == jobsetv1alpha2.TriggerFailurePolicy || a.Trigger == jobsetv1alpha2.TriggerRequested || a.Trigger == jobsetv1alpha2.TriggerRetry,
+		Recovers: a.Trigger == jobsetv1alpha2.TriggerFailurePolicy || a.Trigger == jobsetv1alpha2.TriggerRequested ||
+			a.Trigger == jobsetv1alpha2.TriggerRetry,
 	}
 	if ready != nil {
 		out.SecondsToReady = ptr.To(max(0, ready.Sub(begin).Seconds()))

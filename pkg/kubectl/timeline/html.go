@@ -79,7 +79,8 @@ func Page(w io.Writer, t View, zone *time.Location) error {
 func viewOf(d *drawing, zone *time.Location) *view {
 	sc := d.scale()
 	v := &view{
-		Kind: d.kind.Names[0], Name: d.name, Namespace: d.namespace, Note: d.note, Parts: d.parts, Finished: d.finished, Life: d.life, Use: d.use, BarHeight: barHeight, AxisHeightTop: axisHeight,
+		Kind: d.kind.Names[0], Name: d.name, Namespace: d.namespace, Note: d.note, Parts: d.parts, Finished: d.finished, Life: d.life, Use: d.use,
+		BarHeight: barHeight, AxisHeightTop: axisHeight,
 		Zone: sc.begin.In(zone).Format("MST"), From: clock(d.begin, zone), To: clock(d.end, zone),
 	}
 	axis := ticks(sc.begin, sc.end, mostTicks, zone)

@@ -41,7 +41,8 @@ func Lanes(jobs []*batchv1.Job, attempts []Attempt, now time.Time) []Lane {
 		if job.Status.StartTime == nil {
 			continue
 		}
-		lane := Lane{Name: job.Name, ReplicatedJob: snapshot.ReplicatedJob(job), Count: 1, Begin: startOf(job, attempts), State: "Running", Open: true}
+		lane := Lane{Name: job.Name, ReplicatedJob: snapshot.ReplicatedJob(job), Count: 1, Begin: startOf(job, attempts), State: "Running",
+			Open: true}
 		lane.End = later(now.UTC(), lane.Begin)
 		for _, c := range job.Status.Conditions {
 			if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {

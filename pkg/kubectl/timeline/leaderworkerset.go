@@ -75,8 +75,8 @@ type GroupRun struct {
 	ReadyTime  *time.Time `json:"readyTime,omitempty"`
 	// Phases are the phases of the pods that exist, and an instant for the failure for which the group was last recreated.
 	Phases []Phase `json:"phases"`
-	// Restarts is how often the group was recreated after a failure, LastRestartTime when it was last recreated, also on request, and RestartAt
-	// when it is recreated next if it waits.
+	// Restarts is how often the group was recreated after a failure, LastRestartTime when it was last recreated, also on
+	// request, and RestartAt when it is recreated next if it waits.
 	Restarts        int                          `json:"restarts"`
 	LastRestartTime *metav1.Time                 `json:"lastRestartTime,omitempty"`
 	RestartAt       *metav1.Time                 `json:"restartAt,omitempty"`
@@ -105,8 +105,10 @@ func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string, withJobs 
 func buildGroups(g *snapshot.Groups, revisions []*appsv1.ControllerRevision) *Groups {
 	set := g.Set
 	t := &Groups{
-		LeaderWorkerSet: set.Name, Namespace: set.Namespace, GroupsSummary: snapshot.SummarizeGroups(set), CreateTime: set.CreationTimestamp.UTC(),
-		RestartLimit: set.Spec.LeaderWorkerTemplate.MaxGroupRestarts, LastAction: set.Status.LastAction, Revisions: []Revision{}, Groups: []GroupRun{},
+		LeaderWorkerSet: set.Name, Namespace: set.Namespace, GroupsSummary: snapshot.SummarizeGroups(set),
+		CreateTime:   set.CreationTimestamp.UTC(),
+		RestartLimit: set.Spec.LeaderWorkerTemplate.MaxGroupRestarts, LastAction: set.Status.LastAction, Revisions: []Revision{},
+		Groups: []GroupRun{},
 	}
 	t.End = later(g.Now.UTC(), t.CreateTime)
 	t.LifeSeconds = t.End.Sub(t.CreateTime).Seconds()

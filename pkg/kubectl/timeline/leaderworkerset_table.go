@@ -24,7 +24,8 @@ var (
 		{Title: "UPDATED IN", Least: 10, Wrap: true, Drop: 2, Label: "updated in: "}, {Title: "GROUPS"},
 	}
 	groupColumns = []cli.Column{
-		{Title: "GROUP"}, {Title: "REVISION", Least: 10, Wrap: true, Drop: 2, Label: "revision: "}, {Title: "CREATED", Least: 7, Wrap: true, Drop: 1, Label: "created: "},
+		{Title: "GROUP"}, {Title: "REVISION", Least: 10, Wrap: true, Drop: 2, Label: "revision: "}, {Title: "CREATED", Least: 7, Wrap: true,
+			Drop: 1, Label: "created: "},
 		{Title: "READY SINCE", Least: 11, Wrap: true, Drop: 3, Label: "ready since: "}, {Title: "RESTARTS"}, {Title: "STATE"},
 		{Title: "MESSAGE", Least: 24, Wrap: true, Drop: 4, Label: "message: "},
 	}
@@ -36,7 +37,8 @@ func (t *Groups) table(b *strings.Builder, s screen) {
 		var rows [][]string
 		for i := range t.Revisions {
 			r := &t.Revisions[i]
-			rows = append(rows, []string{strconv.FormatInt(r.Number, 10), cli.Clean(r.Key), t.clock(&r.Begin, s.zone), r.updatedIn(), cli.Number(r.Groups)})
+			rows = append(rows, []string{strconv.FormatInt(r.Number, 10), cli.Clean(r.Key), t.clock(&r.Begin, s.zone), r.updatedIn(),
+				cli.Number(r.Groups)})
 		}
 		lines(b, s.Table(revisionColumns, rows))
 		b.WriteString("\n")
@@ -156,14 +158,16 @@ type viewRevision struct {
 
 // groupClasses are the colors of states on the page.
 var groupClasses = map[string]string{
-	snapshot.JobReady: "completed", snapshot.JobFailed: "failed", snapshot.JobStarting: "starting", snapshot.JobTerminating: "starting", snapshot.Missing: "starting",
+	snapshot.JobReady: "completed", snapshot.JobFailed: "failed", snapshot.JobStarting: "starting", snapshot.JobTerminating: "starting",
+	snapshot.Missing: "starting",
 }
 
 // fill puts the revisions and groups into the page.
 func (t *Groups) fill(v *view, zone *time.Location) {
 	for i := range t.Revisions {
 		r := &t.Revisions[i]
-		v.Revisions = append(v.Revisions, viewRevision{Number: r.Number, Key: cli.Clean(r.Key), Began: clock(r.Begin, zone), Updated: r.updatedIn(), Groups: r.Groups})
+		v.Revisions = append(v.Revisions, viewRevision{Number: r.Number, Key: cli.Clean(r.Key), Began: clock(r.Begin, zone),
+			Updated: r.updatedIn(), Groups: r.Groups})
 	}
 	long := func(at *time.Time) string {
 		if at == nil {

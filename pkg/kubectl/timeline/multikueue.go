@@ -18,14 +18,15 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// Sets that Kueue runs in another cluster (MultiKueue). Kueue copies their status without the history of attempts; the Workload has the time since which the
-// set runs there.
+// Sets that Kueue runs in another cluster (MultiKueue). Kueue copies their status without the history of attempts; the
+// Workload has the time since which the set runs there.
 
 // readWorkload reads the Workload of a set; nil if there is none, or if it may not be read: the chart is then less exact.
 func readWorkload(ctx context.Context, c *cli.Clients, js *jobsetv1alpha2.JobSet) *unstructured.Unstructured {
 	for _, version := range []string{"v1beta2", "v1beta1"} {
 		resource := schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: version, Resource: "workloads"}
-		list, err := c.Dynamic.Resource(resource).Namespace(js.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "kueue.x-k8s.io/job-uid=" + string(js.UID)})
+		list, err := c.Dynamic.Resource(resource).Namespace(js.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "kueue.x-k8s.io/job-uid=" +
+			string(js.UID)})
 		if err == nil && len(list.Items) > 0 {
 			return &list.Items[0]
 		}

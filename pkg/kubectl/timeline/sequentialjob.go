@@ -83,7 +83,8 @@ func SequentialJob(ctx context.Context, c *cli.Clients, name string, withJobs bo
 // buildSequence works out the timeline of a sequence from its status.
 func buildSequence(sj *batchv1alpha1.SequentialJob, now time.Time) *Sequence {
 	t := &Sequence{
-		SequentialJob: sj.Name, Namespace: sj.Namespace, SequenceSummary: snapshot.SummarizeSequence(sj), CreateTime: sj.CreationTimestamp.UTC(), Steps: []StepRun{},
+		SequentialJob: sj.Name, Namespace: sj.Namespace, SequenceSummary: snapshot.SummarizeSequence(sj), CreateTime: sj.CreationTimestamp.UTC(),
+		Steps: []StepRun{},
 	}
 	t.End = later(now.UTC(), t.CreateTime)
 	if c := helper.Finished(sj); c != nil {
@@ -95,7 +96,8 @@ func buildSequence(sj *batchv1alpha1.SequentialJob, now time.Time) *Sequence {
 	t.LifeSeconds = t.End.Sub(t.CreateTime).Seconds()
 	for _, step := range helper.Steps(&sj.Spec) {
 		run := StepRun{
-			Name: step.Name, Index: step.Index, Kind: string(step.Kind()), ChildName: helper.ChildName(sj.Name, step.Index), State: string(batchv1alpha1.StepPending),
+			Name: step.Name, Index: step.Index, Kind: string(step.Kind()), ChildName: helper.ChildName(sj.Name, step.Index),
+			State: string(batchv1alpha1.StepPending),
 		}
 		if step.Index < len(sj.Status.Steps) {
 			t.record(&run, &sj.Status.Steps[step.Index])
@@ -122,7 +124,8 @@ func (t *Sequence) record(run *StepRun, s *batchv1alpha1.SequentialJobStepStatus
 
 // stepKinds are how the bar of a step looks. All others look like one that runs.
 var stepKinds = map[batchv1alpha1.StepState]Kind{
-	batchv1alpha1.StepStarting: Creating, batchv1alpha1.StepWaiting: Queued, batchv1alpha1.StepSuspended: Suspended, batchv1alpha1.StepFailed: Failed,
+	batchv1alpha1.StepStarting: Creating, batchv1alpha1.StepWaiting: Queued, batchv1alpha1.StepSuspended: Suspended,
+	batchv1alpha1.StepFailed: Failed,
 }
 
 // stepOutcomes are the marks at the end of bars.

@@ -14,13 +14,15 @@ import (
 
 var stepColors = map[batchv1alpha1.StepState]cli.Color{
 	batchv1alpha1.StepSucceeded: cli.Good, batchv1alpha1.StepRunning: cli.Good, batchv1alpha1.StepFailed: cli.Bad,
-	batchv1alpha1.StepStarting: cli.Busy, batchv1alpha1.StepWaiting: cli.Busy, batchv1alpha1.StepSuspended: cli.Quiet, batchv1alpha1.StepPending: cli.Quiet,
+	batchv1alpha1.StepStarting: cli.Busy, batchv1alpha1.StepWaiting: cli.Busy, batchv1alpha1.StepSuspended: cli.Quiet,
+	batchv1alpha1.StepPending: cli.Quiet,
 }
 
 // stepColumns are the columns of the table of steps. Nothing of them is cut.
 var stepColumns = []cli.Column{
 	{Title: "#"}, {Title: "STEP", Least: 14, Wrap: true}, {Title: "ATTEMPTS", Least: 8, Wrap: true, Drop: 2, Label: "attempts: "},
-	{Title: "BEGAN", Least: 8, Wrap: true, Drop: 1, Label: "began: "}, {Title: "LASTED"}, {Title: "STATE"}, {Title: "REASON", Least: 24, Wrap: true, Drop: 3, Label: "reason: "},
+	{Title: "BEGAN", Least: 8, Wrap: true, Drop: 1, Label: "began: "}, {Title: "LASTED"}, {Title: "STATE"},
+	{Title: "REASON", Least: 24, Wrap: true, Drop: 3, Label: "reason: "},
 }
 
 // table writes a line for each step. What failed first follows in a line of its own.
@@ -76,7 +78,8 @@ type viewStep struct {
 
 // stepClasses are the colors of states on the page.
 var stepClasses = map[batchv1alpha1.StepState]string{
-	batchv1alpha1.StepSucceeded: "completed", batchv1alpha1.StepRunning: "running", batchv1alpha1.StepFailed: "failed", batchv1alpha1.StepStarting: "starting",
+	batchv1alpha1.StepSucceeded: "completed", batchv1alpha1.StepRunning: "running", batchv1alpha1.StepFailed: "failed",
+	batchv1alpha1.StepStarting: "starting",
 }
 
 // fill puts the steps into the page.
@@ -85,7 +88,8 @@ func (t *Sequence) fill(v *view, zone *time.Location) {
 		run := &t.Steps[i]
 		out := viewStep{
 			Number: run.Index + 1, Name: cli.Clean(run.Name), Child: strings.ToLower(run.Kind) + "/" + run.ChildName, Attempts: run.attempts(),
-			Began: run.began(zone, "2006-01-02 15:04:05"), Lasted: run.lasted(), State: run.State, Class: stepClasses[batchv1alpha1.StepState(run.State)], Reason: run.reason(),
+			Began: run.began(zone, "2006-01-02 15:04:05"), Lasted: run.lasted(), State: run.State,
+			Class: stepClasses[batchv1alpha1.StepState(run.State)], Reason: run.reason(),
 		}
 		if run.FirstCause != nil {
 			out.FirstCause = causeOf(run.FirstCause)

@@ -13,7 +13,8 @@ import (
 
 // attemptColumns are the columns of the table of attempts. Nothing of them is cut.
 var attemptColumns = []cli.Column{
-	{Title: "#"}, {Title: "TRIGGER", Least: 14, Wrap: true}, {Title: "READY IN", Least: 8, Wrap: true, Drop: 1, Label: "ready in: "}, {Title: "LASTED"}, {Title: "OUTCOME"},
+	{Title: "#"}, {Title: "TRIGGER", Least: 14, Wrap: true}, {Title: "READY IN", Least: 8, Wrap: true, Drop: 1, Label: "ready in: "},
+	{Title: "LASTED"}, {Title: "OUTCOME"},
 	{Title: "REASON", Least: 24, Wrap: true, Drop: 2, Label: "reason: "},
 }
 
@@ -23,7 +24,8 @@ func table(b *strings.Builder, t *Timeline, s screen) {
 	for i := range t.Attempts {
 		a := &t.Attempts[i]
 		rows = append(rows, []string{
-			strconv.Itoa(int(a.Number)), triggerOf(a), readyIn(a), cli.Seconds(a.Seconds), s.Paint(outcomeColor(a), outcomeOf(a)), cli.Clean(a.Reason),
+			strconv.Itoa(int(a.Number)), triggerOf(a), readyIn(a), cli.Seconds(a.Seconds), s.Paint(outcomeColor(a), outcomeOf(a)),
+			cli.Clean(a.Reason),
 		})
 		rows = append(rows, details(a, s)...)
 	}

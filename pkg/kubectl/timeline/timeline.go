@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timeline is `kubectl jobset timeline`: the attempts of a set, and what it did in each, the steps of a sequence, or the groups and revisions of a
-// LeaderWorkerSet, drawn over time. Build makes data of a set; the chart for terminals, the page and the formats for scripts are made from that alone.
+// Package timeline is `kubectl jobset timeline`: the attempts of a set, and what it did in each, the steps of a
+// sequence, or the groups and revisions of a LeaderWorkerSet, drawn over time. Build makes data of a set; the chart for
+// terminals, the page and the formats for scripts are made from that alone.
 package timeline
 
 import (
@@ -47,8 +48,8 @@ Of a set that Kueue runs in another cluster, the time there is drawn; the attemp
 
 Of a SequentialJob (sj/NAME), each step has a bar, and a line with its attempts, its state and what failed first.
 
-Of a LeaderWorkerSet (lws/NAME), each revision that is kept and each group has a bar. That of a group is the run of its present pods, with a mark where
-the group failed last. Of more than 30 groups, those that are not well have bars of their own.
+Of a LeaderWorkerSet (lws/NAME), each revision that is kept and each group has a bar. That of a group is the run of its present
+pods, with a mark where the group failed last. Of more than 30 groups, those that are not well have bars of their own.
 
 -o html writes one page that needs no network: open it in a browser, or attach it to a report.`,
 		Example: `  # The attempts of the set "train"

@@ -79,7 +79,8 @@ func newGroups(s *snapshot.Groups, domainLabel string, domains map[string]string
 	places := newPlaces(domains)
 	for _, group := range s.Every() {
 		out := PodGroup{
-			Index: group.Index, Revision: group.Revision(), Updated: s.Updated(group), Surge: s.Surge(group), Restarts: group.Restarts(), Requests: Resources{},
+			Index: group.Index, Revision: group.Revision(), Updated: s.Updated(group), Surge: s.Surge(group), Restarts: group.Restarts(),
+			Requests: Resources{},
 		}
 		out.State, _ = s.StateOf(group)
 		out.Pods.Wanted = s.Size(group)
@@ -124,7 +125,8 @@ func (t *GroupsTop) Lines(terminal cli.Terminal, all bool) []string {
 
 // facts are the lines about the set as a whole.
 func (t *GroupsTop) facts(terminal cli.Terminal, resources []corev1.ResourceName) []string {
-	ready := fmt.Sprintf("%s of %s ready, %s updated, of %s each", cli.Number(t.GroupsReady), cli.Number(t.GroupsWanted), cli.Number(t.GroupsUpdated), cli.Count(t.GroupSize, "pod"))
+	ready := fmt.Sprintf("%s of %s ready, %s updated, of %s each", cli.Number(t.GroupsReady), cli.Number(t.GroupsWanted),
+		cli.Number(t.GroupsUpdated), cli.Count(t.GroupSize, "pod"))
 	rows := [][]string{
 		{"Set", cli.LeaderWorkerSet.Names[0] + "/" + t.Name + ", " + terminal.Paint(groupsColor(t.State), t.Words())},
 		{"Groups", terminal.Paint(shareColor(t.GroupsReady, t.GroupsWanted), ready)},
@@ -151,7 +153,8 @@ func (t *GroupsTop) rows(terminal cli.Terminal, resources []corev1.ResourceName,
 			for _, rest := range ordered[i:] {
 				pods, lacking = pods+rest.Pods.Wanted, lacking+rest.Pods.lacking()
 			}
-			return append(rows, []string{fmt.Sprintf("%s with %s, %s of them not ready", more(len(ordered)-i, "group"), cli.Count(pods, "pod"), cli.Number(lacking))})
+			return append(rows, []string{fmt.Sprintf("%s with %s, %s of them not ready", more(len(ordered)-i, "group"), cli.Count(pods, "pod"),
+				cli.Number(lacking))})
 		}
 		g := &ordered[i]
 		name := strconv.Itoa(g.Index)
@@ -159,7 +162,8 @@ func (t *GroupsTop) rows(terminal cli.Terminal, resources []corev1.ResourceName,
 			name += " (surge)"
 		}
 		rows = append(rows, append([]string{
-			name, g.State, terminal.Paint(g.Pods.color(), fmt.Sprintf("%d/%d", g.Pods.Ready, g.Pods.Wanted)), cli.Number(g.Restarts), cmp.Or(cli.Clean(g.Revision), "-"),
+			name, g.State, terminal.Paint(g.Pods.color(), fmt.Sprintf("%d/%d", g.Pods.Ready, g.Pods.Wanted)), cli.Number(g.Restarts),
+			cmp.Or(cli.Clean(g.Revision), "-"),
 		}, cells(resources, g.Requests)...))
 	}
 	return rows

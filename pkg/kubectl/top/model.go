@@ -127,7 +127,8 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		counts := helper.CountReplicatedJob(js, rj.Name)
-		t.ReplicatedJobs = append(t.ReplicatedJobs, Group{Name: rj.Name, Jobs: int(counts.Wanted), JobsReady: int(counts.Up), Requests: Resources{}})
+		t.ReplicatedJobs = append(t.ReplicatedJobs, Group{Name: rj.Name, Jobs: int(counts.Wanted), JobsReady: int(counts.Up),
+			Requests: Resources{}})
 	}
 	for i := range t.ReplicatedJobs {
 		g, spec := &t.ReplicatedJobs[i], &js.Spec.ReplicatedJobs[i].Template.Spec

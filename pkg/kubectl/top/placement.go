@@ -26,7 +26,8 @@ type JobDomain struct {
 	TopologyKey string `json:"topologyKey"`
 	// Domain is the value of the label. It is absent while the scheduler has not chosen it.
 	Domain string `json:"domain,omitempty"`
-	// ByScheduler reports that the scheduler chooses the domain, because there was none with room when the Job was placed, and that the status does not show it yet.
+	// ByScheduler reports that the scheduler chooses the domain, because there was none with room when the Job was placed,
+	// and that the status does not show it yet.
 	ByScheduler bool `json:"byScheduler,omitempty"`
 	// Nodes is how many nodes of the domain the pods could use when the Job was placed.
 	Nodes int `json:"nodes,omitempty"`
@@ -119,7 +120,8 @@ func (t *Top) placementLines(terminal cli.Terminal, all bool) []string {
 		case d.ByScheduler:
 			domain += " (by the scheduler)"
 		}
-		rows = append(rows, []string{d.Job, domain, terminal.Paint(shareColor(d.Ready, d.Pods), fmt.Sprintf("%d/%d", d.Ready, d.Pods)), d.TopologyKey})
+		rows = append(rows, []string{d.Job, domain, terminal.Paint(shareColor(d.Ready, d.Pods), fmt.Sprintf("%d/%d", d.Ready, d.Pods)),
+			d.TopologyKey})
 	}
 	columns := []cli.Column{{Title: "JOB"}, {Title: "DOMAIN"}, {Title: "PODS READY"}, {Title: "LABEL OF DOMAINS", Drop: dropOther}}
 	return table(terminal, columns, rows)

@@ -24,7 +24,8 @@ const (
 // Lines implements View.
 func (t *Top) Lines(terminal cli.Terminal, all bool) []string {
 	resources := t.resources()
-	columns := withResources(resources, cli.Column{Title: "REPLICATEDJOB"}, cli.Column{Title: "JOBS READY"}, cli.Column{Title: "PODS READY"}, cli.Column{Title: "RESTARTS", Drop: dropOther})
+	columns := withResources(resources, cli.Column{Title: "REPLICATEDJOB"}, cli.Column{Title: "JOBS READY"}, cli.Column{Title: "PODS READY"},
+		cli.Column{Title: "RESTARTS", Drop: dropOther})
 	lines := append(t.facts(terminal, resources), table(terminal, columns, t.groupRows(terminal, resources, all))...)
 	lines = append(lines, t.placementLines(terminal, all)...)
 	return append(lines, t.Placement.lines(terminal, resources, all)...)
@@ -40,8 +41,10 @@ func table(terminal cli.Terminal, columns []cli.Column, rows [][]string) []strin
 
 // lines are the tables of domains and nodes, and the notes.
 func (p *Placement) lines(terminal cli.Terminal, resources []corev1.ResourceName, all bool) []string {
-	lines := table(terminal, withResources(resources, cli.Column{Title: "DOMAIN"}, cli.Column{Title: "NODES"}, cli.Column{Title: "PODS READY"}), p.domainRows(terminal, resources, all))
-	lines = append(lines, table(terminal, withResources(resources, cli.Column{Title: "NODE"}, cli.Column{Title: "DOMAIN", Drop: dropOther}, cli.Column{Title: "PODS READY"}),
+	lines := table(terminal, withResources(resources, cli.Column{Title: "DOMAIN"}, cli.Column{Title: "NODES"},
+		cli.Column{Title: "PODS READY"}), p.domainRows(terminal, resources, all))
+	lines = append(lines, table(terminal, withResources(resources, cli.Column{Title: "NODE"}, cli.Column{Title: "DOMAIN", Drop: dropOther},
+		cli.Column{Title: "PODS READY"}),
 		p.nodeRows(terminal, resources, all))...)
 	for _, note := range p.Notes {
 		lines = append(append(lines, ""), terminal.Wrap("note: "+note, "", "")...)
@@ -56,7 +59,8 @@ func (p *Placement) note(text string) { p.Notes = append(p.Notes, text) }
 func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []string {
 	rows := [][]string{
 		{"Set", "jobset/" + t.Name + ", " + terminal.Paint(stateColor(t.State), t.Words())},
-		{"Jobs", terminal.Paint(shareColor(t.JobsReady, t.JobsWanted), fmt.Sprintf("%s of %s ready", cli.Number(t.JobsReady), cli.Number(t.JobsWanted)))},
+		{"Jobs", terminal.Paint(shareColor(t.JobsReady, t.JobsWanted), fmt.Sprintf("%s of %s ready", cli.Number(t.JobsReady),
+			cli.Number(t.JobsWanted)))},
 	}
 	rows = append(rows, t.Totals.facts(terminal, resources, "of an earlier attempt")...)
 	if t.Limit > 0 || t.Restarts > 0 {
@@ -70,7 +74,8 @@ func (t *Top) facts(terminal cli.Terminal, resources []corev1.ResourceName) []st
 		rows = append(rows, []string{"Attempts", a.text()})
 	}
 	if r := t.ReadyShare; r != nil {
-		rows = append(rows, []string{"Ready share", fmt.Sprintf("%.1f%%: all Jobs ready for %s of %s", 100*r.Share, span(r.ReadySeconds), span(r.LifeSeconds))})
+		rows = append(rows, []string{"Ready share", fmt.Sprintf("%.1f%%: all Jobs ready for %s of %s", 100*r.Share, span(r.ReadySeconds),
+			span(r.LifeSeconds))})
 	}
 	if g := t.Goodput; g != nil {
 		rows = append(rows, []string{"Goodput", g.text()})
@@ -113,7 +118,8 @@ func (p *Pods) text(leaving string) string {
 		n    int
 		what string
 	}{
-		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Removed, "removed"}, {p.Wanted - p.Existing - p.Removed, "missing"}, {p.Leaving, leaving},
+		{p.Succeeded, "succeeded"}, {p.Failed, "failed"}, {p.Existing - p.Ready - p.Succeeded - p.Failed, "not ready"}, {p.Removed, "removed"},
+		{p.Wanted - p.Existing - p.Removed, "missing"}, {p.Leaving, leaving},
 	} {
 		if more.n > 0 {
 			text += fmt.Sprintf(", %s %s", cli.Number(more.n), more.what)
@@ -157,7 +163,8 @@ func (t *Top) groupRows(terminal cli.Terminal, resources []corev1.ResourceName, 
 		g := &t.ReplicatedJobs[i]
 		done := g.Pods.Ready + g.Pods.Succeeded
 		rows = append(rows, append([]string{
-			g.Name, fmt.Sprintf("%d/%d", g.JobsReady, g.Jobs), terminal.Paint(g.Pods.color(), fmt.Sprintf("%d/%d", done, g.Pods.Wanted)), cli.Number(g.Restarts),
+			g.Name, fmt.Sprintf("%d/%d", g.JobsReady, g.Jobs), terminal.Paint(g.Pods.color(), fmt.Sprintf("%d/%d", done, g.Pods.Wanted)),
+			cli.Number(g.Restarts),
 		}, cells(resources, g.Requests)...))
 	}
 	return rows
@@ -188,7 +195,8 @@ func (p *Placement) nodeRows(terminal cli.Terminal, resources []corev1.ResourceN
 			for _, rest := range p.Nodes[i:] {
 				pods, unready = pods+rest.Pods, unready+rest.Pods-rest.Ready
 			}
-			rows = append(rows, []string{fmt.Sprintf("%s with %s, %s of them not ready", more(len(p.Nodes)-i, "node"), cli.Count(pods, "pod"), cli.Number(unready))})
+			rows = append(rows, []string{fmt.Sprintf("%s with %s, %s of them not ready", more(len(p.Nodes)-i, "node"), cli.Count(pods, "pod"),
+				cli.Number(unready))})
 			break
 		}
 		n := &p.Nodes[i]

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package top is `kubectl jobset top`: how much of a JobSet or a LeaderWorkerSet is ready, where it runs and what it requests there, and of a JobSet its ready
-// share and its goodput.
+// Package top is `kubectl jobset top`: how much of a JobSet or a LeaderWorkerSet is ready, where it runs and what it
+// requests there, and of a JobSet its ready share and its goodput.
 package top
 
 import (
@@ -119,7 +119,8 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		"Unless given, it is that of the exclusive placement of the JobSet, if it has one.")
 	cmd.Flags().BoolVar(&o.all, "all", false, "Show every node and domain, however many there are.")
 	_ = cmd.RegisterFlagCompletionFunc("domain-label", cobra.FixedCompletions(
-		[]cobra.Completion{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelInstanceTypeStable}, cobra.ShellCompDirectiveNoFileComp))
+		[]cobra.Completion{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelInstanceTypeStable},
+		cobra.ShellCompDirectiveNoFileComp))
 	o.output.AddFlags(cmd)
 	return cmd
 }

@@ -107,7 +107,10 @@ func states(pods []*Pod) string {
 	for _, p := range pods {
 		counts[p.State]++
 	}
-	order := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(-cmp.Compare(counts[a], counts[b]), cmp.Compare(a, b)) })
+	order := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(counts[a], counts[b]),
+			cmp.Compare(a, b))
+	})
 	parts := make([]string, 0, len(order))
 	for _, state := range order {
 		parts = append(parts, fmt.Sprintf("%s %s", cli.Count(counts[state], "pod"), state))

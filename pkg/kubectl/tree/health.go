@@ -57,7 +57,8 @@ func errs(state string) bool {
 		return false
 	}
 	switch state {
-	case string(corev1.PodPending), string(corev1.PodRunning), "Completed", "NotReady", "Terminating", "ContainerCreating", "PodInitializing", corev1.PodReasonSchedulingGated:
+	case string(corev1.PodPending), string(corev1.PodRunning), "Completed", "NotReady", "Terminating", "ContainerCreating", "PodInitializing",
+		corev1.PodReasonSchedulingGated:
 		return false
 	}
 	return true

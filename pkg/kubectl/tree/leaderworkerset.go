@@ -68,7 +68,8 @@ func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (View, er
 func newGroups(g *snapshot.Groups) *Groups {
 	set := g.Set
 	t := &Groups{
-		Name: set.Name, Namespace: set.Namespace, GroupsSummary: snapshot.SummarizeGroups(set), Revision: g.Revision(), CreateTime: set.CreationTimestamp,
+		Name: set.Name, Namespace: set.Namespace, GroupsSummary: snapshot.SummarizeGroups(set), Revision: g.Revision(),
+		CreateTime:   set.CreationTimestamp,
 		RestartLimit: set.Spec.LeaderWorkerTemplate.MaxGroupRestarts, Groups: []PodGroup{},
 	}
 	if g.Leader != nil && g.Leader.Spec.UpdateStrategy.RollingUpdate != nil {
@@ -85,7 +86,8 @@ func newGroups(g *snapshot.Groups) *Groups {
 
 func newPodGroup(g *snapshot.Groups, group *snapshot.PodGroup) PodGroup {
 	out := PodGroup{
-		Index: group.Index, Size: g.Size(group), Revision: group.Revision(), Updated: g.Updated(group), Surge: g.Surge(group), Restarts: group.Restarts(),
+		Index: group.Index, Size: g.Size(group), Revision: group.Revision(), Updated: g.Updated(group), Surge: g.Surge(group),
+		Restarts: group.Restarts(),
 	}
 	if group.Leader != nil {
 		out.CreateTime = &group.Leader.CreationTimestamp

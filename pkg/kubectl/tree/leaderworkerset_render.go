@@ -38,7 +38,8 @@ func revisions(it *item) []string {
 }
 
 var groupsSeverity = map[string]severity{
-	helper.PhaseFailed: failed, helper.PhaseTerminating: leaving, helper.PhasePending: starting, helper.PhaseProgressing: late, helper.PhaseUpdating: late, helper.PhasePaused: late,
+	helper.PhaseFailed: failed, helper.PhaseTerminating: leaving, helper.PhasePending: starting, helper.PhaseProgressing: late,
+	helper.PhaseUpdating: late, helper.PhasePaused: late,
 }
 
 // items returns the set with as much below it as is to be shown.

@@ -57,7 +57,8 @@ type Job struct {
 	Size       int          `json:"size"`
 	Restarts   int          `json:"restarts"`
 	CreateTime *metav1.Time `json:"createTime,omitempty"`
-	// Domain is the topology domain that a Job with exclusive placement was given, a value of the label TopologyKey. Both are absent while it has none.
+	// Domain is the topology domain that a Job with exclusive placement was given, a value of the label TopologyKey. Both
+	// are absent while it has none.
 	Domain      string `json:"domain,omitempty"`
 	TopologyKey string `json:"topologyKey,omitempty"`
 	Pods        []Pod  `json:"pods,omitempty"`

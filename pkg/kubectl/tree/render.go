@@ -47,8 +47,8 @@ type item struct {
 	children []item
 }
 
-// columns are the columns of the tree. Where there is little room, state and message are worth more than the others. Nothing of the message is
-// cut: it stands below the line at last.
+// columns are the columns of the tree. Where there is little room, state and message are worth more than the others.
+// Nothing of the message is cut: it stands below the line at last.
 var columns = []cli.Column{
 	{Title: "NAME"}, {Title: "STATE"}, {Title: "READY"},
 	{Title: "RESTARTS", Drop: 3}, {Title: "AGE", Drop: 4}, {Title: "NODE", Drop: 1}, {Title: "MESSAGE", Drop: 2, Least: 24, Wrap: true},
@@ -81,7 +81,8 @@ func colorOf(it *item) cli.Color {
 func (t *Tree) items(now time.Time, all bool) item {
 	top := item{
 		name: "jobset/" + t.Name, state: t.State, restarts: strconv.Itoa(t.Restarts), age: age(now, &t.CreateTime), message: t.summary(),
-		severity: map[string]severity{helper.PhaseFailed: failed, helper.PhaseTerminating: leaving, helper.PhaseRestarting: starting, helper.PhasePending: starting, helper.PhaseStarting: late}[t.State],
+		severity: map[string]severity{helper.PhaseFailed: failed, helper.PhaseTerminating: leaving, helper.PhaseRestarting: starting,
+			helper.PhasePending: starting, helper.PhaseStarting: late}[t.State],
 	}
 	jobs, pods := t.listed(all)
 	chosen := choose(jobs, pods, all)

@@ -58,7 +58,8 @@ func SequentialJob(ctx context.Context, c *cli.Clients, name string) (View, erro
 func newSequence(s *snapshot.Sequence) *Sequence {
 	sj := s.SequentialJob
 	t := &Sequence{
-		Name: sj.Name, Namespace: sj.Namespace, SequenceSummary: snapshot.SummarizeSequence(sj), CreateTime: sj.CreationTimestamp, Steps: []Step{},
+		Name: sj.Name, Namespace: sj.Namespace, SequenceSummary: snapshot.SummarizeSequence(sj), CreateTime: sj.CreationTimestamp,
+		Steps: []Step{},
 	}
 	for i := range s.Steps {
 		t.Steps = append(t.Steps, newStep(sj, &s.Steps[i]))
@@ -68,8 +69,9 @@ func newSequence(s *snapshot.Sequence) *Sequence {
 
 func newStep(sj *batchv1alpha1.SequentialJob, s *snapshot.Step) Step {
 	out := Step{
-		Name: s.Name, Index: s.Index, Kind: string(s.Kind()), State: s.State(), Attempts: s.Attempts(), ChildName: helper.ChildName(sj.Name, s.Index),
-		Message: stepMessage(sj, s),
+		Name: s.Name, Index: s.Index, Kind: string(s.Kind()), State: s.State(), Attempts: s.Attempts(),
+		ChildName: helper.ChildName(sj.Name, s.Index),
+		Message:   stepMessage(sj, s),
 	}
 	if s.Status != nil {
 		out.StartTime, out.CompletionTime, out.ExitCode = s.Status.StartTime, s.Status.CompletionTime, s.Status.ExitCode

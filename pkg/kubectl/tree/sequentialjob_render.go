@@ -62,7 +62,8 @@ var sequenceSeverity = map[batchv1alpha1.SequentialJobPhase]severity{
 }
 
 var stepSeverity = map[batchv1alpha1.StepState]severity{
-	batchv1alpha1.StepFailed: failed, batchv1alpha1.StepStarting: starting, batchv1alpha1.StepWaiting: starting, batchv1alpha1.StepPending: starting,
+	batchv1alpha1.StepFailed: failed, batchv1alpha1.StepStarting: starting, batchv1alpha1.StepWaiting: starting,
+	batchv1alpha1.StepPending: starting,
 }
 
 // restarts is how often the step was run again.

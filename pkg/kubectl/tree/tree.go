@@ -27,8 +27,8 @@ the set has finished or is being deleted are Removed. Jobs of an earlier attempt
 
 Of a SequentialJob (sj/NAME), all steps are shown with their states; those that have been started have their Job or JobSet below them.
 
-Of a LeaderWorkerSet (lws/NAME), the groups are shown with their leaders and workers, and the revision of each. READY counts groups for the set and
-pods for groups; RESTARTS counts how often groups were recreated after failures.
+Of a LeaderWorkerSet (lws/NAME), the groups are shown with their leaders and workers, and the revision of each. READY counts
+groups for the set and pods for groups; RESTARTS counts how often groups were recreated after failures.
 
 With --watch, the tree is drawn again when it changes: on a terminal in place, elsewhere below the last one with the time.
 
@@ -102,7 +102,8 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "Show every Job and pod, however many there are.")
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Draw the tree again when it changes, until the set is deleted or you end the command.")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Draw the tree again when it changes, until the set is deleted or you end the "+
+		"command.")
 	o.output.AddFlags(cmd)
 	return cmd
 }

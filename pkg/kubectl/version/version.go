@@ -178,7 +178,8 @@ func (v *Versions) readController(ctx context.Context, c *cli.Clients, namespace
 	lease, err := c.Kube.CoordinationV1().Leases(namespace).Get(ctx, helper.ControllerLease, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		v.Notes = append(v.Notes, fmt.Sprintf("%sthere is no lease %s in namespace %s; --controller-namespace names another one", unknown, helper.ControllerLease, namespace))
+		v.Notes = append(v.Notes, fmt.Sprintf("%sthere is no lease %s in namespace %s; --controller-namespace names another one", unknown,
+			helper.ControllerLease, namespace))
 		return
 	case err != nil:
 		v.Notes = append(v.Notes, unknown+err.Error())

@@ -127,5 +127,6 @@ func (d *diagnosis) usage() []string {
 func (d *diagnosis) noun() string { return d.kind().noun }
 
 func conditionFact(name string, c *metav1.Condition) Fact {
-	return Fact{Object: name, Text: fmt.Sprintf("condition %s %s: %s, %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), Time: at(c.LastTransitionTime.Time)}
+	return Fact{Object: name, Text: fmt.Sprintf("condition %s %s: %s, %s", c.Type, c.Status, c.Reason, oneLine(c.Message)),
+		Time: at(c.LastTransitionTime.Time)}
 }

@@ -21,8 +21,8 @@ const (
 	maxBudgetNotes = 3
 )
 
-// evictable returns the pods of Jobs that a drain of their node would evict. Pods of LeaderWorkerSets are not among them: StatefulSets own those, whose
-// scale a budget can be computed from.
+// evictable returns the pods of Jobs that a drain of their node would evict. Pods of LeaderWorkerSets are not among
+// them: StatefulSets own those, whose scale a budget can be computed from.
 func evictable(pods []*corev1.Pod) (found []*corev1.Pod) {
 	for _, pod := range pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
@@ -68,7 +68,8 @@ func drainsBlocked(e *Evidence) (notes []string) {
 		note := fmt.Sprintf("PodDisruptionBudget %s selects %s of the %s and allows no disruption, so that drains of their nodes do not end: %s",
 			b.Name, count(selected, "pod"), e.kind().noun, oneLine(reason))
 		if disruption.NeedsScale(b) {
-			note += ". maxUnavailable and percentages need the scale of the owners of the pods, and Jobs have none: use minAvailable with a number, or no budget"
+			note += ". maxUnavailable and percentages need the scale of the owners of the pods, and Jobs have none: use minAvailable with a " +
+				"number, or no budget"
 		}
 		notes = append(notes, note)
 	}

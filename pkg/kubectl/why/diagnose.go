@@ -35,8 +35,10 @@ var rules = map[string][]rule{
 
 // running are the rules of a set that should run.
 var running = []rule{
-	managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused, childrenBlocked, permissionMissing,
-	nodesLost, terminatingPods, domainsPending, domainsSearched, domainRoom, schedulingRefused, restartRulesDropped, podGroups, gangs, containersWaiting, podsFailed, serviceTrouble,
+	managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, nameTaken, creationRefused, jobSuspended, podsRefused,
+	childrenBlocked, permissionMissing,
+	nodesLost, terminatingPods, domainsPending, domainsSearched, domainRoom, schedulingRefused, restartRulesDropped, podGroups, gangs,
+	containersWaiting, podsFailed, serviceTrouble,
 	hostnamesDisabled, failedAgain, dependencies, startupOrder, health,
 }
 
@@ -55,7 +57,8 @@ func Diagnose(e *Evidence) *Report {
 		apply = running
 	}
 	r := d.report(s.Phase, apply)
-	r.Jobs, r.Notes = &s.Jobs, slices.Concat(notes(e.JobSet), endpointsByCluster(e.JobSet), avoidedNodes(e.JobSet, e.Now), queueIgnored(e), quotaReclaimed(e), drainsBlocked(e))
+	r.Jobs, r.Notes = &s.Jobs, slices.Concat(notes(e.JobSet), endpointsByCluster(e.JobSet), avoidedNodes(e.JobSet, e.Now), queueIgnored(e),
+		quotaReclaimed(e), drainsBlocked(e))
 	return r
 }
 
@@ -98,7 +101,8 @@ func (d *diagnosis) restarts() bool {
 func (d *diagnosis) endCondition() *metav1.Condition {
 	phase, c := helper.Finished(d.JobSet)
 	if c == nil {
-		c = &metav1.Condition{Type: phase, Status: metav1.ConditionTrue, Reason: phase, LastTransitionTime: metav1.NewTime(helper.EndTime(d.JobSet))}
+		c = &metav1.Condition{Type: phase, Status: metav1.ConditionTrue, Reason: phase,
+			LastTransitionTime: metav1.NewTime(helper.EndTime(d.JobSet))}
 	}
 	return c
 }
@@ -119,7 +123,8 @@ func (d *diagnosis) allUp() bool {
 		return false
 	}
 	for _, pod := range d.live {
-		if job := d.jobByID[ownerUID(pod)]; job != nil && !snapshot.PodReady(pod) && !jobEnded(job) && job.Status.Ready != nil && *job.Status.Ready+job.Status.Succeeded < podsWanted(job) {
+		if job := d.jobByID[ownerUID(pod)]; job != nil && !snapshot.PodReady(pod) && !jobEnded(job) && job.Status.Ready != nil &&
+			*job.Status.Ready+job.Status.Succeeded < podsWanted(job) {
 			return false
 		}
 	}

@@ -23,8 +23,9 @@ import (
 func rolesKind() *kind {
 	return &kind{
 		Kind: cli.DisaggregatedSet, noun: "set", prefix: cli.DisaggregatedSet.Short() + "/", label: disaggregatedsetv1.SetNameLabelKey,
-		children: "LeaderWorkerSets", readChildren: (*loader).readRoleSets, essential: []string{"leaderworkersets", "events"}, podsOfChildren: true,
-		controls: "DisaggregatedSets", gate: gateOfRoles,
+		children: "LeaderWorkerSets", readChildren: (*loader).readRoleSets, essential: []string{"leaderworkersets", "events"},
+		podsOfChildren: true,
+		controls:       "DisaggregatedSets", gate: gateOfRoles,
 		read: (*loader).readRolesSet, assemble: (*loader).assembleRoles, more: (*loader).readMoreOfRoles, names: rolesNames,
 	}
 }
@@ -74,7 +75,8 @@ var (
 		groupshelper.PhaseTerminating: {rolesDeletion, childrenBlocked},
 	}
 	rolesRunning = []rule{
-		olderThanNamespace, controllerOfGate, roleSetNameTaken, scalerNameTaken, roleChildRefused, serviceOfRoleForeign, childrenBlocked, rolesUnreadable,
+		olderThanNamespace, controllerOfGate, roleSetNameTaken, scalerNameTaken, roleChildRefused, serviceOfRoleForeign, childrenBlocked,
+		rolesUnreadable,
 		roleSetGoing, causesOfRoles, rolloutInProgress, rolesHealth,
 	}
 )

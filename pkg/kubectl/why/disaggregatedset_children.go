@@ -38,13 +38,15 @@ func roleSetNameTaken(d *diagnosis) []Finding {
 	belongs := d.belonging(first)
 	f := Finding{
 		Cause: LeaderWorkerSetNameTaken,
-		Summary: fmt.Sprintf("the set needs the name of the LeaderWorkerSet %s, which exists and %s; the role waits until that LeaderWorkerSet is deleted",
+		Summary: fmt.Sprintf("the set needs the name of the LeaderWorkerSet %s, which exists and %s; the role waits until that "+
+			"LeaderWorkerSet is deleted",
 			first.Name, belongs),
 		Commands: []string{d.kubectl("describe lws %s", first.Name), d.kubectl("delete lws %s  # if it is not needed", first.Name)},
 	}
 	for _, name := range names {
 		set := d.TakenRoleSets[name]
-		f.Evidence = append(f.Evidence, Fact{Object: object("leaderworkerset", name), Text: "exists and " + d.belonging(set), Time: at(set.CreationTimestamp.Time)})
+		f.Evidence = append(f.Evidence, Fact{Object: object("leaderworkerset", name), Text: "exists and " + d.belonging(set),
+			Time: at(set.CreationTimestamp.Time)})
 	}
 	return []Finding{f}
 }
@@ -61,10 +63,13 @@ func scalerNameTaken(d *diagnosis) (out []Finding) {
 		belongs := d.belonging(scaler)
 		out = append(out, Finding{
 			Cause: ScalerNameTaken,
-			Summary: fmt.Sprintf("the role %s needs the name of the scaler %s, which exists and %s; the role keeps its size, and what scales that scaler has no effect on it",
+			Summary: fmt.Sprintf("the role %s needs the name of the scaler %s, which exists and %s; the role keeps its size, and what scales "+
+				"that scaler has no effect on it",
 				role.Name, name, belongs),
-			Evidence: []Fact{{Object: object("disaggregatedsetrolescaler", name), Text: "exists and " + belongs, Time: at(scaler.CreationTimestamp.Time)}},
-			Commands: []string{d.kubectl("describe dsrs %s", name), d.kubectl("delete dsrs %s  # if it is not needed: the set then makes its own", name)},
+			Evidence: []Fact{{Object: object("disaggregatedsetrolescaler", name), Text: "exists and " + belongs,
+				Time: at(scaler.CreationTimestamp.Time)}},
+			Commands: []string{d.kubectl("describe dsrs %s", name), d.kubectl("delete dsrs %s  # if it is not needed: the set then makes its own",
+				name)},
 		})
 	}
 	return out
@@ -103,7 +108,8 @@ func (d *diagnosis) roleRefusal(e *corev1.Event) Finding {
 		Commands: []string{d.kubectl("events --for disaggregatedset/%s --types=Warning", d.Name)},
 	}
 	if missing := missingRoleSets(d.Roles); len(missing) > 0 && !d.forbidden("leaderworkersets") {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s not created: %s", count(len(missing), "LeaderWorkerSet"), some(missing, maxFacts))})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s not created: %s", count(len(missing), "LeaderWorkerSet"),
+			some(missing, maxFacts))})
 	}
 	d.refusedWrite(&f, verb, what, message, d.kubectl("edit disaggregatedset %s  # correct the role: it is tried again", d.Name))
 	return f
@@ -129,7 +135,8 @@ func serviceOfRoleForeign(d *diagnosis) []Finding {
 		belongs := d.belonging(service)
 		return []Finding{{
 			Cause: ServiceForeign,
-			Summary: fmt.Sprintf("a Service %s exists and %s, so that clients do not find %s: the set makes its own Service once that one is deleted",
+			Summary: fmt.Sprintf("a Service %s exists and %s, so that clients do not find %s: the set makes its own Service once that one is "+
+				"deleted",
 				name, belongs, d.roleWords(strings.TrimSuffix(name, helper.ServiceName("")))),
 			Evidence: []Fact{{Object: object("service", name), Text: "exists and " + belongs, Time: at(service.CreationTimestamp.Time)}},
 			Commands: []string{d.kubectl("describe service %s", name), d.kubectl("delete service %s  # if it is not needed", name)},
@@ -160,8 +167,9 @@ func rolesDeletion(d *diagnosis) []Finding {
 	set, since := d.RolesSet, d.RolesSet.DeletionTimestamp.Time
 	if held := foreignFinalizers(set); len(held) > 0 {
 		return []Finding{{
-			Cause:    FinalizerBlocksDeletion,
-			Summary:  fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it", strings.Join(held, ", ")),
+			Cause: FinalizerBlocksDeletion,
+			Summary: fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
+				strings.Join(held, ", ")),
 			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(set.Finalizers, ", "), Time: at(since)}},
 			Commands: []string{d.removeFinalizer("disaggregatedset", set.Name, set, held[0])},
 		}}

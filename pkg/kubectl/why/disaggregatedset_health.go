@@ -35,7 +35,8 @@ func (d *diagnosis) roleFacts() (facts []Fact) {
 		if i == maxFacts {
 			return append(facts, Fact{Object: d.set(), Text: fmt.Sprintf("%s more are not ready", count(len(late)-i, "LeaderWorkerSet"))})
 		}
-		facts = append(facts, Fact{Object: object("leaderworkerset", s.Name), Text: d.placeOf(s) + ": " + readyOf(s), Time: at(s.CreationTimestamp.Time)})
+		facts = append(facts, Fact{Object: object("leaderworkerset", s.Name), Text: d.placeOf(s) + ": " + readyOf(s),
+			Time: at(s.CreationTimestamp.Time)})
 	}
 	return facts
 }
@@ -112,7 +113,8 @@ func rolloutInProgress(d *diagnosis) []Finding {
 		}
 	}
 	f := Finding{Cause: Updating, Evidence: d.roleFacts(), Commands: d.rolesCommands()}
-	f.Summary = fmt.Sprintf("a rollout to the revision %s is in progress: it has %s, and former revisions have %d", d.Roles.Revision, count(done, "group"), rest)
+	f.Summary = fmt.Sprintf("a rollout to the revision %s is in progress: it has %s, and former revisions have %d", d.Roles.Revision,
+		count(done, "group"), rest)
 	if len(waitsFor) > 0 {
 		f.Summary += "; the next step waits for " + some(waitsFor, maxFacts)
 		if d.Now.Sub(last) > updateGrace {
@@ -133,7 +135,8 @@ func rolesHealth(d *diagnosis) []Finding {
 		return nil
 	}
 	f := Finding{
-		Cause: Starting, Summary: "starting, no problem found: ready groups of roles: " + d.roleWordsReady(), Evidence: d.roleFacts(), Commands: d.rolesCommands(),
+		Cause: Starting, Summary: "starting, no problem found: ready groups of roles: " + d.roleWordsReady(), Evidence: d.roleFacts(),
+		Commands: d.rolesCommands(),
 	}
 	if d.rolesAvailable() && d.RolesSet.Status.ObservedGeneration == d.RolesSet.Generation && len(f.Evidence) == 0 {
 		f.Cause, f.Summary = Running, "runs: ready groups of roles: "+d.roleWordsReady()
@@ -152,7 +155,8 @@ func (d *diagnosis) idleRoles() (notes []string) {
 	for i := range d.RolesSet.Spec.Roles {
 		role := &d.RolesSet.Spec.Roles[i]
 		if groups, known := desiredGroups(d.Evidence, role); helper.External(role) && known && groups == 0 {
-			notes = append(notes, fmt.Sprintf("the role %s has no groups, because its scaler %s asks for none", role.Name, helper.ScalerName(d.Name, role.Name)))
+			notes = append(notes, fmt.Sprintf("the role %s has no groups, because its scaler %s asks for none", role.Name,
+				helper.ScalerName(d.Name, role.Name)))
 		}
 	}
 	return notes

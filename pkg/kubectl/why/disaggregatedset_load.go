@@ -114,9 +114,10 @@ func missingRoleSets(r *snapshot.Roles) (names []string) {
 // readTakenRoleSets reads the LeaderWorkerSets of others under the names that the set needs.
 func (l *loader) readTakenRoleSets(ctx context.Context) {
 	found := map[string]*leaderworkersetv1.LeaderWorkerSet{}
-	byName(ctx, l, "leaderworkersets", missingRoleSets(l.e.Roles), found, func(ctx context.Context, name string) (*leaderworkersetv1.LeaderWorkerSet, error) {
-		return l.JobSets.LeaderworkersetV1().LeaderWorkerSets(l.Namespace).Get(ctx, name, metav1.GetOptions{})
-	})
+	byName(ctx, l, "leaderworkersets", missingRoleSets(l.e.Roles), found,
+		func(ctx context.Context, name string) (*leaderworkersetv1.LeaderWorkerSet, error) {
+			return l.JobSets.LeaderworkersetV1().LeaderWorkerSets(l.Namespace).Get(ctx, name, metav1.GetOptions{})
+		})
 	l.e.TakenRoleSets = map[string]*leaderworkersetv1.LeaderWorkerSet{}
 	for name, set := range found {
 		if set != nil && !metav1.IsControlledBy(set, l.e.RolesSet) {
@@ -134,9 +135,10 @@ func (l *loader) readScalers(ctx context.Context) {
 		}
 	}
 	l.e.Scalers = map[string]*disaggregatedsetv1.DisaggregatedSetRoleScaler{}
-	byName(ctx, l, "disaggregatedsetrolescalers", names, l.e.Scalers, func(ctx context.Context, name string) (*disaggregatedsetv1.DisaggregatedSetRoleScaler, error) {
-		return l.JobSets.DisaggregatedsetV1().DisaggregatedSetRoleScalers(l.Namespace).Get(ctx, name, metav1.GetOptions{})
-	})
+	byName(ctx, l, "disaggregatedsetrolescalers", names, l.e.Scalers,
+		func(ctx context.Context, name string) (*disaggregatedsetv1.DisaggregatedSetRoleScaler, error) {
+			return l.JobSets.DisaggregatedsetV1().DisaggregatedSetRoleScalers(l.Namespace).Get(ctx, name, metav1.GetOptions{})
+		})
 }
 
 // readServicesOfRoles reads the Services of the LeaderWorkerSets that should have one, if some have none.
@@ -161,7 +163,8 @@ func (l *loader) readServicesOfRoles(ctx context.Context) {
 	})
 }
 
-// servicesOfRoles are the names of the Services of the current revision in the slices in which it serves: each role that is to have groups has one that is ready.
+// servicesOfRoles are the names of the Services of the current revision in the slices in which it serves: each role
+// that is to have groups has one that is ready.
 func servicesOfRoles(e *Evidence) (names []string) {
 	for slice := range int(helper.Slices(e.RolesSet)) {
 		var ofSlice []string

@@ -95,7 +95,8 @@ func diagnosed(change ...func(*groupsCluster)) func(*rolesCluster) {
 	}
 }
 
-// rolls makes the set one that is being updated: the revision before has two groups of each role left, and the new one has one, which is not ready.
+// rolls makes the set one that is being updated: the revision before has two groups of each role left, and the new one
+// has one, which is not ready.
 func rolls(age time.Duration) func(*rolesCluster) {
 	return func(c *rolesCluster) {
 		c.available(false)

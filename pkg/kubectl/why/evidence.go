@@ -43,10 +43,12 @@ type Evidence struct {
 	// Groups are the groups of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own.
 	Groups   *snapshot.Groups
 	TakenSet *appsv1.StatefulSet
-	// Roles are the roles of a DisaggregatedSet; nil for other kinds. RoleChildren are a few of its LeaderWorkerSets that are not ready, with what explains it.
+	// Roles are the roles of a DisaggregatedSet; nil for other kinds. RoleChildren are a few of its LeaderWorkerSets that
+	// are not ready, with what explains it.
 	Roles        *snapshot.Roles
 	RoleChildren []*Evidence
-	// TakenRoleSets are LeaderWorkerSets under the names of the set's that it does not own. Scalers are those under the names of its scalers, whoever owns them.
+	// TakenRoleSets are LeaderWorkerSets under the names of the set's that it does not own. Scalers are those under the
+	// names of its scalers, whoever owns them.
 	TakenRoleSets map[string]*leaderworkersetv1.LeaderWorkerSet
 	Scalers       map[string]*disaggregatedsetv1.DisaggregatedSetRoleScaler
 	// ServerGates are the feature gates of the server; nil if they were not read.
@@ -84,7 +86,8 @@ type Evidence struct {
 	PodGroups  map[string]*unstructured.Unstructured
 	// Placing are the events that say why the scheduler chooses the domains of Jobs with exclusive placement.
 	Placing []corev1.Event
-	// Domains are the domains in which pods of a Job that was placed there find no node, as "label=value". They are nil if they could not be read.
+	// Domains are the domains in which pods of a Job that was placed there find no node, as "label=value". They are nil if
+	// they could not be read.
 	Domains map[string]*domain
 	// of is the kind of the object; nil for JobSet.
 	of *kind
@@ -208,7 +211,8 @@ func times(e *corev1.Event) int32 {
 
 // fact is an event as evidence about the object.
 func eventFact(e *corev1.Event) Fact {
-	f := Fact{Object: object(e.InvolvedObject.Kind, e.InvolvedObject.Name), Text: "event " + e.Reason + ": " + oneLine(e.Message), Time: at(seen(e))}
+	f := Fact{Object: object(e.InvolvedObject.Kind, e.InvolvedObject.Name), Text: "event " + e.Reason + ": " + oneLine(e.Message),
+		Time: at(seen(e))}
 	if n := times(e); n > 1 {
 		f.Count = n
 	}

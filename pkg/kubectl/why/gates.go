@@ -22,7 +22,8 @@ const gateOfRoles = string(features.DisaggregatedSet)
 // gatesPath is the path of the document with the feature gates of the server.
 var gatesPath = path.Join("/apis", cli.JobSet.GroupVersion.String(), "featuregates")
 
-// readGates reads the feature gates of the server, if one of them may be why the object could not be read. Other servers of JobSets do not report theirs.
+// readGates reads the feature gates of the server, if one of them may be why the object could not be read. Other
+// servers of JobSets do not report theirs.
 func (l *loader) readGates(ctx context.Context) {
 	if l.e.kind().gate == "" || l.document == nil {
 		return
@@ -49,12 +50,14 @@ func documentOf(c *cli.Clients) func(context.Context, string) ([]byte, error) {
 	}
 }
 
-// gateOff reports that the feature gate of the kind is off in the server, which then does not serve it, or in the controller, which then does not act on it.
+// gateOff reports that the feature gate of the kind is off in the server, which then does not serve it, or in the
+// controller, which then does not act on it.
 func gateOff(d *diagnosis) []Finding {
 	gate := d.kind().gate
 	f := Finding{Cause: FeatureGateOff, Commands: []string{
 		"kubectl jobset doctor",
-		fmt.Sprintf("kubectl -n %s get deployments,statefulsets -o yaml | grep feature-gates  # and turn on %s in both programs", leaseNamespace, gate),
+		fmt.Sprintf("kubectl -n %s get deployments,statefulsets -o yaml | grep feature-gates  # and turn on %s in both programs", leaseNamespace,
+			gate),
 	}}
 	if d.subject() == nil {
 		if on, known := d.ServerGates[gate]; !known || on {
@@ -73,7 +76,8 @@ func gateOff(d *diagnosis) []Finding {
 		if on, known := helper.ControllerGates(lease.Labels)[gate]; known && !on && lease.Namespace+"/lease/"+lease.Name == held {
 			f.Summary = fmt.Sprintf("jobset-controller runs without the feature gate %s, so nothing happens to the %s", gate, d.noun())
 			f.Evidence = []Fact{{Object: held, Text: fmt.Sprintf("held by %s, with the label that %s is off", holder, gate)}, {
-				Object: d.set(), Text: fmt.Sprintf("has the generation %d, of which a controller has observed %d", d.RolesSet.Generation, d.RolesSet.Status.ObservedGeneration),
+				Object: d.set(), Text: fmt.Sprintf("has the generation %d, of which a controller has observed %d", d.RolesSet.Generation,
+					d.RolesSet.Status.ObservedGeneration),
 			}}
 			return []Finding{f}
 		}

@@ -67,7 +67,8 @@ func (l *loader) readWaiting(ctx context.Context, version string) {
 
 // waitsForQuota returns whether the Workload is one of those that a queue considers.
 func waitsForQuota(w *unstructured.Unstructured) bool {
-	return !deactivated(w) && !conditionTrue(conditionOf(w, "QuotaReserved")) && !conditionTrue(conditionOf(w, "Finished")) && w.GetDeletionTimestamp() == nil
+	return !deactivated(w) && !conditionTrue(conditionOf(w, "QuotaReserved")) && !conditionTrue(conditionOf(w, "Finished")) &&
+		w.GetDeletionTimestamp() == nil
 }
 
 // ahead returns the Workloads of the queue that are considered before the Workload of the object, and how many wait in all. It returns 0 if
@@ -110,5 +111,6 @@ func (d *diagnosis) placed(f *Finding, queue string) {
 	for _, w := range before {
 		names = append(names, fmt.Sprintf("%s (priority %d)", w.GetName(), priority(w)))
 	}
-	f.Evidence = append(f.Evidence, Fact{Object: object("localqueue", queue), Text: fmt.Sprintf("considers %s first, by priority and age: %s", count(len(before), "Workload"), some(names, maxFacts))})
+	f.Evidence = append(f.Evidence, Fact{Object: object("localqueue", queue), Text: fmt.Sprintf("considers %s first, by priority and age: %s",
+		count(len(before), "Workload"), some(names, maxFacts))})
 }

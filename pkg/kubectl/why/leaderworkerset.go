@@ -27,7 +27,8 @@ import (
 func groupsKind() *kind {
 	return &kind{
 		Kind: cli.LeaderWorkerSet, noun: "set", prefix: cli.LeaderWorkerSet.Names[2] + "/", label: leaderworkersetv1.SetNameLabelKey,
-		controls: "LeaderWorkerSets", children: "StatefulSets", readChildren: (*loader).readStatefulSets, essential: []string{"pods", "statefulsets", "events"}, queued: "LeaderWorkerSets", unqueue: unqueueGroups,
+		controls: "LeaderWorkerSets", children: "StatefulSets", readChildren: (*loader).readStatefulSets,
+		essential: []string{"pods", "statefulsets", "events"}, queued: "LeaderWorkerSets", unqueue: unqueueGroups,
 		read: (*loader).readGroupsSet, assemble: (*loader).assembleGroups, more: (*loader).readMoreOfGroups, names: groupsNames,
 	}
 }
@@ -145,11 +146,13 @@ type gangScheduler struct {
 
 var gangSchedulers = []gangScheduler{
 	{
-		product: "Volcano", resource: schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"}, waits: []string{"", "Pending", "Inqueue"},
+		product: "Volcano", resource: schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
+		waits:   []string{"", "Pending", "Inqueue"},
 		groupOf: func(pod *corev1.Pod) string { return pod.Annotations[leaderworkersetv1.PodGroupNameAnnotationKey] },
 	},
 	{
-		product: "the coscheduling plugin", resource: schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"},
+		product: "the coscheduling plugin", resource: schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1",
+			Resource: "podgroups"},
 		waits:   []string{"", "Pending", "PreScheduling", "Scheduling"},
 		groupOf: func(pod *corev1.Pod) string { return pod.Labels[leaderworkersetv1.CoschedulingLabelKey] },
 	},
@@ -169,7 +172,8 @@ func (l *loader) readGangs(ctx context.Context) {
 			continue
 		}
 		found := map[string]*unstructured.Unstructured{}
-		byName(ctx, l, "podgroups."+scheduler.resource.Group, names, found, func(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+		byName(ctx, l, "podgroups."+scheduler.resource.Group, names, found, func(ctx context.Context, name string) (*unstructured.Unstructured,
+			error) {
 			return l.Dynamic.Resource(scheduler.resource).Namespace(l.Namespace).Get(ctx, name, metav1.GetOptions{})
 		})
 		l.e.Gangs[scheduler.product] = found
@@ -198,7 +202,8 @@ var (
 		helper.PhaseFailed:      {controllerGone, setsRefused, podsOfSetsRefused, groupLimit},
 	}
 	groupsRunning = []rule{
-		olderThanNamespace, controllerGone, updatePaused, setNameTaken, setsRefused, podsOfSetsRefused, childrenBlocked, groupsQueued, groupsUnreadable, nodesLost, terminatingPods,
+		olderThanNamespace, controllerGone, updatePaused, setNameTaken, setsRefused, podsOfSetsRefused, childrenBlocked, groupsQueued,
+		groupsUnreadable, nodesLost, terminatingPods,
 		noFreeDomain, labelMissing, schedulingRefused, podGroups, gangs, containersWaiting, serviceOfGroups, revisionMixed,
 		groupBackoff, groupRestarts, leaderNotReady, restartRequested, updateInProgress, groupsHealth,
 	}

@@ -23,8 +23,8 @@ import (
 const (
 	// refusalLasts is how long after its event a refusal counts: the controller tries again, and reports it again, more often than that.
 	refusalLasts = 30 * time.Minute
-	// podWebhook is the webhook of our server, which completes the pods of LeaderWorkerSets. The one of Kueue has the same name, and a Service whose name begins
-	// with kueueService.
+	// podWebhook is the webhook of our server, which completes the pods of LeaderWorkerSets. The one of Kueue has the same
+	// name, and a Service whose name begins with kueueService.
 	podWebhook, kueueService = "mpod.kb.io", "//kueue-"
 	// immutableFields is how a StatefulSet refuses a change.
 	immutableFields = "updates to statefulset spec for fields other than"
@@ -44,10 +44,12 @@ func setNameTaken(d *diagnosis) []Finding {
 		}
 	}
 	return []Finding{{
-		Cause:    StatefulSetNameTaken,
-		Summary:  fmt.Sprintf("the set needs the name of the StatefulSet %s, which exists and %s; the set waits until that StatefulSet is deleted", taken.Name, belongs),
+		Cause: StatefulSetNameTaken,
+		Summary: fmt.Sprintf("the set needs the name of the StatefulSet %s, which exists and %s; the set waits until that StatefulSet is "+
+			"deleted", taken.Name, belongs),
 		Evidence: []Fact{{Object: object("statefulset", taken.Name), Text: "exists and " + belongs, Time: at(taken.CreationTimestamp.Time)}},
-		Commands: []string{d.kubectl("describe statefulset %s", taken.Name), d.kubectl("delete statefulset %s  # if it is not needed", taken.Name)},
+		Commands: []string{d.kubectl("describe statefulset %s", taken.Name), d.kubectl("delete statefulset %s  # if it is not needed",
+			taken.Name)},
 	}}
 }
 
@@ -87,7 +89,8 @@ func (d *diagnosis) refusedChild(message string) (what string, open bool) {
 // outdated returns whether the leader StatefulSet is not what the set asks for.
 func (d *diagnosis) outdated() bool {
 	leader := d.Groups.Leader
-	if leader.Annotations[leaderworkersetv1.ReplicasAnnotationKey] != fmt.Sprint(d.Groups.Replicas()) || d.Set.Status.ObservedGeneration < d.Set.Generation {
+	if leader.Annotations[leaderworkersetv1.ReplicasAnnotationKey] != fmt.Sprint(d.Groups.Replicas()) ||
+		d.Set.Status.ObservedGeneration < d.Set.Generation {
 		return true
 	}
 	payload, err := helper.RevisionPayload(d.Set)
@@ -104,8 +107,10 @@ func (d *diagnosis) setRefusal(e *corev1.Event, what string) Finding {
 	}
 	switch {
 	case strings.Contains(message, immutableFields):
-		f.Summary = fmt.Sprintf("the %s cannot be changed as the set asks: its volumeClaimTemplates are immutable, and nothing else of the change is carried out", what)
-		f.Commands = append(f.Commands, d.kubectl("edit leaderworkerset %s  # restore spec.leaderWorkerTemplate.volumeClaimTemplates, or create another set", d.Name))
+		f.Summary = fmt.Sprintf("the %s cannot be changed as the set asks: its volumeClaimTemplates are immutable, and nothing else of the "+
+			"change is carried out", what)
+		f.Commands = append(f.Commands, d.kubectl("edit leaderworkerset %s  # restore spec.leaderWorkerTemplate.volumeClaimTemplates, or "+
+			"create another set", d.Name))
 	case r.kind == refusedInvalid:
 		f.Summary = fmt.Sprintf("the API refuses the %s: %s", what, r.detail)
 		f.Commands = append(f.Commands, d.kubectl("edit leaderworkerset %s  # correct the template: it is tried again", d.Name))
@@ -170,7 +175,8 @@ func (d *diagnosis) podWebhookAway(f *Finding, e *corev1.Event) {
 		f.Summary = "Kueue does not answer, and without its webhook no pod that it may manage is admitted: " + m[2]
 		f.Commands = append(f.Commands, "kubectl get pods -A -l app.kubernetes.io/name=kueue")
 	default:
-		f.Summary = "the server of LeaderWorkerSets does not answer, and without it no pod of a set is admitted; the pods follow within a minute of its return: " + m[2]
+		f.Summary = "the server of LeaderWorkerSets does not answer, and without it no pod of a set is admitted; the pods follow within a " +
+			"minute of its return: " + m[2]
 		f.Commands = append(f.Commands, "kubectl get apiservice "+d.kind().apiService()+" -o yaml", "kubectl jobset doctor")
 	}
 }
@@ -202,10 +208,13 @@ func serviceOfGroups(d *diagnosis) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Cause:    ServiceForeign,
-		Summary:  fmt.Sprintf("a Service %s exists that does not belong to the set, so the pods cannot find each other: %s", d.Name, strings.Join(wrong, ", and ")),
-		Evidence: []Fact{{Object: object("service", d.Name), Text: strings.Join(wrong, ", and ") + "; the pods expect names like " + example, Time: at(service.CreationTimestamp.Time)}},
-		Commands: []string{d.kubectl("describe service %s", d.Name), d.kubectl("delete service %s  # if it is not needed: the set then makes its own", d.Name)},
+		Cause: ServiceForeign,
+		Summary: fmt.Sprintf("a Service %s exists that does not belong to the set, so the pods cannot find each other: %s", d.Name,
+			strings.Join(wrong, ", and ")),
+		Evidence: []Fact{{Object: object("service", d.Name), Text: strings.Join(wrong, ", and ") + "; the pods expect names like " + example,
+			Time: at(service.CreationTimestamp.Time)}},
+		Commands: []string{d.kubectl("describe service %s", d.Name),
+			d.kubectl("delete service %s  # if it is not needed: the set then makes its own", d.Name)},
 	}}
 }
 
@@ -214,16 +223,18 @@ func groupsDeletion(d *diagnosis) []Finding {
 	set, since := d.Set, d.Set.DeletionTimestamp.Time
 	if held := foreignFinalizers(set); len(held) > 0 {
 		return []Finding{{
-			Cause:    FinalizerBlocksDeletion,
-			Summary:  fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it", strings.Join(held, ", ")),
+			Cause: FinalizerBlocksDeletion,
+			Summary: fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
+				strings.Join(held, ", ")),
 			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(set.Finalizers, ", "), Time: at(since)}},
 			Commands: []string{d.removeFinalizer("leaderworkerset", set.Name, set, held[0])},
 		}}
 	}
 	return []Finding{{
-		Cause:    Deleting,
-		Summary:  fmt.Sprintf("the set was deleted %s and waits until its StatefulSets and pods are gone", ago(d.Now, since)),
-		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.sets()), "StatefulSet"), count(len(d.Pods), "pod")), Time: at(since)}},
+		Cause:   Deleting,
+		Summary: fmt.Sprintf("the set was deleted %s and waits until its StatefulSets and pods are gone", ago(d.Now, since)),
+		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.sets()), "StatefulSet"),
+			count(len(d.Pods), "pod")), Time: at(since)}},
 		Commands: []string{d.kubectl("wait --for=delete leaderworkerset/%s", set.Name)},
 	}}
 }

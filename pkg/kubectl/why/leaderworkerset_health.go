@@ -83,7 +83,8 @@ func groupsHealth(d *diagnosis) []Finding {
 	}
 	return append(notReady(d), Finding{
 		Cause: Starting, Summary: "starting, no problem found: " + words,
-		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("%s exist, with %s", count(len(d.sets()), "StatefulSet"), count(len(d.live), "live pod")), Time: at(d.Set.CreationTimestamp.Time)}},
+		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("%s exist, with %s", count(len(d.sets()), "StatefulSet"),
+			count(len(d.live), "live pod")), Time: at(d.Set.CreationTimestamp.Time)}},
 		Commands: watch,
 	})
 }

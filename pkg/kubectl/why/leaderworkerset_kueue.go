@@ -18,12 +18,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// Groups of a LeaderWorkerSet in a queue: Kueue makes a Workload for each group, and holds its pods by a scheduling gate until that has quota.
+// Groups of a LeaderWorkerSet in a queue: Kueue makes a Workload for each group, and holds its pods by a scheduling
+// gate until that has quota.
 
 const (
 	// kueueGate is the scheduling gate of pods whose Workload is not admitted.
 	kueueGate = kueueGroup + "/admission"
-	// prebuiltLabel of a pod names its Workload, and podGroupLabel the group of pods to which it belongs, which has the name of its Workload, too.
+	// prebuiltLabel of a pod names its Workload, and podGroupLabel the group of pods to which it belongs, which has the
+	// name of its Workload, too.
 	prebuiltLabel = kueueGroup + "/prebuilt-workload-name"
 	podGroupLabel = kueueGroup + "/pod-group-name"
 	// groupIndexAnnotation of a Workload is the index of its group.
@@ -156,7 +158,8 @@ func groupsQueued(d *diagnosis) []Finding {
 			}
 		}
 		pod := held[0].Pods[slices.IndexFunc(held[0].Pods, heldByKueue)]
-		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "has the scheduling gate " + kueueGate, Time: at(pod.CreationTimestamp.Time)})
+		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "has the scheduling gate " + kueueGate,
+			Time: at(pod.CreationTimestamp.Time)})
 	}
 	return findings
 }

@@ -45,7 +45,8 @@ func noFreeDomain(d *diagnosis) []Finding {
 		return nil
 	}
 	groups, names := d.groupsWith(func(g *snapshot.PodGroup) bool {
-		return g.Leader != nil && snapshot.PodUnschedulable(g.Leader) && strings.Contains(snapshot.PodCondition(g.Leader, corev1.PodScheduled).Message, "anti-affinity")
+		return g.Leader != nil && snapshot.PodUnschedulable(g.Leader) &&
+			strings.Contains(snapshot.PodCondition(g.Leader, corev1.PodScheduled).Message, "anti-affinity")
 	})
 	if len(groups) == 0 {
 		return nil
@@ -57,8 +58,9 @@ func noFreeDomain(d *diagnosis) []Finding {
 		verb = "find"
 	}
 	return []Finding{{
-		Cause:    NoFreeDomain,
-		Summary:  fmt.Sprintf("%s %s no free domain: exclusive placement gives each group the nodes of one value of the label %s alone", names, verb, key),
+		Cause: NoFreeDomain,
+		Summary: fmt.Sprintf("%s %s no free domain: exclusive placement gives each group the nodes of one value of the label %s alone", names,
+			verb, key),
 		Evidence: []Fact{{Object: object("pod", leader.Name), Text: "has no node: " + oneLine(c.Message), Time: at(c.LastTransitionTime.Time)}},
 		Commands: []string{"kubectl get nodes -L " + key, d.kubectl("get pods -l %s -o wide", leaderworkersetv1.GroupKeyLabelKey)},
 	}}
@@ -79,9 +81,11 @@ func labelMissing(d *diagnosis) []Finding {
 	}
 	leader := groups[0].Leader
 	return []Finding{{
-		Cause:    TopologyLabelMissing,
-		Summary:  fmt.Sprintf("the workers of %s are not created: the node %s of the leader has no label %s, by which exclusive placement chooses their nodes", names, leader.Spec.NodeName, key),
-		Evidence: []Fact{{Object: object("node", leader.Spec.NodeName), Text: "has no label " + key}, {Object: object("pod", leader.Name), Text: "runs there"}},
+		Cause: TopologyLabelMissing,
+		Summary: fmt.Sprintf("the workers of %s are not created: the node %s of the leader has no label %s, by which exclusive placement "+
+			"chooses their nodes", names, leader.Spec.NodeName, key),
+		Evidence: []Fact{{Object: object("node", leader.Spec.NodeName), Text: "has no label " + key},
+			{Object: object("pod", leader.Name), Text: "runs there"}},
 		Commands: []string{"kubectl get nodes -L " + key, fmt.Sprintf("kubectl label node %s %s=VALUE", leader.Spec.NodeName, key)},
 	}}
 }
@@ -113,7 +117,8 @@ func (d *diagnosis) gang(scheduler *gangScheduler, name string, gang *unstructur
 	if !slices.Contains(scheduler.waits, phase) {
 		return nil
 	}
-	f.Summary = fmt.Sprintf("the pod group %s of %s is %s, and its pods are only scheduled together", name, scheduler.product, cmp.Or(phase, "new"))
+	f.Summary = fmt.Sprintf("the pod group %s of %s is %s, and its pods are only scheduled together", name, scheduler.product,
+		cmp.Or(phase, "new"))
 	f.Evidence = []Fact{{Object: object("podgroup", name), Text: "status.phase is " + cmp.Or(phase, "not set")}}
 	if c := conditionOf(gang, "Unschedulable"); c != nil {
 		f.Summary += ": " + oneLine(c.Message)
@@ -158,7 +163,8 @@ func groupLimit(d *diagnosis) []Finding {
 			continue
 		}
 		words, facts := lastFailure(s)
-		f.Summary = fmt.Sprintf("group %d has used up its %s (maxGroupRestarts) and is left as it is%s", s.Index, count(int(s.Restarts), "restart"), words)
+		f.Summary = fmt.Sprintf("group %d has used up its %s (maxGroupRestarts) and is left as it is%s", s.Index,
+			count(int(s.Restarts), "restart"), words)
 		f.Evidence = append(append(facts, d.groupFact(s)), f.Evidence...)
 		f.Commands = append(f.Commands, d.plugin("restart %s --group %d", d.ref(), s.Index))
 	}
@@ -203,7 +209,8 @@ func groupBackoff(d *diagnosis) []Finding {
 func groupRestarts(d *diagnosis) []Finding {
 	groups, _ := d.groupsWith(func(g *snapshot.PodGroup) bool {
 		s := g.Status
-		return s != nil && s.Restarts > 0 && s.LastRestartTime != nil && d.Now.Sub(s.LastRestartTime.Time) < recently && !d.waitsForBackoff(s) && !g.Ready(d.Groups.Size(g))
+		return s != nil && s.Restarts > 0 && s.LastRestartTime != nil && d.Now.Sub(s.LastRestartTime.Time) < recently && !d.waitsForBackoff(s) &&
+			!g.Ready(d.Groups.Size(g))
 	})
 	if len(groups) == 0 {
 		return nil
@@ -218,10 +225,12 @@ func groupRestarts(d *diagnosis) []Finding {
 		Commands: []string{d.plugin("logs %s --group %d", d.ref(), worst.Index), d.plugin("timeline %s", d.ref())},
 	}
 	if d.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts == nil && d.Set.Spec.GroupRestartBackoff == nil {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "has neither maxGroupRestarts nor groupRestartBackoff: groups are recreated in a loop"})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "has neither maxGroupRestarts nor groupRestartBackoff: groups are " +
+			"recreated in a loop"})
 	}
 	if more := len(groups) - 1; more > 0 {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s more were recreated and are not ready", count(more, "group"))})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s more were recreated and are not ready",
+			count(more, "group"))})
 	}
 	return []Finding{f}
 }
@@ -239,9 +248,10 @@ func leaderNotReady(d *diagnosis) []Finding {
 	}
 	leader := groups[0].Leader
 	f := Finding{
-		Cause:    LeaderNotReady,
-		Summary:  fmt.Sprintf("the workers of %s are created once the leader is ready (startupPolicy LeaderReady)", names),
-		Evidence: []Fact{{Object: object("pod", leader.Name), Text: "is " + snapshot.PodState(leader) + ", not ready", Time: at(leader.CreationTimestamp.Time)}},
+		Cause:   LeaderNotReady,
+		Summary: fmt.Sprintf("the workers of %s are created once the leader is ready (startupPolicy LeaderReady)", names),
+		Evidence: []Fact{{Object: object("pod", leader.Name), Text: "is " + snapshot.PodState(leader) + ", not ready",
+			Time: at(leader.CreationTimestamp.Time)}},
 		Commands: []string{d.kubectl("describe pod %s", leader.Name), d.plugin("logs %s --group %d --worker 0", d.ref(), groups[0].Index)},
 	}
 	return []Finding{f}

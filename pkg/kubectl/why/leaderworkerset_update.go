@@ -60,7 +60,8 @@ func updateInProgress(d *diagnosis) []Finding {
 	return append(notReady(d), f)
 }
 
-// updateStuck finds an update that has replaced no group for long, because those of the new revision do not become ready, or for another reason.
+// updateStuck finds an update that has replaced no group for long, because those of the new revision do not become
+// ready, or for another reason.
 func (d *diagnosis) updateStuck() *Finding {
 	updated, _ := d.groupsWith(d.Groups.Updated)
 	c := meta.FindStatusCondition(d.Set.Status.Conditions, leaderworkersetv1.ConditionUpdateInProgress)
@@ -85,7 +86,8 @@ func (d *diagnosis) updateStuck() *Finding {
 		if len(bad) > 1 {
 			verb = "are"
 		}
-		f.Summary = fmt.Sprintf("the update waits for %s of the new revision, which %s not ready, and has replaced no group for %s (maxUnavailable %d); %s",
+		f.Summary = fmt.Sprintf("the update waits for %s of the new revision, which %s not ready, and has replaced no group for %s "+
+			"(maxUnavailable %d); %s",
 			names, verb, span(d.Now, last), helper.MaxUnavailable(d.Set), d.updated())
 		f.Commands = append(f.Commands, d.plugin("logs %s --group %d", d.ref(), bad[0].Index))
 	}
@@ -93,8 +95,8 @@ func (d *diagnosis) updateStuck() *Finding {
 	return f
 }
 
-// revisionMixed looks for groups whose workers are not of the revision of their leader, as another controller may have left them. Only such a group is not
-// replaced by an update to the revision that its leader has.
+// revisionMixed looks for groups whose workers are not of the revision of their leader, as another controller may have
+// left them. Only such a group is not replaced by an update to the revision that its leader has.
 func revisionMixed(d *diagnosis) []Finding {
 	groups, names := d.groupsWith((*snapshot.PodGroup).Mixed)
 	if len(groups) == 0 {
@@ -106,8 +108,9 @@ func revisionMixed(d *diagnosis) []Finding {
 		verb = "have"
 	}
 	f := Finding{
-		Cause:   RevisionMixed,
-		Summary: fmt.Sprintf("%s %s a leader and workers of different revisions: they may not work together, and the group never counts as updated", names, verb),
+		Cause: RevisionMixed,
+		Summary: fmt.Sprintf("%s %s a leader and workers of different revisions: they may not work together, and the group never counts as "+
+			"updated", names, verb),
 		Evidence: []Fact{
 			{Object: object("pod", g.Leader.Name), Text: "is of the revision " + snapshot.Revision(g.Leader)},
 			{Object: object("statefulset", g.Workers.Name), Text: "is of the revision " + snapshot.Revision(g.Workers)},

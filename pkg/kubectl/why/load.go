@@ -91,7 +91,8 @@ func load(ctx context.Context, c *cli.Clients, of *kind, name string) (*Evidence
 
 // explainable reports whether there is a finding although the set could not be read.
 func explainable(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
+	return errors.Is(err, context.DeadlineExceeded) || apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsInternalError(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && isStatus(err)
 }
 

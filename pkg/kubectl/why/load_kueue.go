@@ -36,7 +36,8 @@ func (l *loader) readKueue(ctx context.Context, of metav1.Object, queue string) 
 	l.readQueues(ctx, version, queue)
 }
 
-// readWorkload reads the Workload that Kueue has made for an object, and returns the version of Kueue's API; "" if the cluster does not serve it.
+// readWorkload reads the Workload that Kueue has made for an object, and returns the version of Kueue's API; "" if the
+// cluster does not serve it.
 func (l *loader) readWorkload(ctx context.Context, of metav1.Object) (version string) {
 	for _, v := range kueueVersions {
 		list, err := l.Dynamic.Resource(kueue(v, "workloads")).Namespace(l.Namespace).
@@ -76,7 +77,8 @@ func kueue(version, resource string) schema.GroupVersionResource {
 }
 
 // oneOf reads one object; nil and true if it does not exist.
-func (l *loader) oneOf(ctx context.Context, source string, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, bool) {
+func (l *loader) oneOf(ctx context.Context, source string, resource schema.GroupVersionResource, namespace,
+	name string) (*unstructured.Unstructured, bool) {
 	found, err := l.Dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

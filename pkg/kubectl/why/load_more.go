@@ -25,7 +25,8 @@ import (
 // What is read once the set, its Jobs and its pods are known: only what they point at.
 
 // byName reads objects by name, a bounded number of them, and keeps nil for those that do not exist.
-func byName[T any](ctx context.Context, l *loader, source string, names []string, into map[string]*T, get func(context.Context, string) (*T, error)) {
+func byName[T any](ctx context.Context, l *loader, source string, names []string, into map[string]*T,
+	get func(context.Context, string) (*T, error)) {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if len(names) > maxNamed {
@@ -190,9 +191,10 @@ func (l *loader) readPodGroups(ctx context.Context) {
 		}
 		for _, version := range groups.Groups[i].Versions {
 			resource := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: version.Version, Resource: "podgroups"}
-			if list, err := l.Discovery.ServerResourcesForGroupVersion(version.GroupVersion); err == nil && slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
-				return r.Name == resource.Resource
-			}) {
+			if list, err := l.Discovery.ServerResourcesForGroupVersion(version.GroupVersion); err == nil &&
+				slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+					return r.Name == resource.Resource
+				}) {
 				byName(ctx, l, "podgroups", names, l.e.PodGroups, func(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 					return l.Dynamic.Resource(resource).Namespace(l.Namespace).Get(ctx, name, metav1.GetOptions{})
 				})
@@ -223,7 +225,8 @@ func (l *loader) readElsewhere(ctx context.Context) {
 	if !apierrors.IsNotFound(l.e.Unread) || cli.IsNotServed(l.e.Unread) {
 		return
 	}
-	found, err := l.e.kind().names(ctx, l, metav1.NamespaceAll, metav1.ListOptions{FieldSelector: "metadata.name=" + l.e.Name, Limit: maxNamed})
+	found, err := l.e.kind().names(ctx, l, metav1.NamespaceAll, metav1.ListOptions{FieldSelector: "metadata.name=" + l.e.Name,
+		Limit: maxNamed})
 	if err != nil {
 		l.gap(l.e.kind().Names[1]+" of other namespaces", err)
 		return

@@ -18,7 +18,8 @@ import (
 // notes returns what the set asks for and does not get. Only the controller of this project writes attempts: what others do is
 // not known.
 func notes(js *jobsetv1alpha2.JobSet) []string {
-	if js == nil || len(js.Status.Attempts) == 0 || js.Status.Placement != nil || meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.PlacementPending) != nil {
+	if js == nil || len(js.Status.Attempts) == 0 || js.Status.Placement != nil ||
+		meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.PlacementPending) != nil {
 		return nil
 	}
 	if !hasRun(js) || ptr.Deref(js.Spec.Suspend, false) { // no trace of the gate
@@ -29,7 +30,8 @@ func notes(js *jobsetv1alpha2.JobSet) []string {
 		if !helper.PlacementIgnored(js.Annotations, rj.Template.Annotations) || helper.ExclusiveTopology(js, rj) == "" {
 			continue
 		}
-		return []string{fmt.Sprintf("exclusive placement (annotation %s) is not in effect for jobs of this set: they were created while the feature gate ExclusivePlacement "+
+		return []string{fmt.Sprintf("exclusive placement (annotation %s) is not in effect for jobs of this set: they were created while the "+
+			"feature gate ExclusivePlacement "+
 			"of jobset-controller was off. If it is on now, a restart of the set places them; otherwise start both programs with "+
 			"--feature-gates=ExclusivePlacement=true, or use the node-selector strategy (annotation %s)",
 			jobsetv1alpha2.ExclusiveKey, jobsetv1alpha2.NodeSelectorStrategyKey)}

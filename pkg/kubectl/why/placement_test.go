@@ -26,8 +26,8 @@ func roomCases() map[string]roomCase {
 	return all
 }
 
-// TestEveryLackOfRoomIsNamed lets the placer and the plan of the controller decide about sets for which there is no room, and reads the cause from
-// what they wrote.
+// TestEveryLackOfRoomIsNamed lets the placer and the plan of the controller decide about sets for which there is no
+// room, and reads the cause from what they wrote.
 func TestEveryLackOfRoomIsNamed(t *testing.T) {
 	for name, tc := range roomCases() {
 		t.Run(name, func(t *testing.T) {

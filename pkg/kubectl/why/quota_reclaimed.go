@@ -12,8 +12,9 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// quotaReclaimed says that Kueue has given the quota of pods to others that run again after a restart. Kueue takes the quota of pods back that have succeeded, and
-// refuses its own attempt to give it to the set again; until then it also fails to suspend the set (docs/kueue.md#restarts-after-a-job-has-succeeded).
+// quotaReclaimed says that Kueue has given the quota of pods to others that run again after a restart. Kueue takes the
+// quota of pods back that have succeeded, and refuses its own attempt to give it to the set again; until then it also
+// fails to suspend the set (docs/kueue.md#restarts-after-a-job-has-succeeded).
 func quotaReclaimed(e *Evidence) []string {
 	if e.Kueue.Workload == nil || finished(e.JobSet) {
 		return nil
@@ -29,8 +30,10 @@ func quotaReclaimed(e *Evidence) []string {
 	if missing == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Kueue holds no quota for %s, which had succeeded before a restart, cannot reserve it again, and does not suspend the set any more. "+
-		"kubectl -n %s delete workload %s makes Kueue admit the set again: the set is suspended until there is quota for all of its pods", count(int(missing), "pod"), e.Namespace, e.Kueue.Workload.GetName())}
+	return []string{fmt.Sprintf("Kueue holds no quota for %s, which had succeeded before a restart, cannot reserve it again, and does not "+
+		"suspend the set any more. "+
+		"kubectl -n %s delete workload %s makes Kueue admit the set again: the set is suspended until there is quota for all of its pods",
+		count(int(missing), "pod"), e.Namespace, e.Kueue.Workload.GetName())}
 }
 
 // podsSucceeded returns how many pods of a replicatedJob Kueue takes for succeeded: the pods of its Jobs that have succeeded.

@@ -41,8 +41,10 @@ var (
 	policyMessage   = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)'.* denied request(?:: (.*))?`)
 	securityMessage = regexp.MustCompile(`violates PodSecurity "([^"]+)"(?:: (.*))?`)
 	rightsMessage   = regexp.MustCompile(`User "([^"]+)" cannot (.*)`)
-	undoneMessage   = regexp.MustCompile(`([^:]* (?:was deleted|removed or changed [^:]*) [0-9]+ times within a minute, each time after the controller had .*)`)
-	noAnswer        = regexp.MustCompile(`(currently unable to handle the request|unable to return a response|too many requests|please try again later|timed out|timeout|deadline exceeded` +
+	undoneMessage   = regexp.MustCompile(`([^:]* (?:was deleted|removed or changed [^:]*) ` +
+		`[0-9]+ times within a minute, each time after the controller had .*)`)
+	noAnswer = regexp.MustCompile(`(currently unable to handle the request|unable to return a response|` +
+		`too many requests|please try again later|timed out|timeout|deadline exceeded` +
 		`|connection (?:refused|reset)|connection lost|no leader|leader changed|unexpected EOF|EOF$)`)
 )
 

@@ -14,8 +14,8 @@ import (
 
 // Writes of the controller that the API refuses, whatever they write.
 
-// refusalRepeats is how long after its event a refusal counts of which nothing else shows whether it is over: the controller tries again, and reports it again, every two
-// minutes.
+// refusalRepeats is how long after its event a refusal counts of which nothing else shows whether it is over: the
+// controller tries again, and reports it again, every two minutes.
 const refusalRepeats = 5 * time.Minute
 
 // refusedWrite completes a finding with why the API refuses a write. The command corrects what is invalid.
@@ -47,9 +47,11 @@ func (d *diagnosis) refusedWrite(f *Finding, verb, what, message, correct string
 }
 
 // otherWrites are how the controller of LeaderWorkerSets reports writes of which nothing but the event shows that they fail.
-var otherWrites = regexp.MustCompile(`(?s)^Failed to (create|update|delete) (?:the )?(status|(?:leader pod|podgroup|statefulset|revision) [^:]+): (.*)$`)
+var otherWrites = regexp.MustCompile(`(?s)^Failed to (create|update|delete) (?:the )?` +
+	`(status|(?:leader pod|podgroup|statefulset|revision) [^:]+): (.*)$`)
 
-// otherWriteRefused returns the finding about an event that is about such a write; nil for another event. Over means that it is too long ago.
+// otherWriteRefused returns the finding about an event that is about such a write; nil for another event. Over means
+// that it is too long ago.
 func (d *diagnosis) otherWriteRefused(e *corev1.Event) (f *Finding, over bool) {
 	m := otherWrites.FindStringSubmatch(e.Message)
 	if m == nil {
@@ -59,8 +61,10 @@ func (d *diagnosis) otherWriteRefused(e *corev1.Event) (f *Finding, over bool) {
 		return nil, true
 	}
 	f = &Finding{
-		Cause: StatefulSetRefused, Evidence: []Fact{eventFact(e)}, Commands: []string{d.kubectl("events --for leaderworkerset/%s --types=Warning", d.Name)},
+		Cause: StatefulSetRefused, Evidence: []Fact{eventFact(e)},
+		Commands: []string{d.kubectl("events --for leaderworkerset/%s --types=Warning", d.Name)},
 	}
-	d.refusedWrite(f, m[1], strings.TrimSpace(m[2]), m[3], d.kubectl("edit leaderworkerset %s  # correct the template: it is tried again", d.Name))
+	d.refusedWrite(f, m[1], strings.TrimSpace(m[2]), m[3], d.kubectl("edit leaderworkerset %s  # correct the template: it is tried again",
+		d.Name))
 	return f, false
 }

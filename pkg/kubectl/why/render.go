@@ -71,7 +71,8 @@ func colorOf(r *Report) cli.Color {
 	switch {
 	case r.Findings[0].Cause.Normal():
 		return cli.Good
-	case slices.Contains([]string{helper.PhaseSuspended, helper.PhasePending, helper.PhaseStarting, helper.PhaseRestarting, string(batchv1alpha1.PhaseWaiting), groupshelper.PhaseProgressing, groupshelper.PhaseUpdating, groupshelper.PhasePaused}, r.State):
+	case slices.Contains([]string{helper.PhaseSuspended, helper.PhasePending, helper.PhaseStarting, helper.PhaseRestarting,
+		string(batchv1alpha1.PhaseWaiting), groupshelper.PhaseProgressing, groupshelper.PhaseUpdating, groupshelper.PhasePaused}, r.State):
 		return cli.Busy
 	}
 	return cli.Bad

@@ -27,7 +27,8 @@ type Report struct {
 	*snapshot.RoleCounts
 	// Findings are the causes, most decisive first. There is at least one.
 	Findings []Finding `json:"findings"`
-	// Notes say what the set asks for and does not get, which nodes its pods keep off, and what blocks drains of their nodes. They explain no state.
+	// Notes say what the set asks for and does not get, which nodes its pods keep off, and what blocks drains of their
+	// nodes. They explain no state.
 	Notes []string `json:"notes,omitempty"`
 	// NotLookedAt are the sources that could not be read.
 	NotLookedAt []Gap `json:"notLookedAt,omitempty"`

@@ -55,7 +55,8 @@ func apiServiceUnavailable(d *diagnosis) []Finding {
 	if namespace, _, _ := unstructured.NestedString(d.APIService.Object, "spec", "service", "namespace"); namespace != "" {
 		service, _, _ := unstructured.NestedString(d.APIService.Object, "spec", "service", "name")
 		f.Evidence = append(f.Evidence, Fact{Object: object("service", service), Text: "serves the group, in the namespace " + namespace})
-		f.Commands = append(f.Commands, fmt.Sprintf("kubectl -n %s get pods,endpointslices", namespace), fmt.Sprintf("kubectl -n %s describe service %s", namespace, service))
+		f.Commands = append(f.Commands, fmt.Sprintf("kubectl -n %s get pods,endpointslices", namespace),
+			fmt.Sprintf("kubectl -n %s describe service %s", namespace, service))
 	}
 	f.Evidence = append(f.Evidence, d.runsOn()...)
 	return []Finding{f}
@@ -72,7 +73,8 @@ func (d *diagnosis) runsOn() []Fact {
 			up++
 		}
 	}
-	return []Fact{{Object: d.set(), Text: fmt.Sprintf("runs on without the API: %s exist, with %s", count(len(d.Jobs), "job"), count(up, "running pod"))}}
+	return []Fact{{Object: d.set(), Text: fmt.Sprintf("runs on without the API: %s exist, with %s", count(len(d.Jobs), "job"),
+		count(up, "running pod"))}}
 }
 
 // storeRefused finds that the server refuses to serve its store. The evidence has the paragraph of the server.
@@ -96,7 +98,9 @@ func (d *diagnosis) refusalUnread() []Fact {
 	if !d.forbidden(outage.Location) {
 		return nil
 	}
-	return []Fact{{Object: object("configmap", witness.Name), Text: "cannot be read by you; it has the reason if the server refuses to serve: ask an administrator of the cluster to run `kubectl jobset doctor`"}}
+	return []Fact{{Object: object("configmap", witness.Name),
+		Text: "cannot be read by you; it has the reason if the server refuses to serve: ask an administrator of the cluster to run `kubectl " +
+			"jobset doctor`"}}
 }
 
 const (
@@ -119,7 +123,8 @@ func controllerGone(d *diagnosis) []Finding {
 	case len(facts) > 0:
 		f.Summary, f.Evidence = fmt.Sprintf("the controller of %s does not run, so nothing happens to the %s", d.kind().controls, d.noun()), facts
 	case d.LeasesRead && d.unobserved():
-		f.Summary = fmt.Sprintf("no controller of %s has ever run with leader election, and none has acted on the %s", d.kind().controls, d.noun())
+		f.Summary = fmt.Sprintf("no controller of %s has ever run with leader election, and none has acted on the %s", d.kind().controls,
+			d.noun())
 		f.Evidence = []Fact{{Object: "lease/" + leaseName, Text: "does not exist in any namespace"}, d.unobservedFact()}
 	default:
 		return nil
@@ -128,7 +133,8 @@ func controllerGone(d *diagnosis) []Finding {
 }
 
 func controllerCommands() []string {
-	return []string{fmt.Sprintf("kubectl -n %s get pods,leases", leaseNamespace), fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", leaseNamespace)}
+	return []string{fmt.Sprintf("kubectl -n %s get pods,leases", leaseNamespace),
+		fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", leaseNamespace)}
 }
 
 // lostLeases returns the name and the holder of the lease that is held, or else what is wrong with each.
@@ -142,7 +148,8 @@ func (d *diagnosis) lostLeases() (facts []Fact, name, holder string) {
 		case holder == "":
 			facts = append(facts, Fact{Object: name, Text: "has no holder: the last leader has stopped and no other took over", Time: at(renewed)})
 		case d.Now.Sub(renewed) > duration+leaseSlack:
-			facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("held by %s, which has not renewed it for %s (it must every %s)", holder, span(d.Now, renewed), duration), Time: at(renewed)})
+			facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("held by %s, which has not renewed it for %s (it must every %s)", holder,
+				span(d.Now, renewed), duration), Time: at(renewed)})
 		default:
 			return nil, name, holder
 		}
@@ -169,11 +176,13 @@ func (d *diagnosis) unobserved() bool {
 	if d.JobSet != nil && helper.TotalReplicas(d.JobSet) == 0 {
 		return false // there is nothing to report about it
 	}
-	return d.Now.Sub(s.GetCreationTimestamp().Time) > firstStatusGrace && len(d.Jobs) == 0 && len(d.sets()) == 0 && (d.Roles == nil || len(d.Roles.Sets) == 0) && !s.observed()
+	return d.Now.Sub(s.GetCreationTimestamp().Time) > firstStatusGrace && len(d.Jobs) == 0 && len(d.sets()) == 0 &&
+		(d.Roles == nil || len(d.Roles.Sets) == 0) && !s.observed()
 }
 
 func (d *diagnosis) unobservedFact() Fact {
-	return Fact{Object: d.set(), Text: fmt.Sprintf("has no status and no %s since it was created", d.kind().children), Time: at(d.subject().GetCreationTimestamp().Time)}
+	return Fact{Object: d.set(), Text: fmt.Sprintf("has no status and no %s since it was created", d.kind().children),
+		Time: at(d.subject().GetCreationTimestamp().Time)}
 }
 
 // managedElsewhere reports whether the set names another controller than the built-in one.
@@ -197,7 +206,8 @@ func notFound(d *diagnosis) []Finding {
 		f.Commands = append(f.Commands, d.plugin("why %s", d.kind().prefix+d.Near[0]))
 	}
 	if len(d.Jobs) > 0 {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("was deleted; %s with its name still exist", count(len(d.Jobs), "job"))})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("was deleted; %s with its name still exist",
+			count(len(d.Jobs), "job"))})
 	}
 	return []Finding{f}
 }

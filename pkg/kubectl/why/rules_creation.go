@@ -36,14 +36,17 @@ func creationRefused(d *diagnosis) []Finding {
 		return nil
 	}
 	e := &events[0]
-	what := map[string]string{"JobCreationFailed": "job", "HeadlessServiceCreationFailed": "service", "PVCCreationFailed": "volume claim"}[e.Reason]
+	what := map[string]string{"JobCreationFailed": "job", "HeadlessServiceCreationFailed": "service",
+		"PVCCreationFailed": "volume claim"}[e.Reason]
 	f := Finding{
-		Evidence: []Fact{eventFact(e), {Object: d.set(), Text: fmt.Sprintf("%s not created: %s", count(len(d.missing), "job"), some(d.missing, maxFacts))}},
+		Evidence: []Fact{eventFact(e), {Object: d.set(), Text: fmt.Sprintf("%s not created: %s", count(len(d.missing), "job"),
+			some(d.missing, maxFacts))}},
 		Commands: []string{d.kubectl("events --for jobset/%s --types=Warning", d.Name)},
 	}
 	if d.refused(&f, what, e.Message) == refusedInvalid {
 		f.Summary = fmt.Sprintf("the API refuses the %s: %s", what, d.inTemplate(e.Message, readRefusal(e.Message).detail))
-		f.Commands = append(f.Commands, d.kubectl("get jobset %s -o yaml > %s.yaml  # correct the template, delete the set and recreate it", d.Name, d.Name))
+		f.Commands = append(f.Commands, d.kubectl("get jobset %s -o yaml > %s.yaml  # correct the template, delete the set and recreate it",
+			d.Name, d.Name))
 	}
 	return []Finding{f}
 }
@@ -146,7 +149,8 @@ func (d *diagnosis) taken(c *metav1.Condition) Finding {
 				belongs = fmt.Sprintf("belongs to an earlier %s of this name, UID %s", refs[0].Kind, refs[0].UID)
 			}
 		}
-		f.Summary = fmt.Sprintf("the %s needs the name of the job %s, which exists and %s; the %[1]s waits until that job is deleted", d.noun(), name, belongs)
+		f.Summary = fmt.Sprintf("the %s needs the name of the job %s, which exists and %s; the %[1]s waits until that job is deleted", d.noun(),
+			name, belongs)
 		f.Evidence = append(f.Evidence, Fact{Object: object("job", name), Text: "exists and " + belongs, Time: at(job.CreationTimestamp.Time)})
 		f.Commands = append(f.Commands, d.kubectl("describe job %s", name))
 		if !left {
@@ -163,7 +167,8 @@ func (d *diagnosis) taken(c *metav1.Condition) Finding {
 func jobSuspended(d *diagnosis) []Finding {
 	var names []string
 	for _, job := range d.current {
-		if ptr.Deref(job.Spec.Suspend, false) && job.Annotations[jobsetv1alpha2.ReleasedKey] == fmt.Sprint(d.JobSet.Generation) && !jobEnded(job) {
+		if ptr.Deref(job.Spec.Suspend, false) && job.Annotations[jobsetv1alpha2.ReleasedKey] == fmt.Sprint(d.JobSet.Generation) &&
+			!jobEnded(job) {
 			names = append(names, job.Name)
 		}
 	}

@@ -92,7 +92,8 @@ func domainRoom(d *diagnosis) []Finding {
 			Evidence: []Fact{{Object: object("pod", first.Name), Text: "has no node: " + oneLine(c.Message), Time: at(c.LastTransitionTime.Time)}},
 			Commands: []string{"kubectl get nodes -l " + job.key(), d.plugin("top %s", d.ref())},
 		}
-		where := fmt.Sprintf("%s no node in %s=%s, the domain of the job %s", podsDo(len(job.pods), "finds", "find"), job.topology, job.domain, job.name)
+		where := fmt.Sprintf("%s no node in %s=%s, the domain of the job %s", podsDo(len(job.pods), "finds", "find"), job.topology, job.domain,
+			job.name)
 		read, nodes := d.Domains[job.key()], []Fact(nil)
 		usable := job.nodes
 		if read != nil && read.whole {
@@ -102,7 +103,8 @@ func domainRoom(d *diagnosis) []Finding {
 		switch {
 		case usable < job.nodes:
 			f.Cause = DomainLostNodes
-			f.Summary = fmt.Sprintf("%s: they could use %s there when the job was placed, and can use %s now", where, count(job.nodes, "node"), cli.Number(usable))
+			f.Summary = fmt.Sprintf("%s: they could use %s there when the job was placed, and can use %s now", where, count(job.nodes, "node"),
+				cli.Number(usable))
 			f.Evidence = append(f.Evidence, nodes...)
 		case cause == UnschedulableResources, cause == UnschedulableAffinity && strings.Contains(c.Message, "anti-affinity"):
 			f.Cause, f.Summary = DomainFull, where+", which is full"
@@ -223,7 +225,8 @@ func (l *loader) readDomain(ctx context.Context, job *placedJob) *domain {
 	}
 	out := &domain{nodes: nodes.Items, whole: nodes.Continue == ""}
 	for i := range out.nodes[:min(len(out.nodes), maxNamed)] {
-		pods, err := l.Kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + out.nodes[i].Name, Limit: maxNodes})
+		pods, err := l.Kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + out.nodes[i].Name,
+			Limit: maxNodes})
 		if err != nil {
 			l.gap("pods of other namespaces", err)
 			break

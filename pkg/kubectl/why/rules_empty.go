@@ -12,7 +12,8 @@ func (d *diagnosis) empty() Finding {
 		Commands: []string{d.kubectl("get jobset %s -o yaml", d.Name)},
 	}
 	if len(d.JobSet.Spec.ReplicatedJobs) == 0 {
-		f.Summary = "the spec has no replicatedJobs, so that no jobs are created and the set never completes; delete it, and create it with a spec"
+		f.Summary = "the spec has no replicatedJobs, so that no jobs are created and the set never completes; delete it, and create it with a " +
+			"spec"
 		f.Evidence[0].Text = "spec.replicatedJobs is empty"
 		f.Commands = append(f.Commands, d.kubectl("delete jobset %s", d.Name))
 	}

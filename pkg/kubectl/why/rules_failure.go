@@ -46,8 +46,9 @@ func failed(d *diagnosis) []Finding {
 		}}
 	case reasonDeadlineExceeded:
 		return []Finding{{
-			Cause:    DeadlineExceeded,
-			Summary:  fmt.Sprintf("failed %s: the set ran longer than its activeDeadlineSeconds of %d", when, ptr.Deref(js.Spec.ActiveDeadlineSeconds, 0)),
+			Cause: DeadlineExceeded,
+			Summary: fmt.Sprintf("failed %s: the set ran longer than its activeDeadlineSeconds of %d", when,
+				ptr.Deref(js.Spec.ActiveDeadlineSeconds, 0)),
 			Evidence: append([]Fact{conditionFact(d.set(), c)}, history...), Commands: []string{d.plugin("timeline %s", js.Name)},
 		}}
 	}
@@ -65,7 +66,8 @@ func failed(d *diagnosis) []Finding {
 	if len(findings) == 0 {
 		findings = append(findings, Finding{
 			Cause: JobFailed, Summary: fmt.Sprintf("failed %s: %s", when, oneLine(c.Message)),
-			Evidence: append([]Fact{conditionFact(d.set(), c)}, history...), Commands: []string{d.kubectl("get jobs,pods -l %s=%s", jobsetv1alpha2.JobSetNameKey, js.Name)},
+			Evidence: append([]Fact{conditionFact(d.set(), c)}, history...),
+			Commands: []string{d.kubectl("get jobs,pods -l %s=%s", jobsetv1alpha2.JobSetNameKey, js.Name)},
 		})
 	}
 	return findings
@@ -75,8 +77,9 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 	js := d.JobSet
 	limit := int(helper.RestartLimit(js))
 	f := Finding{
-		Cause:    MaxRestartsReached,
-		Summary:  fmt.Sprintf("failed %s: maxRestarts is reached (%d of %s)", when, int(helper.CountedRestarts(&js.Status)), count(limit, "restart")),
+		Cause: MaxRestartsReached,
+		Summary: fmt.Sprintf("failed %s: maxRestarts is reached (%d of %s)", when, int(helper.CountedRestarts(&js.Status)),
+			count(limit, "restart")),
 		Evidence: append([]Fact{conditionFact(d.set(), c)}, history...),
 		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.runAgain()},
 	}
@@ -266,7 +269,8 @@ func failedAgain(d *diagnosis) []Finding {
 	if alike < often || d.Now.Sub(first.EndTime.Time) > recently {
 		return nil
 	}
-	f := d.failureFinding(first.FirstCause, fmt.Sprintf("the last %d attempts ended with the same failure, and the set was restarted each time", alike))
+	f := d.failureFinding(first.FirstCause, fmt.Sprintf("the last %d attempts ended with the same failure, and the set was restarted each "+
+		"time", alike))
 	f.Evidence = append(f.Evidence, d.history()...)
 	return []Finding{f}
 }

@@ -15,7 +15,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// Jobs that a former JobSet of the name has left behind: it was deleted with --cascade=orphan, or a restore of the cluster dropped the owner references.
+// Jobs that a former JobSet of the name has left behind: it was deleted with --cascade=orphan, or a restore of the
+// cluster dropped the owner references.
 
 // maxFormer is for how many former sets commands are shown.
 const maxFormer = 5
@@ -75,7 +76,8 @@ func (f *former) selector(name string) string {
 	return labels.SelectorFromSet(labels.Set{jobsetv1alpha2.JobSetNameKey: name, jobsetv1alpha2.JobSetUIDKey: f.uid}).String()
 }
 
-// target is what `kubectl delete` has to be given. A selector cannot leave out Jobs that have a controller, so that the names of a bounded number are given where there are some.
+// target is what `kubectl delete` has to be given. A selector cannot leave out Jobs that have a controller, so that the
+// names of a bounded number are given where there are some.
 func (f *former) target(set string) string {
 	if !f.others {
 		return "jobs -l " + f.selector(set)
@@ -106,7 +108,8 @@ func (d *diagnosis) leftBehind(f *Finding) {
 	blocking := d.blocking()
 	for i := range blocking[:min(len(blocking), maxFormer)] {
 		was := &blocking[i]
-		text := fmt.Sprintf("%s without a controller, left behind by a former set of this name with the UID %s", count(len(was.jobs), "job"), was.uid)
+		text := fmt.Sprintf("%s without a controller, left behind by a former set of this name with the UID %s", count(len(was.jobs), "job"),
+			was.uid)
 		command := d.kubectl("delete %s", was.target(d.Name))
 		if n := was.running(); n > 0 {
 			stops := fmt.Sprintf("stops %s that may still run", count(n, "job"))
@@ -116,6 +119,7 @@ func (d *diagnosis) leftBehind(f *Finding) {
 		f.Commands = append(f.Commands, command)
 	}
 	if more := len(blocking) - maxFormer; more > 0 {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s more left jobs behind; their commands are shown when these are deleted", count(more, "former set"))})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf(
+			"%s more left jobs behind; their commands are shown when these are deleted", count(more, "former set"))})
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// gangSize returns the pod group of a pod, and how many pods of it must exist before the scheduler looks at any of them; 0 unless it is a gang that was read.
+// gangSize returns the pod group of a pod, and how many pods of it must exist before the scheduler looks at any of
+// them; 0 unless it is a gang that was read.
 func (d *diagnosis) gangSize(pod *corev1.Pod) (group string, size int64) {
 	if pod.Spec.SchedulingGroup == nil {
 		return "", 0
@@ -44,7 +45,8 @@ func (d *diagnosis) gangIncomplete(pod *corev1.Pod) bool {
 // incompleteGang says what the pods of a gang wait for.
 func (d *diagnosis) incompleteGang(f *Finding, pod *corev1.Pod, n int) {
 	group, size := d.gangSize(pod)
-	f.Summary = fmt.Sprintf("%s for the pod group %s: the scheduler looks at a gang only while %d of its pods exist that have not ended, and there are %d",
+	f.Summary = fmt.Sprintf("%s for the pod group %s: the scheduler looks at a gang only while %d of its pods exist that have not ended, "+
+		"and there are %d",
 		podsDo(n, "waits", "wait"), group, size, d.gangPods(group))
 	f.Commands = append(f.Commands, d.kubectl("describe podgroup %s", group))
 }

@@ -68,10 +68,12 @@ func dependencies(d *diagnosis) []Finding {
 				continue
 			}
 			findings = append(findings, Finding{
-				Cause:    DependsOn,
-				Summary:  fmt.Sprintf("%s waits until %s is %s: %d of %s are %[3]s", rj.Name, on.Name, word, have, count(want, "job")),
-				Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("replicatedJob %s dependsOn %s with status %s", rj.Name, on.Name, on.Status)}, d.countsFact(on.Name, want)},
-				Commands: []string{d.plugin("tree %s", d.Name), d.kubectl("get pods -l %s=%s,%s=%s", jobsetv1alpha2.JobSetNameKey, d.Name, jobsetv1alpha2.ReplicatedJobNameKey, on.Name)},
+				Cause:   DependsOn,
+				Summary: fmt.Sprintf("%s waits until %s is %s: %d of %s are %[3]s", rj.Name, on.Name, word, have, count(want, "job")),
+				Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("replicatedJob %s dependsOn %s with status %s", rj.Name, on.Name, on.Status)},
+					d.countsFact(on.Name, want)},
+				Commands: []string{d.plugin("tree %s", d.Name), d.kubectl("get pods -l %s=%s,%s=%s", jobsetv1alpha2.JobSetNameKey, d.Name,
+					jobsetv1alpha2.ReplicatedJobNameKey, on.Name)},
 			})
 		}
 	}
@@ -80,7 +82,8 @@ func dependencies(d *diagnosis) []Finding {
 
 func (d *diagnosis) countsFact(name string, want int) Fact {
 	c := d.counts(name)
-	return Fact{Object: d.set(), Text: fmt.Sprintf("replicatedJob %s: of %s %d ready, %d succeeded, %d failed, %d active", name, count(want, "job"), c.Ready, c.Succeeded, c.Failed, c.Active)}
+	return Fact{Object: d.set(), Text: fmt.Sprintf("replicatedJob %s: of %s %d ready, %d succeeded, %d failed, %d active", name,
+		count(want, "job"), c.Ready, c.Succeeded, c.Failed, c.Active)}
 }
 
 // startupOrder looks how far an ordered start is.
@@ -98,10 +101,12 @@ func startupOrder(d *diagnosis) []Finding {
 				rest = append(rest, jobs[j].Name)
 			}
 			f := Finding{
-				Cause:    StartupOrder,
-				Summary:  fmt.Sprintf("%s waits until %s has started (startupPolicyOrder InOrder): %d of %s are ready", strings.Join(rest, ", "), jobs[i].Name, have, count(want, "job")),
+				Cause: StartupOrder,
+				Summary: fmt.Sprintf("%s waits until %s has started (startupPolicyOrder InOrder): %d of %s are ready", strings.Join(rest, ", "),
+					jobs[i].Name, have, count(want, "job")),
 				Evidence: []Fact{d.countsFact(jobs[i].Name, want)},
-				Commands: []string{d.plugin("tree %s", d.Name), d.kubectl("get pods -l %s=%s,%s=%s", jobsetv1alpha2.JobSetNameKey, d.Name, jobsetv1alpha2.ReplicatedJobNameKey, jobs[i].Name)},
+				Commands: []string{d.plugin("tree %s", d.Name), d.kubectl("get pods -l %s=%s,%s=%s", jobsetv1alpha2.JobSetNameKey, d.Name,
+					jobsetv1alpha2.ReplicatedJobNameKey, jobs[i].Name)},
 			}
 			if p := isTrue(d.JobSet, jobsetv1alpha2.JobSetStartupPolicyInProgress); p != nil {
 				f.Evidence = append(f.Evidence, conditionFact(d.set(), p))
@@ -140,7 +145,8 @@ func health(d *diagnosis) []Finding {
 	}
 	return append(notReady(d), Finding{
 		Cause: Starting, Summary: fmt.Sprintf("starting, no problem found: %s%s", progress, d.attemptWords()),
-		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("%s exist, with %s", count(len(d.current), "job"), count(len(d.live), "live pod")), Time: at(d.JobSet.CreationTimestamp.Time)}},
+		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("%s exist, with %s", count(len(d.current), "job"), count(len(d.live), "live pod")),
+			Time: at(d.JobSet.CreationTimestamp.Time)}},
 		Commands: []string{watch},
 	})
 }
@@ -163,9 +169,10 @@ func notReady(d *diagnosis) []Finding {
 		return nil
 	}
 	f := Finding{
-		Cause:    PodsNotReady,
-		Summary:  fmt.Sprintf("%s not ready: %s", podsDo(len(late), "has a node but is", "have a node but are"), some(podNames(late), maxFacts)),
-		Evidence: []Fact{{Object: object("pod", late[0].Name), Text: fmt.Sprintf("phase %s on node %s", late[0].Status.Phase, late[0].Spec.NodeName), Time: at(late[0].CreationTimestamp.Time)}},
+		Cause:   PodsNotReady,
+		Summary: fmt.Sprintf("%s not ready: %s", podsDo(len(late), "has a node but is", "have a node but are"), some(podNames(late), maxFacts)),
+		Evidence: []Fact{{Object: object("pod", late[0].Name), Text: fmt.Sprintf("phase %s on node %s", late[0].Status.Phase,
+			late[0].Spec.NodeName), Time: at(late[0].CreationTimestamp.Time)}},
 		Commands: []string{d.kubectl("describe pod %s", late[0].Name)},
 	}
 	if c := snapshot.PodCondition(late[0], corev1.PodReady); c != nil {
@@ -203,8 +210,9 @@ func completed(d *diagnosis) []Finding {
 	c := d.endCondition()
 	want, _, succeeded := d.tally()
 	return []Finding{{
-		Cause:    Completed,
-		Summary:  fmt.Sprintf("completed %s: %d of %s succeeded, after %s", ago(d.Now, c.LastTransitionTime.Time), succeeded, count(want, "job"), count(int(d.JobSet.Status.Restarts), "restart")),
+		Cause: Completed,
+		Summary: fmt.Sprintf("completed %s: %d of %s succeeded, after %s", ago(d.Now, c.LastTransitionTime.Time), succeeded, count(want, "job"),
+			count(int(d.JobSet.Status.Restarts), "restart")),
 		Evidence: append([]Fact{conditionFact(d.set(), c)}, d.history()...),
 		Commands: []string{d.plugin("timeline %s", d.Name)},
 	}}

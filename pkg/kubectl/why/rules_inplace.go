@@ -30,9 +30,11 @@ func restartsAllContainers(spec *corev1.PodSpec) bool {
 
 // oldNodes explains that no kubelet can restart all containers of a pod.
 func oldNodes(f *Finding, n int) {
-	f.Summary = fmt.Sprintf("%s no node that can restart all containers of a pod in place: kubelet must be 1.36 or newer, with the feature gate RestartAllContainersOnContainerExits",
+	f.Summary = fmt.Sprintf("%s no node that can restart all containers of a pod in place: kubelet must be 1.36 or newer, with the feature "+
+		"gate RestartAllContainersOnContainerExits",
 		podsDo(n, "finds", "find"))
-	f.Commands = append(f.Commands, "kubectl get nodes -o custom-columns=NAME:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion,FEATURES:.status.declaredFeatures")
+	f.Commands = append(f.Commands, "kubectl get nodes -o custom-columns="+
+		"NAME:.metadata.name,KUBELET:.status.nodeInfo.kubeletVersion,FEATURES:.status.declaredFeatures")
 }
 
 // restartRulesDropped looks for rules of the set that its Jobs do not have: an API server that does not know them leaves them out.
@@ -54,7 +56,8 @@ func restartRulesDropped(d *diagnosis) []Finding {
 			}
 			return []Finding{{
 				Cause: RestartRulesMissing,
-				Summary: fmt.Sprintf("kube-apiserver has dropped the restart rules of container %s, so that failed pods are recreated: its feature gate ContainerRestartRules is off, or it is older than 1.35",
+				Summary: fmt.Sprintf("kube-apiserver has dropped the restart rules of container %s, so that failed pods are recreated: its feature "+
+					"gate ContainerRestartRules is off, or it is older than 1.35",
 					some(missing, maxFacts)),
 				Evidence: []Fact{{Object: object("job", job.Name), Text: "has no restartPolicyRules where the set has them"}},
 				Commands: []string{"kubectl version", d.kubectl("get job %s -o yaml", job.Name)},

@@ -50,7 +50,8 @@ func queueMissing(d *diagnosis, queue string) *Finding {
 	f := &Finding{Cause: QueueMissing, Commands: []string{d.kubectl("get localqueues.%s", kueueGroup)}}
 	switch {
 	case !k.Served:
-		f.Summary = fmt.Sprintf("the %s waits for the queue %s, but the cluster does not serve %s: Kueue is not installed", d.noun(), queue, kueueGroup)
+		f.Summary = fmt.Sprintf("the %s waits for the queue %s, but the cluster does not serve %s: Kueue is not installed", d.noun(), queue,
+			kueueGroup)
 		f.Commands = d.kind().unqueue(d)
 	case k.LocalQueueRead && k.LocalQueue == nil:
 		f.Summary = fmt.Sprintf("suspended by Kueue: there is no queue (LocalQueue) %s in the namespace %s", queue, d.Namespace)
@@ -81,7 +82,8 @@ func queueStopped(d *diagnosis, _ string) *Finding {
 		policy := text(q, "spec", "stopPolicy")
 		if policy != "" && policy != "None" {
 			f := &Finding{
-				Cause: QueueStopped, Summary: fmt.Sprintf("suspended by Kueue: %s %s is stopped (stopPolicy %s) and admits nothing", q.GetKind(), q.GetName(), policy),
+				Cause: QueueStopped, Summary: fmt.Sprintf("suspended by Kueue: %s %s is stopped (stopPolicy %s) and admits nothing", q.GetKind(),
+					q.GetName(), policy),
 				Evidence: []Fact{{Object: name, Text: "spec.stopPolicy is " + policy}}, Commands: []string{describe},
 			}
 			if active != nil {
@@ -91,7 +93,8 @@ func queueStopped(d *diagnosis, _ string) *Finding {
 		}
 		if active != nil && active.Status != metav1.ConditionTrue {
 			return &Finding{
-				Cause: QueueStopped, Summary: fmt.Sprintf("suspended by Kueue: %s %s is not active: %s", q.GetKind(), q.GetName(), oneLine(active.Message)),
+				Cause: QueueStopped, Summary: fmt.Sprintf("suspended by Kueue: %s %s is not active: %s", q.GetKind(), q.GetName(),
+					oneLine(active.Message)),
 				Evidence: []Fact{conditionFact(name, active)}, Commands: []string{describe},
 			}
 		}
@@ -106,8 +109,9 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	}
 	if k.Workload == nil {
 		return &Finding{
-			Cause:    WorkloadMissing,
-			Summary:  fmt.Sprintf("suspended by Kueue, which has made no Workload for the %s: Kueue does not run, does not manage %s, or could not make one", d.noun(), d.kind().queued),
+			Cause: WorkloadMissing,
+			Summary: fmt.Sprintf("suspended by Kueue, which has made no Workload for the %s: Kueue does not run, does not manage %s, or could "+
+				"not make one", d.noun(), d.kind().queued),
 			Evidence: []Fact{{Object: "workloads." + kueueGroup, Text: fmt.Sprintf("none has the label %s of the %s", jobUIDLabel, d.noun())}},
 			Commands: []string{"kubectl -n kueue-system get pods", "kubectl -n kueue-system logs deployment/kueue-controller-manager --tail=50"},
 		}
@@ -118,7 +122,8 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	reserved, evicted := conditionOf(w, "QuotaReserved"), conditionOf(w, "Evicted")
 	switch {
 	case deactivated(w):
-		f.Cause, f.Summary = WorkloadDeactivated, fmt.Sprintf("suspended by Kueue: its Workload %s was deactivated (spec.active is false)", w.GetName())
+		f.Cause, f.Summary = WorkloadDeactivated, fmt.Sprintf("suspended by Kueue: its Workload %s was deactivated (spec.active is false)",
+			w.GetName())
 		f.Evidence = append(f.Evidence, Fact{Object: name, Text: "spec.active is false"})
 		f.Commands = append(f.Commands, d.kubectl(`patch workload %s --type=merge -p '{"spec":{"active":true}}'`, w.GetName()))
 	case !conditionTrue(reserved):
@@ -132,7 +137,8 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	return f
 }
 
-// podsReadyTimeout is the reason of the eviction of a Workload whose pods were not ready within the time that Kueue's configuration gives them.
+// podsReadyTimeout is the reason of the eviction of a Workload whose pods were not ready within the time that Kueue's
+// configuration gives them.
 const podsReadyTimeout = "PodsReadyTimeout"
 
 // noQuota says what a Workload without quota waits for, and for whom it had to give its quota back, if it had any.
@@ -156,7 +162,8 @@ func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding)
 	case preemption != nil:
 		d.preempted(f, preemption, waits)
 	case conditionTrue(evicted) && evicted.Reason == podsReadyTimeout:
-		f.Cause, f.Summary = PodsNotReadyInTime, fmt.Sprintf("Kueue took the quota back %s, because the pods were not ready in time (waitForPodsReady): %s; %s",
+		f.Cause, f.Summary = PodsNotReadyInTime, fmt.Sprintf("Kueue took the quota back %s, because the pods were not ready in time "+
+			"(waitForPodsReady): %s; %s",
 			ago(d.Now, evicted.LastTransitionTime.Time), oneLine(evicted.Message), waits)
 		f.Commands = append(f.Commands, d.plugin("timeline %s", d.ref()))
 	}

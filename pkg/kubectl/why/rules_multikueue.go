@@ -69,7 +69,8 @@ func clusterUnreachable(d *diagnosis, _ string) *Finding {
 			continue
 		}
 		if f == nil {
-			f = &Finding{Cause: WorkerClusterUnreachable, Summary: fmt.Sprintf("Kueue has no connection to the worker cluster %s: %s", cluster.GetName(), oneLine(active.Message))}
+			f = &Finding{Cause: WorkerClusterUnreachable, Summary: fmt.Sprintf("Kueue has no connection to the worker cluster %s: %s",
+				cluster.GetName(), oneLine(active.Message))}
 			if clusterOf(d.Kueue.Workload) == cluster.GetName() {
 				f.Summary += fmt.Sprintf("; it was to run the %s, and the status here may be old", d.noun())
 			}
@@ -133,7 +134,8 @@ func (d *diagnosis) waitsForCluster(w *unstructured.Unstructured, f *Finding) {
 		f.Evidence, f.Commands = append(elsewhere.Evidence, f.Evidence...), elsewhere.Commands
 	case len(nominated) > 0:
 		f.Cause = WorkerClusterPending
-		f.Summary = fmt.Sprintf("suspended by Kueue: the quota is reserved here, and the %s waits for quota in another cluster (%s)", d.noun(), strings.Join(nominated, ", "))
+		f.Summary = fmt.Sprintf("suspended by Kueue: the quota is reserved here, and the %s waits for quota in another cluster (%s)", d.noun(),
+			strings.Join(nominated, ", "))
 		f.Commands = append(f.Commands, d.kubectl("describe workload %s", w.GetName())+"  # in the cluster "+nominated[0])
 	case inMultiKueue(d.subject()):
 		f.Summary += "; Kueue has nominated no worker cluster yet: it reaches none, or none may run the " + d.noun()

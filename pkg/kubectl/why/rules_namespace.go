@@ -38,7 +38,8 @@ func olderThanNamespace(d *diagnosis) []Finding {
 		Cause: OlderThanNamespace, Summary: oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c)},
 		Commands: []string{
 			d.kubectl("delete %s %s", name, d.Name),
-			d.kubectl("annotate %s %s --overwrite %s=%s", name, d.Name, namespaceuid.Annotation, fmt.Sprintf("$(kubectl get namespace %s -o jsonpath='{.metadata.uid}')", d.Namespace)),
+			d.kubectl("annotate %s %s --overwrite %s=%s", name, d.Name, namespaceuid.Annotation,
+				fmt.Sprintf("$(kubectl get namespace %s -o jsonpath='{.metadata.uid}')", d.Namespace)),
 		},
 	}}
 }

@@ -47,13 +47,16 @@ func serviceTrouble(d *diagnosis) []Finding {
 		owner = fmt.Sprintf("that of %s %s", refs[0].Kind, refs[0].Name)
 	}
 	return []Finding{{
-		Cause:   ServiceForeign,
-		Summary: fmt.Sprintf("a Service %s exists that does not belong to the set, so the pods cannot find each other: %s", name, strings.Join(wrong, ", and ")),
+		Cause: ServiceForeign,
+		Summary: fmt.Sprintf("a Service %s exists that does not belong to the set, so the pods cannot find each other: %s", name,
+			strings.Join(wrong, ", and ")),
 		Evidence: []Fact{
-			{Object: object("service", name), Text: fmt.Sprintf("is %s; %s", owner, strings.Join(wrong, ", and ")), Time: at(service.CreationTimestamp.Time)},
+			{Object: object("service", name), Text: fmt.Sprintf("is %s; %s", owner, strings.Join(wrong, ", and ")),
+				Time: at(service.CreationTimestamp.Time)},
 			{Object: d.set(), Text: "its pods expect names like " + example},
 		},
-		Commands: []string{d.kubectl("describe service %s", name), d.kubectl("delete service %s  # if it is not needed: the set then makes its own", name)},
+		Commands: []string{d.kubectl("describe service %s", name),
+			d.kubectl("delete service %s  # if it is not needed: the set then makes its own", name)},
 	}}
 }
 
@@ -102,13 +105,15 @@ func hostnamesDisabled(d *diagnosis) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Cause:   CoordinatorWithoutHostname,
-		Summary: fmt.Sprintf("DNS hostnames are disabled (spec.network.enableDNSHostnames is false), but %s, whose name then resolves to nothing", user),
+		Cause: CoordinatorWithoutHostname,
+		Summary: fmt.Sprintf("DNS hostnames are disabled (spec.network.enableDNSHostnames is false), but %s, whose name then resolves to nothing",
+			user),
 		Evidence: []Fact{
 			{Object: d.set(), Text: "spec.network.enableDNSHostnames is false"},
 			{Object: d.set(), Text: user},
 		},
-		Commands: []string{d.kubectl("get jobset %s -o yaml > %s.yaml  # set spec.network.enableDNSHostnames to true, delete the set and recreate it", js.Name, js.Name)},
+		Commands: []string{d.kubectl("get jobset %s -o yaml > %s.yaml  # set spec.network.enableDNSHostnames to true, delete the set and "+
+			"recreate it", js.Name, js.Name)},
 	}}
 }
 
@@ -123,7 +128,8 @@ func (d *diagnosis) namesInTemplates() string {
 			host := fmt.Sprintf("%s-%s-0-0.", d.Name, d.JobSet.Spec.ReplicatedJobs[j].Name)
 			for k := range spec.Containers {
 				if c := &spec.Containers[k]; mentions(c, host) {
-					return fmt.Sprintf("the container %s of the replicatedJob %s is given the name %s%s", c.Name, d.JobSet.Spec.ReplicatedJobs[i].Name, host, d.Name)
+					return fmt.Sprintf("the container %s of the replicatedJob %s is given the name %s%s", c.Name, d.JobSet.Spec.ReplicatedJobs[i].Name,
+						host, d.Name)
 				}
 			}
 		}

@@ -31,12 +31,14 @@ func nodesLost(d *diagnosis) []Finding {
 		pods := byNode[name]
 		all += len(pods)
 		if len(facts) < maxFacts {
-			facts = append(facts, nodeFact(name, d.Nodes[name]), Fact{Object: object("pod", pods[0].Name), Text: fmt.Sprintf("one of %s on the node", count(len(pods), "unfinished pod"))})
+			facts = append(facts, nodeFact(name, d.Nodes[name]), Fact{Object: object("pod", pods[0].Name), Text: fmt.Sprintf("one of %s on the node",
+				count(len(pods), "unfinished pod"))})
 		}
 	}
 	summary := fmt.Sprintf("the node %s is lost, with %s of the %s", names[0], count(all, "unfinished pod"), d.noun())
 	if len(names) > 1 {
-		summary = fmt.Sprintf("%d nodes are lost, with %s of the %s: %s", len(names), count(all, "unfinished pod"), d.noun(), some(names, maxFacts))
+		summary = fmt.Sprintf("%d nodes are lost, with %s of the %s: %s", len(names), count(all, "unfinished pod"), d.noun(),
+			some(names, maxFacts))
 	}
 	f := Finding{Cause: NodeLost, Summary: summary, Evidence: facts, Commands: []string{"kubectl describe node " + names[0]}}
 	for _, name := range names {
@@ -49,8 +51,8 @@ func nodesLost(d *diagnosis) []Finding {
 	return []Finding{f}
 }
 
-// held returns the fact that pods on a lost node are terminating and stay, and with them the names of their Jobs; nil if none is, or if their end is near
-// because the node is gone or is marked as out of service.
+// held returns the fact that pods on a lost node are terminating and stay, and with them the names of their Jobs; nil
+// if none is, or if their end is near because the node is gone or is marked as out of service.
 func (d *diagnosis) held(pods []*corev1.Pod) *Fact {
 	node := d.Nodes[pods[0].Spec.NodeName]
 	if node == nil || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }) {
@@ -66,13 +68,15 @@ func (d *diagnosis) held(pods []*corev1.Pod) *Fact {
 		return nil
 	}
 	return &Fact{Object: object("node", pods[0].Spec.NodeName), Text: fmt.Sprintf(
-		"%s terminating until the node is back, is deleted, or has the taint %s; what replaces them may have to wait", podsDo(terminating, "is", "are"), corev1.TaintNodeOutOfService)}
+		"%s terminating until the node is back, is deleted, or has the taint %s; what replaces them may have to wait",
+		podsDo(terminating, "is", "are"), corev1.TaintNodeOutOfService)}
 }
 
 // release returns the commands by which an administrator lets go of the pods on a lost node.
 func release(node string) []string {
 	return []string{
-		fmt.Sprintf("kubectl taint nodes %s %s=nodeshutdown:NoExecute  # if it is powered off and will be back", node, corev1.TaintNodeOutOfService),
+		fmt.Sprintf("kubectl taint nodes %s %s=nodeshutdown:NoExecute  # if it is powered off and will be back", node,
+			corev1.TaintNodeOutOfService),
 		fmt.Sprintf("kubectl delete node %s  # if it is powered off and will not be back", node),
 	}
 }
@@ -90,5 +94,6 @@ func nodeFact(name string, node *corev1.Node) Fact {
 		return Fact{Object: object("node", name), Text: "no longer exists"}
 	}
 	c := nodeReady(node)
-	return Fact{Object: object("node", name), Text: fmt.Sprintf("condition Ready %s: %s, %s", c.Status, c.Reason, oneLine(c.Message)), Time: at(c.LastTransitionTime.Time)}
+	return Fact{Object: object("node", name), Text: fmt.Sprintf("condition Ready %s: %s, %s", c.Status, c.Reason, oneLine(c.Message)),
+		Time: at(c.LastTransitionTime.Time)}
 }

@@ -13,7 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestLostNodeHoldsPods has pods on a lost node that were deleted. The commands by which an administrator lets go of them are offered only where they help.
+// TestLostNodeHoldsPods has pods on a lost node that were deleted. The commands by which an administrator lets go of
+// them are offered only where they help.
 func TestLostNodeHoldsPods(t *testing.T) {
 	running := func(*corev1.Pod) {}
 	terminating := func(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(before(5 * time.Second)) }

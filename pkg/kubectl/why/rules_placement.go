@@ -44,9 +44,11 @@ func domainsPending(d *diagnosis) []Finding {
 	}}}
 	switch c.Reason {
 	case reasonNodesUnknown:
-		f.Cause, f.Summary = NodesUnknown, "the controller does not know the nodes and pods of the cluster, so that it cannot choose domains: "+oneLine(c.Message)
+		f.Cause, f.Summary = NodesUnknown, "the controller does not know the nodes and pods of the cluster, so that it cannot choose domains: "+
+			oneLine(c.Message)
 		f.Commands = []string{
-			fmt.Sprintf("kubectl auth can-i list %s --as=system:serviceaccount:%s:jobset-controller-manager", unknownResource(c.Message), leaseNamespace),
+			fmt.Sprintf("kubectl auth can-i list %s --as=system:serviceaccount:%s:jobset-controller-manager", unknownResource(c.Message),
+				leaseNamespace),
 			fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", leaseNamespace),
 		}
 	case reasonInvalidTemplate:
@@ -71,16 +73,20 @@ func domainsSearched(d *diagnosis) []Finding {
 	}
 	first := waiting[0]
 	c := snapshot.PodCondition(first, corev1.PodScheduled)
-	f := Finding{Evidence: []Fact{{Object: object("pod", first.Name), Text: "has no node: " + oneLine(c.Message), Time: at(c.LastTransitionTime.Time)}}}
+	f := Finding{Evidence: []Fact{{Object: object("pod", first.Name), Text: "has no node: " + oneLine(c.Message),
+		Time: at(c.LastTransitionTime.Time)}}}
 	event := latest(d.Placing)
 	switch {
 	case event != nil:
 		d.explainShortage(&f, event.Message)
-		f.Summary = fmt.Sprintf("%s for the scheduler to find a domain, as there was none when the jobs were created: %s", podsDo(len(waiting), "waits", "wait"), f.Summary)
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "event " + event.Reason + " when the jobs were created", Time: at(seen(event))})
+		f.Summary = fmt.Sprintf("%s for the scheduler to find a domain, as there was none when the jobs were created: %s",
+			podsDo(len(waiting), "waits", "wait"), f.Summary)
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "event " + event.Reason + " when the jobs were created",
+			Time: at(seen(event))})
 	case strings.Contains(c.Message, "anti-affinity") || strings.Contains(c.Message, "pod affinity"):
 		f.Cause = NoFreeDomain
-		f.Summary = fmt.Sprintf("%s for the scheduler to find a domain, in which no other job with exclusive placement runs", podsDo(len(waiting), "waits", "wait"))
+		f.Summary = fmt.Sprintf("%s for the scheduler to find a domain, in which no other job with exclusive placement runs",
+			podsDo(len(waiting), "waits", "wait"))
 		f.Commands = d.domainCommands(NoFreeDomain, &shortage.Shortage{Topology: d.exclusiveLabel(first)})
 	default:
 		return nil // the rules on scheduling say more
@@ -106,7 +112,8 @@ func latest(events []corev1.Event) (newest *corev1.Event) {
 // unknownResource returns the first resource that the controller waits for, by the message of the condition; nodes if it names none.
 func unknownResource(message string) string {
 	_, resources, _ := strings.Cut(message, ": ")
-	if fields := strings.FieldsFunc(resources, func(r rune) bool { return r < 'a' || r > 'z' }); len(fields) > 0 && strings.HasPrefix(resources, fields[0]) {
+	if fields := strings.FieldsFunc(resources, func(r rune) bool { return r < 'a' || r > 'z' }); len(fields) > 0 &&
+		strings.HasPrefix(resources, fields[0]) {
 		return fields[0]
 	}
 	return "nodes"

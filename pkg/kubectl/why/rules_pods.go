@@ -36,20 +36,24 @@ func terminatingPods(d *diagnosis) []Finding {
 		Cause: TerminatingPodsBlock,
 		Summary: fmt.Sprintf("%s %s that should have ended %s: %s", what, count(len(overdue), "pod"),
 			ago(d.Now, first.DeletionTimestamp.Time), some(podNames(overdue), maxFacts)),
-		Commands: []string{d.kubectl("describe pod %s", first.Name), d.kubectl("delete pod %s --grace-period=0 --force  # if its node will not come back", first.Name)},
+		Commands: []string{d.kubectl("describe pod %s", first.Name),
+			d.kubectl("delete pod %s --grace-period=0 --force  # if its node will not come back", first.Name)},
 	}
 	for _, pod := range overdue[:min(maxFacts, len(overdue))] {
-		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "terminating on node " + pod.Spec.NodeName + ", past its grace period", Time: at(pod.DeletionTimestamp.Time)})
+		f.Evidence = append(f.Evidence, Fact{Object: object("pod", pod.Name), Text: "terminating on node " + pod.Spec.NodeName +
+			", past its grace period", Time: at(pod.DeletionTimestamp.Time)})
 	}
 	if d.blockingRecreate() && len(d.previous) > 0 {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("restartStrategy BlockingRecreate: no job is created before all %d earlier ones are gone", len(d.previous))})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf(
+			"restartStrategy BlockingRecreate: no job is created before all %d earlier ones are gone", len(d.previous))})
 	}
 	return []Finding{f}
 }
 
 // blockingRecreate returns whether a set waits until all Jobs of the earlier attempt are gone.
 func (d *diagnosis) blockingRecreate() bool {
-	return d.JobSet != nil && d.JobSet.Spec.FailurePolicy != nil && d.JobSet.Spec.FailurePolicy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate
+	return d.JobSet != nil && d.JobSet.Spec.FailurePolicy != nil &&
+		d.JobSet.Spec.FailurePolicy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate
 }
 
 // waitingReasons are what kubelets say of containers that cannot start.
@@ -142,7 +146,8 @@ func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status cor
 		f.Summary = fmt.Sprintf("%s: %s", podsDo(len(pods), "waits for its volumes", "wait for their volumes"), oneLine(e.Message))
 		f.Evidence = []Fact{eventFact(e)}
 	case OutOfMemory:
-		f.Summary = fmt.Sprintf("%s was killed because it used too much memory (%s), %s", where, memoryLimit(pod, status.Name), restartsSoFar(status.RestartCount))
+		f.Summary = fmt.Sprintf("%s was killed because it used too much memory (%s), %s", where, memoryLimit(pod, status.Name),
+			restartsSoFar(status.RestartCount))
 		f.Commands = append([]string{logs}, d.usage()...)
 	case CrashLoop:
 		f.Summary = fmt.Sprintf("%s crashes repeatedly, %s%s", where, restartsSoFar(status.RestartCount), lastExit(status))
@@ -166,11 +171,13 @@ func containerFacts(pod *corev1.Pod, status corev1.ContainerStatus) []Fact {
 	var facts []Fact
 	name := object("pod", pod.Name)
 	if waiting := status.State.Waiting; waiting != nil {
-		facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("container %s waits: %s, %s", status.Name, waiting.Reason, oneLine(waiting.Message)), Count: status.RestartCount})
+		facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("container %s waits: %s, %s", status.Name, waiting.Reason,
+			oneLine(waiting.Message)), Count: status.RestartCount})
 	}
 	for _, t := range []*corev1.ContainerStateTerminated{status.State.Terminated, status.LastTerminationState.Terminated} {
 		if t != nil {
-			facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("container %s ended on node %s: %s, exit code %d", status.Name, pod.Spec.NodeName, t.Reason, t.ExitCode), Time: at(t.FinishedAt.Time)})
+			facts = append(facts, Fact{Object: name, Text: fmt.Sprintf("container %s ended on node %s: %s, exit code %d", status.Name,
+				pod.Spec.NodeName, t.Reason, t.ExitCode), Time: at(t.FinishedAt.Time)})
 		}
 	}
 	return facts
@@ -191,7 +198,8 @@ func podsFailed(d *diagnosis) []Finding {
 		if jobEnded(job) || job.Status.Ready != nil && *job.Status.Ready >= podsWanted(job) {
 			continue
 		}
-		first := firstFailure(slices.DeleteFunc(slices.Clone(d.podsOf[job.UID]), func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodFailed }))
+		first := firstFailure(slices.DeleteFunc(slices.Clone(d.podsOf[job.UID]),
+			func(pod *corev1.Pod) bool { return pod.Status.Phase != corev1.PodFailed }))
 		if first == nil {
 			continue
 		}

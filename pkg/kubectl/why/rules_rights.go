@@ -21,10 +21,11 @@ const (
 // essentialWithJobs are the sources from which most causes of what consists of Jobs are known.
 var essentialWithJobs = []string{"pods", "jobs", "events"}
 
-// permissionMissing reports that the cause is not known because the user has no permission to read what shows it. What the set itself shows,
-// such as how many Jobs are ready, is then a symptom and no cause.
+// permissionMissing reports that the cause is not known because the user has no permission to read what shows it. What
+// the set itself shows, such as how many Jobs are ready, is then a symptom and no cause.
 func permissionMissing(d *diagnosis) []Finding {
-	if _, cause := lastCause(d.JobSet); d.summary().State == helper.PhaseFailed && cause != nil || d.summary().State == helper.PhaseRunning && d.allUp() {
+	if _, cause := lastCause(d.JobSet); d.summary().State == helper.PhaseFailed && cause != nil || d.summary().State == helper.PhaseRunning &&
+		d.allUp() {
 		return nil
 	}
 	return cannotRead(d)
@@ -37,7 +38,8 @@ func cannotRead(d *diagnosis) []Finding {
 	for _, source := range d.kind().essential {
 		if d.forbidden(source) {
 			sources = append(sources, source)
-			facts = append(facts, Fact{Object: source, Text: fmt.Sprintf("forbidden: you have no permission to list %s in the namespace %s; the role %s grants it", source, d.Namespace, operatorRole)})
+			facts = append(facts, Fact{Object: source, Text: fmt.Sprintf(
+				"forbidden: you have no permission to list %s in the namespace %s; the role %s grants it", source, d.Namespace, operatorRole)})
 		}
 	}
 	if len(sources) == 0 {

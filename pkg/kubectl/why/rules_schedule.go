@@ -75,13 +75,15 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 		for _, gate := range first.Spec.SchedulingGates {
 			gates = append(gates, gate.Name)
 		}
-		f.Summary = fmt.Sprintf("%s by the scheduling gate %s, which its owner has to remove", podsDo(n, "is held", "are held"), strings.Join(gates, ", "))
+		f.Summary = fmt.Sprintf("%s by the scheduling gate %s, which its owner has to remove", podsDo(n, "is held", "are held"),
+			strings.Join(gates, ", "))
 		if strings.HasPrefix(gates[0], kueueGroup) {
 			f.Summary = fmt.Sprintf("%s by the scheduling gate %s: Kueue has not assigned a place yet", podsDo(n, "is held", "are held"), gates[0])
 			f.Commands = append(f.Commands, d.kubectl("get workloads.%s", kueueGroup))
 		}
 	case SchedulerSilent:
-		f.Summary = fmt.Sprintf("the scheduler %s has not considered %s: it does not run, or no scheduler has this name", first.Spec.SchedulerName, count(n, "pod"))
+		f.Summary = fmt.Sprintf("the scheduler %s has not considered %s: it does not run, or no scheduler has this name",
+			first.Spec.SchedulerName, count(n, "pod"))
 		f.Commands = append(f.Commands, "kubectl -n kube-system get pods,leases")
 	case PodGroupWaits:
 		d.incompleteGang(&f, first, n)
@@ -109,8 +111,9 @@ func (d *diagnosis) unbound(f *Finding, pod *corev1.Pod, n int) {
 			continue
 		}
 		open = append(open, name)
-		f.Evidence = append(f.Evidence, Fact{Object: object("persistentvolumeclaim", name), Time: at(claim.CreationTimestamp.Time), Text: fmt.Sprintf(
-			"is %s, storage class %q", claim.Status.Phase, ptr.Deref(claim.Spec.StorageClassName, ""))})
+		f.Evidence = append(f.Evidence, Fact{Object: object("persistentvolumeclaim", name), Time: at(claim.CreationTimestamp.Time),
+			Text: fmt.Sprintf(
+				"is %s, storage class %q", claim.Status.Phase, ptr.Deref(claim.Spec.StorageClassName, ""))})
 		if events := d.about(claim.UID); len(events) > 0 {
 			f.Evidence = append(f.Evidence, eventFact(&events[0]))
 		}
@@ -171,7 +174,8 @@ func (d *diagnosis) tainted(f *Finding, pod *corev1.Pod, n int) {
 			continue
 		}
 		if named++; named == 1 {
-			f.Summary = fmt.Sprintf("%s not tolerate the taint %s of node %s (%s by selector and affinity)", podsDo(n, "does", "do"), strings.Join(taints, ", "), d.Candidates[i].Name, fits(len(d.Candidates)))
+			f.Summary = fmt.Sprintf("%s not tolerate the taint %s of node %s (%s by selector and affinity)", podsDo(n, "does", "do"),
+				strings.Join(taints, ", "), d.Candidates[i].Name, fits(len(d.Candidates)))
 		}
 		f.Evidence = append(f.Evidence, Fact{Object: object("node", d.Candidates[i].Name), Text: "has the taint " + strings.Join(taints, ", ")})
 	}

@@ -42,13 +42,15 @@ func deletion(d *diagnosis) []Finding {
 			Summary: fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
 				strings.Join(held, ", ")),
 			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(js.Finalizers, ", "), Time: at(since)}},
-			Commands: []string{d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name), d.removeFinalizer("jobset", js.Name, js, held[0])},
+			Commands: []string{d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name), d.removeFinalizer("jobset", js.Name, js,
+				held[0])},
 		}}
 	}
 	f := Finding{
-		Cause:    Deleting,
-		Summary:  fmt.Sprintf("the set was deleted %s and waits until its jobs and pods are gone", ago(d.Now, since)),
-		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.Jobs), "job"), count(len(d.Pods), "pod")), Time: at(since)}},
+		Cause:   Deleting,
+		Summary: fmt.Sprintf("the set was deleted %s and waits until its jobs and pods are gone", ago(d.Now, since)),
+		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.Jobs), "job"), count(len(d.Pods), "pod")),
+			Time: at(since)}},
 		Commands: []string{d.kubectl("wait --for=delete jobset/%s", js.Name)},
 	}
 	return []Finding{f}
@@ -57,7 +59,8 @@ func deletion(d *diagnosis) []Finding {
 // removeFinalizer is the command that removes a finalizer, for when no controller is left to do it.
 func (d *diagnosis) removeFinalizer(kind, name string, o metav1.Object, finalizer string) string {
 	index := slices.Index(o.GetFinalizers(), finalizer)
-	return d.kubectl(`patch %s %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers/%d"}]'  # only if its controller is gone`, kind, name, index)
+	return d.kubectl(`patch %s %s --type=json -p '[{"op":"remove","path":"/metadata/finalizers/%d"}]'  # only if its controller is gone`, kind,
+		name, index)
 }
 
 // eachChild calls a function with the kind and the object of each Job, pod and LeaderWorkerSet.
@@ -89,9 +92,11 @@ func childrenBlocked(d *diagnosis) []Finding {
 			return
 		}
 		finalizer = held[0]
-		facts = append(facts, Fact{Object: object(kind, o.GetName()), Text: "deleted, with the finalizers " + strings.Join(o.GetFinalizers(), ", "), Time: at(o.GetDeletionTimestamp().Time)})
+		facts = append(facts, Fact{Object: object(kind, o.GetName()), Text: "deleted, with the finalizers " + strings.Join(o.GetFinalizers(),
+			", "), Time: at(o.GetDeletionTimestamp().Time)})
 		if len(commands) == 0 {
-			commands = []string{d.kubectl("get %s %s -o jsonpath={.metadata.finalizers}", kind, o.GetName()), d.removeFinalizer(kind, o.GetName(), o, finalizer)}
+			commands = []string{d.kubectl("get %s %s -o jsonpath={.metadata.finalizers}", kind, o.GetName()),
+				d.removeFinalizer(kind, o.GetName(), o, finalizer)}
 		}
 	}
 	d.eachChild(look)
@@ -105,8 +110,9 @@ func childrenBlocked(d *diagnosis) []Finding {
 		waits = "the restart cannot continue"
 	}
 	return []Finding{{
-		Cause:    FinalizerBlocksDeletion,
-		Summary:  fmt.Sprintf("%s: the finalizer %s keeps %s, deleted %s; the controller that added it must remove it", waits, finalizer, some(names, maxFacts), ago(d.Now, facts[0].Time.Time)),
+		Cause: FinalizerBlocksDeletion,
+		Summary: fmt.Sprintf("%s: the finalizer %s keeps %s, deleted %s; the controller that added it must remove it", waits, finalizer,
+			some(names, maxFacts), ago(d.Now, facts[0].Time.Time)),
 		Evidence: facts, Commands: commands,
 	}}
 }
@@ -120,8 +126,9 @@ func managedByOther(d *diagnosis) []Finding {
 		return inWorkerCluster(d)
 	}
 	f := Finding{
-		Cause:    ManagedByOther,
-		Summary:  fmt.Sprintf("the controller %s manages the %s (spec.managedBy); the %s controller of this cluster ignores it", who, d.noun(), d.kind().Title),
+		Cause: ManagedByOther,
+		Summary: fmt.Sprintf("the controller %s manages the %s (spec.managedBy); the %s controller of this cluster ignores it", who, d.noun(),
+			d.kind().Title),
 		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("spec.managedBy is %s; %s exist here", who, count(len(d.Jobs), "job"))}},
 		Commands: []string{d.kubectl("describe %s %s", d.kind().Names[0], d.Name)},
 	}
@@ -150,13 +157,15 @@ func suspendedBy(d *diagnosis) []Finding {
 				{Object: d.set(), Text: "spec.suspend is true, and the label " + jobsetv1alpha2.QueueNameKey + " is missing"},
 				{Object: object("workload", w.GetName()), Text: "belongs to the set and names no queue"},
 			},
-			Commands: []string{d.kubectl("label jobset %s %s=QUEUE", js.Name, jobsetv1alpha2.QueueNameKey), d.kubectl("get localqueues.%s", kueueGroup)},
+			Commands: []string{d.kubectl("label jobset %s %s=QUEUE", js.Name, jobsetv1alpha2.QueueNameKey),
+				d.kubectl("get localqueues.%s", kueueGroup)},
 		}}
 	}
 	manager, since := suspendedInFields(js)
 	f := Finding{Cause: SuspendedByUser, Summary: d.whoSuspended(manager, since), Commands: []string{d.plugin("resume %s", js.Name)}}
 	if a := helper.CurrentAttempt(&js.Status); a != nil && a.Outcome == jobsetv1alpha2.OutcomeSuspended && a.EndTime != nil {
-		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("attempt %d ended with the outcome %s", a.Number, a.Outcome), Time: at(a.EndTime.Time)})
+		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("attempt %d ended with the outcome %s", a.Number, a.Outcome),
+			Time: at(a.EndTime.Time)})
 	}
 	written := Fact{Object: d.set(), Text: "spec.suspend is true"}
 	if manager != "" {

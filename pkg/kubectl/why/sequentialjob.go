@@ -92,7 +92,8 @@ func (l *loader) readMoreOfSequence() []func(context.Context) {
 	if owner, queue := d.queueOwner(); queue != "" {
 		reads = append(reads, func(ctx context.Context) { l.readKueue(ctx, owner, queue) })
 	}
-	if step := helper.CurrentStep(&l.e.Sequence.Status); step != nil && step.Kind == batchv1alpha1.StepKindJobSet && step.State != batchv1alpha1.StepSucceeded {
+	if step := helper.CurrentStep(&l.e.Sequence.Status); step != nil && step.Kind == batchv1alpha1.StepKindJobSet &&
+		step.State != batchv1alpha1.StepSucceeded {
 		reads = append(reads, func(ctx context.Context) { l.readChild(ctx, step.ChildName) })
 	}
 	return reads
@@ -127,7 +128,8 @@ func (d *diagnosis) child() string {
 
 // available returns the condition Available while it is False.
 func (d *diagnosis) available() *metav1.Condition {
-	if c := meta.FindStatusCondition(d.Sequence.Status.Conditions, batchv1alpha1.ConditionAvailable); c != nil && c.Status == metav1.ConditionFalse {
+	if c := meta.FindStatusCondition(d.Sequence.Status.Conditions, batchv1alpha1.ConditionAvailable); c != nil &&
+		c.Status == metav1.ConditionFalse {
 		return c
 	}
 	return nil
@@ -157,8 +159,10 @@ var (
 	}
 	sequenceDeleting = []rule{sequenceDeletion, childrenBlocked, nodesLost, terminatingPods}
 	sequenceRunning  = []rule{
-		managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, reconciliation, stepNameTaken, stepRefused, stepQueued, stepElsewhere, podsRefused, childrenBlocked, stepUnreadable,
-		nodesLost, terminatingPods, stepWaitsForPods, stepSuspended, schedulingRefused, podGroups, containersWaiting, podsFailed, stepOfJobSet, sequenceHealth,
+		managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, reconciliation, stepNameTaken, stepRefused, stepQueued,
+		stepElsewhere, podsRefused, childrenBlocked, stepUnreadable,
+		nodesLost, terminatingPods, stepWaitsForPods, stepSuspended, schedulingRefused, podGroups, containersWaiting, podsFailed, stepOfJobSet,
+		sequenceHealth,
 	}
 )
 

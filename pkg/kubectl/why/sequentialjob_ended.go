@@ -23,9 +23,10 @@ func sequenceSuspended(d *diagnosis) []Finding {
 	sj := d.Sequence
 	if owner := metav1.GetControllerOf(sj); owner != nil {
 		return []Finding{{
-			Cause:    SuspendedByOwner,
-			Summary:  fmt.Sprintf("suspended by its owner, %s %s, which decides when the sequence runs", owner.Kind, owner.Name),
-			Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("spec.suspend is true; the controller owner is %s %s", owner.Kind, owner.Name)}, d.stepFact()},
+			Cause:   SuspendedByOwner,
+			Summary: fmt.Sprintf("suspended by its owner, %s %s, which decides when the sequence runs", owner.Kind, owner.Name),
+			Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("spec.suspend is true; the controller owner is %s %s", owner.Kind, owner.Name)},
+				d.stepFact()},
 			Commands: []string{d.kubectl("describe %s %s", strings.ToLower(owner.Kind), owner.Name)},
 		}}
 	}
@@ -57,29 +58,34 @@ func sequenceDeletion(d *diagnosis) []Finding {
 	since := sj.DeletionTimestamp.Time
 	held := foreignFinalizers(sj)
 	deleted := Fact{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(sj.Finalizers, ", "), Time: at(since)}
-	if others := slices.DeleteFunc(slices.Clone(held), func(f string) bool { return f == batchv1alpha1.SequentialJobFinalizer }); len(others) > 0 {
+	if others := slices.DeleteFunc(slices.Clone(held), func(f string) bool { return f == batchv1alpha1.SequentialJobFinalizer }); len(
+		others) > 0 {
 		return []Finding{{
 			Cause: FinalizerBlocksDeletion,
-			Summary: fmt.Sprintf("the sequence is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
+			Summary: fmt.Sprintf("the sequence is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must "+
+				"remove it",
 				strings.Join(others, ", ")),
 			Evidence: []Fact{deleted},
-			Commands: []string{d.kubectl("get sequentialjob %s -o jsonpath={.metadata.finalizers}", sj.Name), d.removeFinalizer("sequentialjob", sj.Name, sj, others[0])},
+			Commands: []string{d.kubectl("get sequentialjob %s -o jsonpath={.metadata.finalizers}", sj.Name),
+				d.removeFinalizer("sequentialjob", sj.Name, sj, others[0])},
 		}}
 	}
 	lost, _, holder := d.lostLeases()
 	if len(held) > 0 && holder == "" && d.LeasesRead {
 		return []Finding{{
 			Cause: FinalizerBlocksDeletion,
-			Summary: fmt.Sprintf("the sequence is being deleted, but the finalizer %s keeps it until the controller has stopped the child, and the controller does not run",
+			Summary: fmt.Sprintf("the sequence is being deleted, but the finalizer %s keeps it until the controller has stopped the child, and "+
+				"the controller does not run",
 				batchv1alpha1.SequentialJobFinalizer),
 			Evidence: append([]Fact{deleted}, lost...),
 			Commands: append(controllerCommands(), d.removeFinalizer("sequentialjob", sj.Name, sj, batchv1alpha1.SequentialJobFinalizer)),
 		}}
 	}
 	f := Finding{
-		Cause:    Deleting,
-		Summary:  fmt.Sprintf("the sequence was deleted %s and waits until its child is gone", ago(d.Now, since)),
-		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.Jobs), "job"), count(len(d.Pods), "pod")), Time: at(since)}},
+		Cause:   Deleting,
+		Summary: fmt.Sprintf("the sequence was deleted %s and waits until its child is gone", ago(d.Now, since)),
+		Evidence: []Fact{{Object: d.set(), Text: fmt.Sprintf("deleted; %s and %s are left", count(len(d.Jobs), "job"), count(len(d.Pods), "pod")),
+			Time: at(since)}},
 		Commands: []string{d.kubectl("wait --for=delete sequentialjob/%s", sj.Name)},
 	}
 	return []Finding{f}
@@ -91,7 +97,8 @@ func sequenceCompleted(d *diagnosis) []Finding {
 	if start, end := d.Sequence.Status.StartTime, d.Sequence.Status.CompletionTime; start != nil && end != nil {
 		text += " in " + span(end.Time, start.Time)
 	}
-	return []Finding{{Cause: Completed, Summary: text, Evidence: []Fact{conditionFact(d.set(), c)}, Commands: []string{d.plugin("timeline %s", d.ref())}}}
+	return []Finding{{Cause: Completed, Summary: text, Evidence: []Fact{conditionFact(d.set(), c)},
+		Commands: []string{d.plugin("timeline %s", d.ref())}}}
 }
 
 // sequenceFailed says why the sequence failed: a user cancelled it, its time was over, or a step failed.
@@ -109,7 +116,8 @@ func sequenceFailed(d *diagnosis) []Finding {
 	case batchv1alpha1.ReasonDeadlineExceeded:
 		return []Finding{{
 			Cause: DeadlineExceeded,
-			Summary: fmt.Sprintf("failed %s in %s: the sequence ran longer than its activeDeadlineSeconds of %d; suspension and waiting for quota are not counted",
+			Summary: fmt.Sprintf("failed %s in %s: the sequence ran longer than its activeDeadlineSeconds of %d; suspension and waiting for "+
+				"quota are not counted",
 				when, d.stepWords(), ptr.Deref(d.Sequence.Spec.ActiveDeadlineSeconds, 0)),
 			Evidence: facts, Commands: append([]string{d.plugin("timeline %s", d.ref())}, d.retry()...),
 		}}
@@ -151,7 +159,8 @@ func (d *diagnosis) stepCause() *jobsetv1alpha2.FailureCause {
 // retry are the commands that run a failed sequence again: from the step that failed and, if there are steps before it, from the first.
 func (d *diagnosis) retry() []string {
 	if owner := metav1.GetControllerOf(d.Sequence); owner != nil {
-		return []string{d.kubectl("get %s %s -o yaml  # recreate it to run it again: it owns the sequence", strings.ToLower(owner.Kind), owner.Name)}
+		return []string{d.kubectl("get %s %s -o yaml  # recreate it to run it again: it owns the sequence", strings.ToLower(owner.Kind),
+			owner.Name)}
 	}
 	commands := []string{d.plugin("retry %s", d.ref())}
 	if helper.CurrentIndex(&d.Sequence.Status) > 0 {

@@ -48,7 +48,8 @@ func (d *diagnosis) stepFact() Fact {
 	if step == nil {
 		return Fact{Object: d.set(), Text: "no step has been started"}
 	}
-	f := Fact{Object: d.set(), Text: fmt.Sprintf("%s is %s, attempt %d, with the %s %s", d.stepWords(), step.State, step.Attempts, strings.ToLower(string(step.Kind)), step.ChildName)}
+	f := Fact{Object: d.set(), Text: fmt.Sprintf("%s is %s, attempt %d, with the %s %s", d.stepWords(), step.State, step.Attempts,
+		strings.ToLower(string(step.Kind)), step.ChildName)}
 	if step.StartTime != nil {
 		f.Time = step.StartTime
 	}
@@ -95,7 +96,8 @@ func stepRefused(d *diagnosis) []Finding {
 	if c == nil {
 		return nil
 	}
-	f := Finding{Evidence: []Fact{conditionFact(d.set(), c), d.stepFact()}, Commands: []string{d.kubectl("events --for sequentialjob/%s --types=Warning", d.Name)}}
+	f := Finding{Evidence: []Fact{conditionFact(d.set(), c), d.stepFact()},
+		Commands: []string{d.kubectl("events --for sequentialjob/%s --types=Warning", d.Name)}}
 	if d.explainRefusal(&f, c, d.childWords()); f.Cause == "" {
 		return nil
 	}
@@ -109,7 +111,8 @@ func stepWaitsForPods(d *diagnosis) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Cause: EarlierStepRuns, Summary: d.stepWords() + " waits: " + oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c), d.stepFact()},
+		Cause: EarlierStepRuns, Summary: d.stepWords() + " waits: " + oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c),
+			d.stepFact()},
 		Commands: []string{
 			d.kubectl("get pods -o wide -l %s=%s", batchv1alpha1.SequentialJobNameKey, d.Name),
 			d.kubectl("delete pod POD --grace-period=0 --force  # if its node will not come back"),
@@ -125,7 +128,8 @@ func stepSuspended(d *diagnosis) []Finding {
 		return nil
 	}
 	child := strings.Replace(d.childWords(), " ", "/", 1)
-	f := Finding{Cause: JobSuspendedByOther, Summary: d.stepWords() + ": " + oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c), d.stepFact()}}
+	f := Finding{Cause: JobSuspendedByOther, Summary: d.stepWords() + ": " + oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c),
+		d.stepFact()}}
 	if strings.Contains(c.Message, "kueue") {
 		f.Commands = append(f.Commands,
 			d.kubectl("label %s %s=QUEUE  # Kueue starts it when the queue has quota", child, helper.QueueKey),
@@ -148,7 +152,8 @@ func (d *diagnosis) explainRefusal(f *Finding, c *metav1.Condition, what string)
 			f.Commands = append(f.Commands, d.kubectl("describe resourcequota"))
 		}
 	case batchv1alpha1.ReasonClusterOverloaded:
-		f.Cause, f.Summary = ClusterOverloaded, fmt.Sprintf("the API does not take the %s, and the controller tries again: %s", what, oneLine(c.Message))
+		f.Cause, f.Summary = ClusterOverloaded, fmt.Sprintf("the API does not take the %s, and the controller tries again: %s", what,
+			oneLine(c.Message))
 		f.Commands = append(f.Commands, "kubectl get --raw /readyz?verbose")
 	case batchv1alpha1.ReasonUnschedulable:
 		if len(d.live) == 0 && d.Child == nil {
@@ -193,7 +198,8 @@ func stepOfJobSet(d *diagnosis) []Finding {
 	var out []Finding
 	for _, f := range Diagnose(d.Child).Findings {
 		switch {
-		case f.Cause.Normal(), f.Cause == SuspendedByOwner, f.Cause == ControllerNotRunning, f.Cause == ControllerNotActing && d.Child.JobSet == nil:
+		case f.Cause.Normal(), f.Cause == SuspendedByOwner, f.Cause == ControllerNotRunning, f.Cause == ControllerNotActing &&
+			d.Child.JobSet == nil:
 			continue
 		case f.Cause == NotFound:
 			f = Finding{Cause: Starting, Summary: "the jobset " + d.child() + " is about to be created"}
@@ -209,7 +215,8 @@ func sequenceHealth(d *diagnosis) []Finding {
 	watch := []string{d.plugin("tree %s", d.ref())}
 	step := d.step()
 	if step == nil {
-		return []Finding{{Cause: Starting, Summary: "starting, no problem found: " + d.stepWords() + " is next", Evidence: []Fact{d.stepFact()}, Commands: watch}}
+		return []Finding{{Cause: Starting, Summary: "starting, no problem found: " + d.stepWords() + " is next", Evidence: []Fact{d.stepFact()},
+			Commands: watch}}
 	}
 	words := d.stepWords()
 	if step.Attempts > 1 {

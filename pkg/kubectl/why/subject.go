@@ -35,8 +35,8 @@ type kind struct {
 	noun, prefix string
 	// label is the label of its children and their pods, with its name.
 	label string
-	// children are what the object consists of, as sentences call them, and readChildren reads them and essential are the sources without which most
-	// causes are not known.
+	// children are what the object consists of, as sentences call them, and readChildren reads them and essential are the
+	// sources without which most causes are not known.
 	children     string
 	readChildren func(*loader, context.Context)
 	essential    []string
@@ -63,7 +63,8 @@ type kind struct {
 // setKind is the kind JobSet.
 func setKind() *kind {
 	return &kind{
-		Kind: cli.JobSet, noun: "set", label: jobsetv1alpha2.JobSetNameKey, children: "jobs", readChildren: (*loader).readJobs, essential: essentialWithJobs, top: true, controls: "JobSets", queued: "JobSets", unqueue: unqueueSet,
+		Kind: cli.JobSet, noun: "set", label: jobsetv1alpha2.JobSetNameKey, children: "jobs", readChildren: (*loader).readJobs,
+		essential: essentialWithJobs, top: true, controls: "JobSets", queued: "JobSets", unqueue: unqueueSet,
 		read: (*loader).readSet, assemble: (*loader).assembleSet, more: (*loader).readMoreOfSet, names: setNames,
 	}
 }

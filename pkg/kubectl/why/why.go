@@ -20,8 +20,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 )
 
-const long = `Explain the state of a JobSet, of a SequentialJob (sj/NAME), of a LeaderWorkerSet (lws/NAME) or of a DisaggregatedSet (ds/NAME): why it does
-not run, why it failed, or that nothing is wrong.
+const long = `Explain the state of a JobSet, of a SequentialJob (sj/NAME), of a LeaderWorkerSet (lws/NAME) or of a
+DisaggregatedSet (ds/NAME): why it does not run, why it failed, or that nothing is wrong.
 
 The output begins with the cause to deal with first, the evidence for it, and the commands to run next. Other findings follow.
 It comes from the set, its Jobs and pods, warnings, nodes, quotas, volume claims, Services, queues and pod groups, the lease of
@@ -61,7 +61,8 @@ func JobSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
 func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {
 	output := &cli.Output{}
 	cmd := &cobra.Command{
-		Use: "why NAME", Short: "Explain the state of a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet, and what to do", Long: long, Example: example,
+		Use: "why NAME", Short: "Explain the state of a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet, and what to do", Long: long,
+		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			arg, err := cli.Parse(kinds, args)

@@ -1,11 +1,12 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collisions warns of objects whose children would have the same names: Jobs of the JobSet "a" and of the JobSet "a-b", for example, or the JobSet that
-// a SequentialJob creates for a step and one that exists.
+// Package collisions warns of objects whose children would have the same names: Jobs of the JobSet "a" and of the
+// JobSet "a-b", for example, or the JobSet that a SequentialJob creates for a step and one that exists.
 //
-// Names of children begin with the name of their owner, so that the owners of a name are found by cutting it at its dashes. An object that is found by its
-// labels or by a field, such as another JobSet with the same subdomain, is not looked for, because that takes a list of the namespace.
+// Names of children begin with the name of their owner, so that the owners of a name are found by cutting it at its
+// dashes. An object that is found by its labels or by a field, such as another JobSet with the same subdomain, is not
+// looked for, because that takes a list of the namespace.
 package collisions
 
 import (

@@ -30,15 +30,18 @@ func (l *look) disaggregatedSet(ds *disaggregatedset.DisaggregatedSet) {
 			}
 			name := helper.SetName(ds.Name, slice, revision, ds.Spec.Roles[i].Name)
 			if set := l.setNamed(name); set != nil && foreign(ds, set) {
-				l.Warn("the LeaderWorkerSet %q exists and does not belong to the set; role %q of slice %d waits until it is deleted", name, ds.Spec.Roles[i].Name, slice)
+				l.Warn("the LeaderWorkerSet %q exists and does not belong to the set; role %q of slice %d waits until it is deleted", name,
+					ds.Spec.Roles[i].Name, slice)
 			}
 		}
 	}
 }
 
-// foreign returns whether an object stays in the way of a set: the set adopts those that a former set of its name has left without a controller.
+// foreign returns whether an object stays in the way of a set: the set adopts those that a former set of its name has
+// left without a controller.
 func foreign(ds *disaggregatedset.DisaggregatedSet, object metav1.Object) bool {
-	return !controls(ds, object) && (metav1.GetControllerOfNoCopy(object) != nil || object.GetLabels()[disaggregatedsetv1.SetNameLabelKey] != ds.Name)
+	return !controls(ds, object) && (metav1.GetControllerOfNoCopy(object) != nil ||
+		object.GetLabels()[disaggregatedsetv1.SetNameLabelKey] != ds.Name)
 }
 
 // scalers warns of scalers of roles that others have.

@@ -16,21 +16,24 @@ import (
 	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-// jobSet warns of JobSets and SequentialJobs with Jobs of the same names, of a SequentialJob that needs the name for a step, and of others that need the Service.
+// jobSet warns of JobSets and SequentialJobs with Jobs of the same names, of a SequentialJob that needs the name for a
+// step, and of others that need the Service.
 func (l *look) jobSet(js *jobset.JobSet) {
 	if validation.ManagedByOther(&js.Spec) {
 		return // nothing is created here
 	}
 	if name, index := lwshelper.ParentAndOrdinal(js.Name); index >= 0 && batchhelper.ChildName(name, int(index)) == js.Name {
 		if sj := l.sequenceNamed(name); sj != nil && !batchvalidation.ManagedByOther(&sj.Spec) && stepAt(sj, int(index)) == jobSetStep {
-			l.Warn("step %d of the SequentialJob %q needs a JobSet of the same name, %q, and waits until this one is deleted", index, sj.Name, js.Name)
+			l.Warn("step %d of the SequentialJob %q needs a JobSet of the same name, %q, and waits until this one is deleted", index, sj.Name,
+				js.Name)
 		}
 	}
 	l.service(js)
 	l.jobs(js)
 }
 
-// service warns of others that need the Service of a JobSet. A JobSet uses a Service that exists, whoever owns it, and gets no addresses from it.
+// service warns of others that need the Service of a JobSet. A JobSet uses a Service that exists, whoever owns it, and
+// gets no addresses from it.
 func (l *look) service(js *jobset.JobSet) {
 	name := serviceOf(js)
 	if name == "" {
@@ -43,7 +46,8 @@ func (l *look) service(js *jobset.JobSet) {
 		return
 	}
 	if other := l.jobSetNamed(name); other != nil && serviceOf(other) == name {
-		l.Warn("the JobSet %q needs a Service of the same name, %q; pods of the one that comes later have no DNS names; use another spec.network.subdomain", other.Name, name)
+		l.Warn("the JobSet %q needs a Service of the same name, %q; pods of the one that comes later have no DNS names; use another "+
+			"spec.network.subdomain", other.Name, name)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // maxGroups is how many groups of a set are looked at.
 const maxGroups = 16
 
-// leaderWorkerSet warns of sets whose children have the same names: those of group 0 of a set "a" are called "a-0", as is the StatefulSet of a set "a-0".
+// leaderWorkerSet warns of sets whose children have the same names: those of group 0 of a set "a" are called "a-0", as
+// is the StatefulSet of a set "a-0".
 func (l *look) leaderWorkerSet(set *leaderworkerset.LeaderWorkerSet) {
 	if name, group := helper.ParentAndOrdinal(set.Name); group >= 0 && helper.LeaderPodName(name, group) == set.Name {
 		if other := l.setNamed(name); other != nil && group < groupsOf(other) {
@@ -30,7 +31,8 @@ func (l *look) leaderWorkerSet(set *leaderworkerset.LeaderWorkerSet) {
 	}
 }
 
-// sharedGroup warns if a group of a set and a set with the name of its leader pod need the same objects. The warning names the other one of the two.
+// sharedGroup warns if a group of a set and a set with the name of its leader pod need the same objects. The warning
+// names the other one of the two.
 func (l *look) sharedGroup(set *leaderworkerset.LeaderWorkerSet, group int32, named, other *leaderworkerset.LeaderWorkerSet) {
 	kind := ""
 	switch {

@@ -27,8 +27,8 @@ type auditEvent struct {
 
 func (c *Cluster) auditLog() string { return filepath.Join(c.Dir, "logs", "kube-apiserver-audit.log") }
 
-// auditLogs returns the files of the audit log of kube-apiserver in their order; none if it has none. kube-apiserver begins a new file after 100 MB, which is about 80,000
-// requests, and puts the time into the name of the old one.
+// auditLogs returns the files of the audit log of kube-apiserver in their order; none if it has none. kube-apiserver
+// begins a new file after 100 MB, which is about 80,000 requests, and puts the time into the name of the old one.
 func (c *Cluster) auditLogs() ([]string, error) {
 	path, err := filepath.EvalSymlinks(c.auditLog())
 	if errors.Is(err, fs.ErrNotExist) {

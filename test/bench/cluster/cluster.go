@@ -30,7 +30,8 @@ type Cluster struct {
 	Dir string
 	// Script is hack/cluster.sh, with the environment of which programs of ours are stopped and started.
 	Script string
-	// Kube and JobSets are the administrator's clients, without limits. They speak protobuf; JobSets speaks JSON to clusters without a directory.
+	// Kube and JobSets are the administrator's clients, without limits. They speak protobuf; JobSets speaks JSON to
+	// clusters without a directory.
 	Kube    kubernetes.Interface
 	JobSets versioned.Interface
 

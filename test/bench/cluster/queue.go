@@ -66,7 +66,8 @@ func (h Histogram) Since(before Histogram) Histogram {
 // Count returns the number of all values.
 func (h Histogram) Count() float64 { return h[math.Inf(1)] }
 
-// Quantile returns the value below which a share of all values is, as if those between two bounds were spread evenly. Of values above the last finite bound, it returns that bound.
+// Quantile returns the value below which a share of all values is, as if those between two bounds were spread evenly.
+// Of values above the last finite bound, it returns that bound.
 func (h Histogram) Quantile(share float64) float64 {
 	wanted, below, under := share*h.Count(), 0.0, 0.0
 	for _, bound := range slices.Sorted(maps.Keys(h)) {
@@ -83,7 +84,8 @@ func (h Histogram) Quantile(share float64) float64 {
 	return below
 }
 
-// Syncs returns how often one of the controllers of jobset-controller has looked at an object since it began. It needs a cluster on this machine.
+// Syncs returns how often one of the controllers of jobset-controller has looked at an object since it began. It needs
+// a cluster on this machine.
 func (c *Cluster) Syncs(ctx context.Context, controller string) (float64, error) {
 	if c.Dir == "" {
 		return 0, fmt.Errorf("reading the metrics of jobset-controller: %w", ErrNotLocal)

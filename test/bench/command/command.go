@@ -160,7 +160,8 @@ func (o *options) runAll(ctx context.Context, env *scenario.Env, chosen []scenar
 	return nil
 }
 
-// save writes what was measured, also before a failure, which it returns. Nothing is written if nothing was measured, so that earlier results stay.
+// save writes what was measured, also before a failure, which it returns. Nothing is written if nothing was measured,
+// so that earlier results stay.
 func save(dir string, result *report.Scenario, failure error) error {
 	if failure != nil && len(result.Phases) == 0 {
 		return failure

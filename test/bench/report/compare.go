@@ -20,12 +20,13 @@ func VariantName(scenario, variant string) string { return scenario + variantMar
 
 // target is what sets cost at most beside bare Jobs.
 type target struct {
-	// start and restart are for CPU times, and start for its wall time too; restartWall is for wall time, run for the CPU time of a Job until it is completed,
-	// beside that of the start of a bare Job.
+	// start and restart are for CPU times, and start for its wall time too; restartWall is for wall time, run for the CPU
+	// time of a Job until it is completed, beside that of the start of a bare Job.
 	start, restart, restartWall, run float64
 }
 
-// targets are the targets of variants on a stock cluster. Sets without a variant have none: where kube-controller-manager writes the endpoints, they cost what those cost.
+// targets are the targets of variants on a stock cluster. Sets without a variant have none: where
+// kube-controller-manager writes the endpoints, they cost what those cost.
 var targets = map[string]target{
 	"endpoints":         {1.35, 1.35, 1.15, 2.2},
 	"endpoints-compact": {1.2, 1.2, 1.15, 2.2},
@@ -107,8 +108,9 @@ type comparedPhase struct {
 
 var comparedPhases = []comparedPhase{{"start", "big", "wall"}, {"restart", "big", failureWall}, {completed, "run", "wall"}}
 
-// Comparison is one table of what sets cost beside bare Jobs: a row for each figure, with the median of bare Jobs, and a column for each kind of set with the median and
-// the spread of the ratios of the rounds. Requests are those for each Job. Figures that were measured nowhere, such as CPU times in a cluster of other machines, are left out.
+// Comparison is one table of what sets cost beside bare Jobs: a row for each figure, with the median of bare Jobs, and
+// a column for each kind of set with the median and the spread of the ratios of the rounds. Requests are those for each
+// Job. Figures that were measured nowhere, such as CPU times in a cluster of other machines, are left out.
 func Comparison(scenarios []*Scenario) string {
 	r := results{}
 	for _, s := range scenarios {

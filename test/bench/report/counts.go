@@ -160,15 +160,17 @@ const (
 	Syncs       = "syncs"
 )
 
-// mostTries is how often a set is looked at that is backed off, in the few seconds of a smoke test: once, and once more for a deadline, with another one to spare.
+// mostTries is how often a set is looked at that is backed off, in the few seconds of a smoke test: once, and once more
+// for a deadline, with another one to spare.
 const mostTries = 3
 
-// mostGroupCreations is how often the StatefulSet of a group is created at most in an update, on average: the StatefulSet controller deletes
-// leaders too, and a group whose leader goes while its StatefulSet is created is created once more.
+// mostGroupCreations is how often the StatefulSet of a group is created at most in an update, on average: the
+// StatefulSet controller deletes leaders too, and a group whose leader goes while its StatefulSet is created is created
+// once more.
 const mostGroupCreations = 1.25
 
-// mostStepWrites is how often a sequence is written at most for each of its steps: its start, its child, its end, and a share of what is written
-// once: creation, finalizer and completion.
+// mostStepWrites is how often a sequence is written at most for each of its steps: its start, its child, its end, and a
+// share of what is written once: creation, finalizer and completion.
 const mostStepWrites = 6
 
 // mostWrites is what a set of four Jobs is written at most over its life: its creation, its states, and counts of Jobs now

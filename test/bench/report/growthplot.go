@@ -43,7 +43,8 @@ func (s *Scenario) curves(figure string) (curves []curve) {
 	return curves
 }
 
-// PlotGrowth draws as SVG what each Job costs in sets of several sizes, with a logarithmic axis of sizes; nil if no part was measured with several. A horizontal line is linear growth.
+// PlotGrowth draws as SVG what each Job costs in sets of several sizes, with a logarithmic axis of sizes; nil if no
+// part was measured with several. A horizontal line is linear growth.
 func (s *Scenario) PlotGrowth() []byte {
 	var body bytes.Buffer
 	y := 50
@@ -129,7 +130,8 @@ func drawCurves(out *bytes.Buffer, y int, title string, curves []curve) int {
 // plotLabel is the height of what is written above a panel and below it.
 const plotLabel = 34
 
-// GrowthTable has a row for each part of the life of a set, with what each Job costs in sets of each size and the ratio to the smallest; "" if growth was not measured.
+// GrowthTable has a row for each part of the life of a set, with what each Job costs in sets of each size and the ratio
+// to the smallest; "" if growth was not measured.
 func GrowthTable(scenarios []*Scenario) string {
 	r := results{}
 	for _, s := range scenarios {

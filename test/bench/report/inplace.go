@@ -21,8 +21,8 @@ func (r results) addInPlace(add func(figure, unit string, limit float64, q quant
 	}
 }
 
-// mostWritesInPlace is what a pod costs that restarts where it is: the agent and the kubelet write once each, and the status of the set is written a few times
-// for all pods.
+// mostWritesInPlace is what a pod costs that restarts where it is: the agent and the kubelet write once each, and the
+// status of the set is written a few times for all pods.
 const mostWritesInPlace = 2.1
 
 // inPlaceCounts are about requests of agents and of the controller for a restart in place.

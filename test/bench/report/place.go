@@ -35,7 +35,8 @@ func (r results) placeRates() (verdicts []Verdict) {
 	return verdicts
 }
 
-// placeCounts are about requests of the controller for sets with exclusive placement, and about the bytes of such sets, the one of one pod beside them included.
+// placeCounts are about requests of the controller for sets with exclusive placement, and about the bytes of such sets,
+// the one of one pod beside them included.
 func (r results) placeCounts() (counts []count) {
 	jobs, one := r.size("place", "jobs"), quantity{value: 1, known: true, text: "1"}
 	for _, mode := range []string{"without", "exclusive", "affinity"} {
@@ -63,8 +64,8 @@ func (r results) placeCounts() (counts []count) {
 }
 
 const (
-	// mostPlaceWrites is how often the status of a set is written at most in a start or a restart: its states, its domains, and counts of Jobs now
-	// and then while they take long to come up.
+	// mostPlaceWrites is how often the status of a set is written at most in a start or a restart: its states, its
+	// domains, and counts of Jobs now and then while they take long to come up.
 	mostPlaceWrites = 8
 	// mostPlaceBytes is how much larger sets are at most for the domains of their Jobs.
 	mostPlaceBytes = 1.5

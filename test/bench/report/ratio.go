@@ -44,8 +44,9 @@ func (q quantity) with(other quantity, sign string, compute func(a, b float64) f
 	return result
 }
 
-// byRound computes something for each round. A quantity without rounds, such as a number of Jobs, is the same in all. Rounds that one of the two has not are left
-// out: they are the last ones, of a benchmark that was interrupted. The result is nil unless all values are finite.
+// byRound computes something for each round. A quantity without rounds, such as a number of Jobs, is the same in all.
+// Rounds that one of the two has not are left out: they are the last ones, of a benchmark that was interrupted. The
+// result is nil unless all values are finite.
 func byRound(a, b quantity, compute func(a, b float64) float64) []float64 {
 	n := max(len(a.rounds), len(b.rounds))
 	for _, q := range []quantity{a, b} {
@@ -72,10 +73,12 @@ func (q quantity) round(i int) float64 {
 	return q.rounds[i]
 }
 
-// quartersFrom is the number of rounds from which on quartiles show how much values vary: one round that was disturbed does not change them much.
+// quartersFrom is the number of rounds from which on quartiles show how much values vary: one round that was disturbed
+// does not change them much.
 const quartersFrom = 4
 
-// Spread returns the range of values of several rounds: from the first to the third quartile of four and more, otherwise from the smallest to the largest.
+// Spread returns the range of values of several rounds: from the first to the third quartile of four and more,
+// otherwise from the smallest to the largest.
 func Spread(values []float64) (low, high float64) {
 	if len(values) == 0 {
 		return 0, 0

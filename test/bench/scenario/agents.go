@@ -25,14 +25,16 @@ import (
 )
 
 const (
-	// agentRequests is how many requests all agents have under way at a time, watches that have begun aside. API servers let about as many wait.
+	// agentRequests is how many requests all agents have under way at a time, watches that have begun aside. API servers
+	// let about as many wait.
 	agentRequests = 200
 	// exitFailed and exitRestart are the exit codes of a container that fails, and of an agent that restarts its pod.
 	exitFailed, exitRestart = 137, 1
 )
 
-// agents follow the protocol of the restart agent, one for each pod, as simulated nodes run no containers. Each has a watch of its own, which it
-// begins once more after each restart, and each restart of containers is written to the status of the pod as a kubelet does.
+// agents follow the protocol of the restart agent, one for each pod, as simulated nodes run no containers. Each has a
+// watch of its own, which it begins once more after each restart, and each restart of containers is written to the
+// status of the pod as a kubelet does.
 type agents struct {
 	*space
 	kube    kubernetes.Interface

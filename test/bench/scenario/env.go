@@ -33,7 +33,8 @@ type Sizes struct {
 	RestSeconds int
 	// ColdSets are stored when our server starts.
 	ColdSets int
-	// Sequences are the sequences of the scenario, of Steps steps each; RestSequences are suspended; StepJobs are the Jobs of a step that is a set.
+	// Sequences are the sequences of the scenario, of Steps steps each; RestSequences are suspended; StepJobs are the Jobs
+	// of a step that is a set.
 	Sequences, Steps, RestSequences, StepJobs int
 	// Groups and FewGroups are the pod groups of groups, of GroupPods pods each.
 	Groups, FewGroups, GroupPods int
@@ -41,7 +42,8 @@ type Sizes struct {
 	ServingGroups, ServingPods, RestGroups int
 	// StuckGroups are the groups of each set of refusals, which is watched for StuckSeconds.
 	StuckGroups, StuckSeconds int
-	// PlaceNodes are the nodes of place, in racks of PlaceRackNodes. Its set has PlaceJobs Jobs, but not more than there are racks, of PlacePods pods each.
+	// PlaceNodes are the nodes of place, in racks of PlaceRackNodes. Its set has PlaceJobs Jobs, but not more than there
+	// are racks, of PlacePods pods each.
 	PlaceNodes, PlaceRackNodes, PlaceJobs, PlacePods int
 	// InPlaceJobs are the Jobs of in-place, of InPlacePods pods each.
 	InPlaceJobs, InPlacePods int

@@ -26,8 +26,8 @@ const (
 	betweenSmall = 500 * time.Millisecond
 )
 
-// fairness creates small sets one after the other: alone, while a set of many Jobs starts, and while another one is resumed. It is done once,
-// because its namespace takes long to be removed.
+// fairness creates small sets one after the other: alone, while a set of many Jobs starts, and while another one is
+// resumed. It is done once, because its namespace takes long to be removed.
 func fairness(ctx context.Context, r *runner) error {
 	return r.inSpace(ctx, watchedAll, true, func(ctx context.Context, s *space) error {
 		alone := s.newCrowd("alone")

@@ -23,8 +23,9 @@ import (
 // updatedAtATime is how many groups are replaced at a time.
 const updatedAtATime = 10
 
-// leaderWorkerSets compares a set of groups with the same pods in StatefulSets, one for each group, that a client updates a few at a time. Those pods have
-// as many labels, annotations and variables as those of groups, and one headless Service, too.
+// leaderWorkerSets compares a set of groups with the same pods in StatefulSets, one for each group, that a client
+// updates a few at a time. Those pods have as many labels, annotations and variables as those of groups, and one
+// headless Service, too.
 func leaderWorkerSets(ctx context.Context, r *runner) error {
 	for range r.Runs {
 		for _, part := range []struct {

@@ -28,7 +28,8 @@ const (
 	namespacesOfTenant = 10
 )
 
-// many has the sets of many tenants, who watch them: at rest, and completed. It is done once, because its namespaces take long to be removed.
+// many has the sets of many tenants, who watch them: at rest, and completed. It is done once, because its namespaces
+// take long to be removed.
 func many(ctx context.Context, r *runner) (err error) {
 	r = r.sized(r.Sizes.ManyNamespaces * r.Sizes.ManySets)
 	t := &tenants{space: &space{runner: r, name: metav1.NamespaceAll}}
@@ -60,7 +61,8 @@ type tenants struct {
 
 func (t *tenants) count() int { return len(t.namespaces) * t.Sizes.ManySets }
 
-// at returns the namespace and the name of a set. Sets that follow each other are in different namespaces; the names are unique in the cluster.
+// at returns the namespace and the name of a set. Sets that follow each other are in different namespaces; the names
+// are unique in the cluster.
 func (t *tenants) at(i int) (*space, string) {
 	namespace := i % len(t.namespaces)
 	return &space{runner: t.runner, name: t.namespaces[namespace]}, fmt.Sprintf("tenant-%04d-%02d", namespace, i/len(t.namespaces))

@@ -50,7 +50,8 @@ func jobSpec(annotations map[string]string) batchv1.JobSpec {
 	}
 }
 
-// jobSpec is the spec of a Job in this cluster. Where containers may run, they do what the annotations are for on simulated nodes, and stop at once.
+// jobSpec is the spec of a Job in this cluster. Where containers may run, they do what the annotations are for on
+// simulated nodes, and stop at once.
 func (s *space) jobSpec(annotations map[string]string) batchv1.JobSpec {
 	spec := jobSpec(annotations)
 	if s.Cluster.Dir != "" {

@@ -78,8 +78,9 @@ func (p *placing) run(ctx context.Context) error {
 	})
 }
 
-// besideAnchor does something after a restart of the controller, beside a set of one pod on a node of its own. If that has exclusive placement, the controller
-// watches the nodes from before to after; if not, it begins to when another set asks. Once begun, it would go on for a while.
+// besideAnchor does something after a restart of the controller, beside a set of one pod on a node of its own. If that
+// has exclusive placement, the controller watches the nodes from before to after; if not, it begins to when another set
+// asks. Once begun, it would go on for a while.
 func (p *placing) besideAnchor(ctx context.Context, mode placeMode, do func(ctx context.Context) error) error {
 	return p.inSpace(ctx, watchedAll, false, func(ctx context.Context, s *space) error {
 		err := errors.Join(p.Cluster.Do(ctx, "stop", "controller"), p.Cluster.Do(ctx, "start", "controller"))

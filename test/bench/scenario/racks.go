@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// benchPoolKey is the label of the nodes of this scenario. Its value is benchPool, or anchorPool for one more node, which has a rack of its own.
-	// benchRackKey is the label with the racks.
+	// benchPoolKey is the label of the nodes of this scenario. Its value is benchPool, or anchorPool for one more node,
+	// which has a rack of its own. benchRackKey is the label with the racks.
 	benchPoolKey = "bench.jobset-apiserver.io/pool"
 	benchPool    = "place"
 	anchorPool   = "anchor"
@@ -35,7 +35,8 @@ func (s Sizes) placedRacks() int { return s.PlaceNodes / s.PlaceRackNodes }
 // placedJobs is how many Jobs the set of place has: one for each rack at most.
 func (s Sizes) placedJobs() int { return min(s.PlaceJobs, s.placedRacks()) }
 
-// createRacks creates the nodes, waits until they are ready, and returns the rack of each by the name of the node. Nodes that do not fill a rack are left out.
+// createRacks creates the nodes, waits until they are ready, and returns the rack of each by the name of the node.
+// Nodes that do not fill a rack are left out.
 func (r *runner) createRacks(ctx context.Context) (map[string]string, error) {
 	racks := map[string]string{"bench-" + anchorPool: anchorPool}
 	for rack := range r.Sizes.placedRacks() {
@@ -108,8 +109,8 @@ func (r *runner) deleteRacks(ctx context.Context) error {
 	return r.Cluster.Kube.CoreV1().Nodes().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: benchPoolKey})
 }
 
-// holdRacks puts a small pod of higher priority, of another set, into each rack. The controller takes these racks for taken; the scheduler keeps only pods
-// of equal priority apart.
+// holdRacks puts a small pod of higher priority, of another set, into each rack. The controller takes these racks for
+// taken; the scheduler keeps only pods of equal priority apart.
 func (p *placing) holdRacks(ctx context.Context, s *space) error {
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: holderPriority}, Value: 1000}
 	if _, err := s.Cluster.Kube.SchedulingV1().PriorityClasses().Create(ctx, class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -168,7 +169,8 @@ func (p *placing) check(ctx context.Context, s *space, mode placeMode) error {
 	return nil
 }
 
-// hasMode reports whether a Job was created in a mode: with its rack in the node selector, or with affinities by which the scheduler finds one.
+// hasMode reports whether a Job was created in a mode: with its rack in the node selector, or with affinities by which
+// the scheduler finds one.
 func hasMode(job *batchv1.Job, mode placeMode) bool {
 	pod := &job.Spec.Template.Spec
 	attracted := pod.Affinity != nil && pod.Affinity.PodAffinity != nil

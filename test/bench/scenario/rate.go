@@ -30,7 +30,8 @@ const (
 	configMapClients = 5
 )
 
-// rate creates suspended sets of one Job on schedule, beside one of many Jobs. It is done once, because its namespace takes long to be removed.
+// rate creates suspended sets of one Job on schedule, beside one of many Jobs. It is done once, because its namespace
+// takes long to be removed.
 func rate(ctx context.Context, r *runner) error {
 	r = r.sized(r.Sizes.Rate*r.Sizes.RateSeconds + r.Sizes.RateJobs)
 	r.Sizes.RunJobs = 1 // of each set of the crowd

@@ -27,8 +27,9 @@ const (
 	nowhere = "jobset-apiserver.io/bench-nowhere"
 )
 
-// refusals watches sets for which nothing can be done: one whose groups get no StatefulSets for their workers, because a quota is used up, and one whose
-// leaders get no node, and with them no domain. Both have more groups than one pass of the controller creates workers for.
+// refusals watches sets for which nothing can be done: one whose groups get no StatefulSets for their workers, because
+// a quota is used up, and one whose leaders get no node, and with them no domain. Both have more groups than one pass
+// of the controller creates workers for.
 func refusals(ctx context.Context, r *runner) error {
 	for range r.Runs {
 		err := r.inSpace(ctx, unwatched, false, func(ctx context.Context, s *space) error {

@@ -18,8 +18,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
-// restartParts restarts bare Jobs and then a set of as many Jobs, and measures when each Job passes each step of its restart. Both are watched
-// in the same way, with their pods.
+// restartParts restarts bare Jobs and then a set of as many Jobs, and measures when each Job passes each step of its
+// restart. Both are watched in the same way, with their pods.
 func restartParts(ctx context.Context, r *runner) error {
 	return r.each(ctx, watchedAll, func(ctx context.Context, s *space) error {
 		if err := s.startBare(ctx); err != nil {
@@ -80,7 +80,8 @@ func (t *restartTimes) pass(job string, at step) {
 	}
 }
 
-// timeRestart measures a restart, and its parts from when the failing Job shows its failure. A failure is not part of the restart of bare Jobs.
+// timeRestart measures a restart, and its parts from when the failing Job shows its failure. A failure is not part of
+// the restart of bare Jobs.
 func (s *space) timeRestart(ctx context.Context, name string, fail, restart func(ctx context.Context) error) error {
 	times := &restartTimes{jobs: map[string]*[steps]time.Time{}}
 	watching, stop := context.WithCancel(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/cluster"
 )
 
-// schedule is when calls are made, whether or not earlier ones were answered: one every so often, by so many clients. A call is late only if all clients wait
-// for answers when it is due.
+// schedule is when calls are made, whether or not earlier ones were answered: one every so often, by so many clients. A
+// call is late only if all clients wait for answers when it is due.
 type schedule struct {
 	every      time.Duration
 	n, clients int

@@ -120,7 +120,8 @@ func (s *space) watch(ctx context.Context, watch watched) error {
 	return nil
 }
 
-// remove deletes namespaces and waits until they are gone, so that they do not disturb what comes next. After an interrupt they are deleted too.
+// remove deletes namespaces and waits until they are gone, so that they do not disturb what comes next. After an
+// interrupt they are deleted too.
 func (r *runner) remove(ctx context.Context, names ...string) error {
 	timeout := r.Timeout
 	if ctx.Err() != nil {

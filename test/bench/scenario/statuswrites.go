@@ -20,8 +20,8 @@ import (
 // manyParts is the number of replicatedJobs of the larger set of status-writes.
 const manyParts = 100
 
-// statusWrites compares two ways to store one changed count of a status: the whole set in protobuf, as jobset-controller does, and a JSON patch
-// that names the count and the version of the set.
+// statusWrites compares two ways to store one changed count of a status: the whole set in protobuf, as
+// jobset-controller does, and a JSON patch that names the count and the version of the set.
 func statusWrites(ctx context.Context, r *runner) error {
 	return r.each(ctx, unwatched, func(ctx context.Context, s *space) error {
 		for _, set := range []*jobsetv1alpha2.JobSet{typicalSet("typical", s.name), largeSet(s.name)} {

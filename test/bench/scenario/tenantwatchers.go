@@ -28,7 +28,8 @@ const (
 	betweenWatches = time.Second
 )
 
-// watchedBy returns what a watcher watches: one of ten all sets; of the others, those in turn one namespace, and the sets of one tenant in all namespaces.
+// watchedBy returns what a watcher watches: one of ten all sets; of the others, those in turn one namespace, and the
+// sets of one tenant in all namespaces.
 func watchedBy(i int, namespaces []string) (namespace string, options metav1.ListOptions) {
 	switch at := i % len(namespaces); {
 	case i%watchersOfAll == 0:

@@ -170,7 +170,8 @@ func (t *tracker[T]) untilSome(ctx context.Context, what string, n int, is func(
 	return t.wait(ctx, fmt.Sprintf("until %s", what), n, is, func(matching, _ int) bool { return matching >= n })
 }
 
-// wait waits until enough objects match. Each change is looked at once, so that the cost does not grow with the square of the number of objects.
+// wait waits until enough objects match. Each change is looked at once, so that the cost does not grow with the square
+// of the number of objects.
 func (t *tracker[T]) wait(ctx context.Context, what string, n int, is func(T) bool, enough func(matching, all int) bool) error {
 	late := time.NewTimer(t.timeout)
 	defer late.Stop()

@@ -46,7 +46,8 @@ var (
 	variedOnly = []string{"growth", "many", "rate"}
 )
 
-// WithVariants adds scenarios with the sets of each variant behind those without. They are short unless they take the place of those without.
+// WithVariants adds scenarios with the sets of each variant behind those without. They are short unless they take the
+// place of those without.
 func WithVariants(scenarios []Scenario, variants []Variant) []Scenario {
 	var all []Scenario
 	for _, s := range scenarios {
@@ -76,7 +77,8 @@ func (s Scenario) with(v Variant, short bool) Scenario {
 	return s
 }
 
-// Turns returns the scenarios that take turns, in the order of a round. The order of every second round is reversed, so that none always comes after the same other one.
+// Turns returns the scenarios that take turns, in the order of a round. The order of every second round is reversed, so
+// that none always comes after the same other one.
 func Turns(scenarios []Scenario, round int) []Scenario {
 	taking := slices.DeleteFunc(slices.Clone(scenarios), func(s Scenario) bool { return !s.TakesTurns })
 	if round%2 == 1 {

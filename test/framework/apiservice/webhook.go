@@ -12,7 +12,8 @@ import (
 // WebhookName is the name of the configuration of the webhook for pods of LeaderWorkerSets.
 const WebhookName = "jobset-apiserver-pods"
 
-// Webhook returns the configuration that makes kube-apiserver ask the Service about pods of LeaderWorkerSets: that of artifacts/base/webhook.yaml with another port.
+// Webhook returns the configuration that makes kube-apiserver ask the Service about pods of LeaderWorkerSets: that of
+// artifacts/base/webhook.yaml with another port.
 func Webhook(port int, ca []byte) *admissionregistrationv1.MutatingWebhookConfiguration {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "MutatingWebhookConfiguration"},

@@ -15,8 +15,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 )
 
-// TestWebhookIsThatOfTheManifest keeps tests and local clusters from working with another configuration than installations, and the manifest from naming what the
-// server does not serve.
+// TestWebhookIsThatOfTheManifest keeps tests and local clusters from working with another configuration than
+// installations, and the manifest from naming what the server does not serve.
 func TestWebhookIsThatOfTheManifest(t *testing.T) {
 	data, err := os.ReadFile("../../../artifacts/base/webhook.yaml")
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// keyBits is the size of the key of the authority, which has to be one of RSA: the library that controllers renew certificates with reads no others.
+	// keyBits is the size of the key of the authority, which has to be one of RSA: the library that controllers renew
+	// certificates with reads no others.
 	keyBits = 2048
 	// lifetime is the lifetime of the certificate. That library renews certificates 90 days before the end.
 	lifetime = 365 * 24 * time.Hour

@@ -22,8 +22,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// installed are the kinds that a program needs that runs on the machine of the tests. Its Deployment is that program, and what leads to the Deployment
-// inside a cluster would lead nowhere.
+// installed are the kinds that a program needs that runs on the machine of the tests. Its Deployment is that program,
+// and what leads to the Deployment inside a cluster would lead nowhere.
 var installed = []string{
 	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
 	"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",

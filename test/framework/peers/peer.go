@@ -37,11 +37,11 @@ type Peer struct {
 	Bases []string
 	// Namespace and ServiceAccount are the identity of the program in the cluster.
 	Namespace, ServiceAccount string
-	// Args are the flags. $CONFIG is the file with the configuration, and here and there $PORT that of the webhooks and $CERTIFICATES the directory with
-	// their certificate.
+	// Args are the flags. $CONFIG is the file with the configuration, and here and there $PORT that of the webhooks and
+	// $CERTIFICATES the directory with their certificate.
 	Args []string
-	// Secret is the Secret in which the program keeps the certificate of its webhooks, Authority the name of those who issue it, and Service the DNS name for
-	// which it is. The program issues it itself, unless a valid one is there.
+	// Secret is the Secret in which the program keeps the certificate of its webhooks, Authority the name of those who
+	// issue it, and Service the DNS name for which it is. The program issues it itself, unless a valid one is there.
 	Secret, Authority, Service string
 	// CertificateDir is where the program looks for the certificate, unless it is told where that is.
 	CertificateDir string
@@ -55,7 +55,8 @@ type Peer struct {
 	process *framework.Process
 }
 
-// Install builds the program, applies its manifests to the cluster, and makes its credentials, in a directory that is removed with the cluster.
+// Install builds the program, applies its manifests to the cluster, and makes its credentials, in a directory that is
+// removed with the cluster.
 func (p *Peer) Install(ctx context.Context, c *localcluster.Cluster) (err error) {
 	p.cluster, p.dir = c, filepath.Join(c.Dir, p.Name)
 	build := exec.Command(filepath.Join(c.Root, "hack", "ensure-peers.sh"), p.Name)

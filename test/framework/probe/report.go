@@ -36,8 +36,8 @@ type Operation struct {
 	Name     string `json:"name"`
 	Count    int    `json:"count"`
 	Failures int    `json:"failures"`
-	// Crossed counts the failures of requests that met a GOAWAY on their way. The server has not seen them, but kube-apiserver, which has passed
-	// on their body already, cannot send them again.
+	// Crossed counts the failures of requests that met a GOAWAY on their way. The server has not seen them, but
+	// kube-apiserver, which has passed on their body already, cannot send them again.
 	Crossed int `json:"crossed"`
 	// Gap is the longest time without a success.
 	Gap time.Duration `json:"gapNanoseconds"`

@@ -38,7 +38,8 @@ func Open(t testing.TB, path string) *Page {
 	return p
 }
 
-// Command returns the words of the command, or of the only one that begins so. In it, each old word is replaced by the new one that follows it.
+// Command returns the words of the command, or of the only one that begins so. In it, each old word is replaced by the
+// new one that follows it.
 func (p *Page) Command(t testing.TB, prefix string, oldnew ...string) []string {
 	t.Helper()
 	var found []string

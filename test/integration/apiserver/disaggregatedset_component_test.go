@@ -82,7 +82,8 @@ func args(t *testing.T, object *unstructured.Unstructured) []string {
 	return list
 }
 
-// TestDisaggregatedSetComponent makes sure that the component adds the gate to both programs, the APIService and the roles, and nothing else.
+// TestDisaggregatedSetComponent makes sure that the component adds the gate to both programs, the APIService and the
+// roles, and nothing else.
 func TestDisaggregatedSetComponent(t *testing.T) {
 	for _, overlay := range []string{embeddedOverlay, externalOverlay} {
 		plain, with := render(t, overlay), render(t, overlay, rolesComponent)
@@ -170,7 +171,8 @@ func TestDisaggregatedSetRoles(t *testing.T) {
 	}
 }
 
-// bindRoles gives users roles. Users get them through aggregated roles, which a controller fills; none runs here, so that bindings name them.
+// bindRoles gives users roles. Users get them through aggregated roles, which a controller fills; none runs here, so
+// that bindings name them.
 func bindRoles(t *testing.T, roles map[string][]string) {
 	t.Helper()
 	client := plane.Kube.RbacV1().ClusterRoleBindings()

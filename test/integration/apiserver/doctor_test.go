@@ -23,7 +23,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// doctorTimeout is how long kube-apiserver and the programs may take to notice a fault. kube-apiserver looks at APIServices every half minute.
+// doctorTimeout is how long kube-apiserver and the programs may take to notice a fault. kube-apiserver looks at
+// APIServices every half minute.
 const doctorTimeout = 2 * time.Minute
 
 // health is what the plugin says.
@@ -148,7 +149,8 @@ type ward struct {
 	suite *testing.T
 }
 
-// finds waits until the doctor names the fault: with this status and these texts in the line of the hop, which is the first broken one if it fails.
+// finds waits until the doctor names the fault: with this status and these texts in the line of the hop, which is the
+// first broken one if it fails.
 func (w ward) finds(hop, status, fix string, texts ...string) {
 	w.Helper()
 	framework.Eventually(w, doctorTimeout, "the doctor names "+hop, func(context.Context) error {
@@ -168,8 +170,8 @@ func (w ward) finds(hop, status, fix string, texts ...string) {
 	})
 }
 
-// TestDoctor runs both programs, seeds one fault after the other and wants each to be named, by a user who has no more than the roles for the doctor. With
-// JOBSET_DOCTOR_ALL, it seeds all of them.
+// TestDoctor runs both programs, seeds one fault after the other and wants each to be named, by a user who has no more
+// than the roles for the doctor. With JOBSET_DOCTOR_ALL, it seeds all of them.
 func TestDoctor(t *testing.T) {
 	c := newClinic(t)
 	c.awaitHealthy(t)
@@ -198,7 +200,8 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// quickFaults are the faults that are always seeded. kube-apiserver looks at APIServices every half minute, so that all faults take several minutes.
+// quickFaults are the faults that are always seeded. kube-apiserver looks at APIServices every half minute, so that all
+// faults take several minutes.
 var quickFaults = []string{"caBundle wrong", "auth-delegator gone", "lease stale", "webhook missing", "etcd is away"}
 
 // ca waits for the authority of a server that has just been started.

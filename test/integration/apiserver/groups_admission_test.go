@@ -69,7 +69,8 @@ type groupEnv struct {
 	objects dynamic.ResourceInterface
 }
 
-// TestAdmissionOfGroups covers what stands before the storage of LeaderWorkerSets, DisaggregatedSets and their scalers, at the server itself.
+// TestAdmissionOfGroups covers what stands before the storage of LeaderWorkerSets, DisaggregatedSets and their scalers,
+// at the server itself.
 func TestAdmissionOfGroups(t *testing.T) {
 	log, flags := auditFlags(t)
 	flags = append(flags, "--feature-gates=DisaggregatedSet=true")

@@ -20,8 +20,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// TestImportIntoRefusedStore: an empty store is refused because of the Jobs of the sets that are to be taken over. They can be imported all the same, and then
-// the server serves them as they were.
+// TestImportIntoRefusedStore: an empty store is refused because of the Jobs of the sets that are to be taken over. They
+// can be imported all the same, and then the server serves them as they were.
 func TestImportIntoRefusedStore(t *testing.T) {
 	kubeconfig, err := plane.Kubeconfig("operator", "system:masters")
 	if err != nil {

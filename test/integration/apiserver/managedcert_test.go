@@ -142,7 +142,8 @@ func pemOf(cert *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: cert.Raw})
 }
 
-// dialAll makes connections until what it returns is called, which returns how many, the number of different certificates, and the failures.
+// dialAll makes connections until what it returns is called, which returns how many, the number of different
+// certificates, and the failures.
 func dialAll(t *testing.T, servers ...*framework.Server) func() (made, certs int, failures []error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var made int
@@ -172,8 +173,8 @@ func dialAll(t *testing.T, servers ...*framework.Server) func() (made, certs int
 	}
 }
 
-// TestManagedCertificate starts two servers with an empty Secret, and APIServices and a webhook without caBundles. While requests run, an administrator replaces
-// the authority, and the serving certificate is renewed.
+// TestManagedCertificate starts two servers with an empty Secret, and APIServices and a webhook without caBundles.
+// While requests run, an administrator replaces the authority, and the serving certificate is renewed.
 func TestManagedCertificate(t *testing.T) {
 	m := newManaged(t, "--tls-managed-certificate-duration=1m", "--tls-managed-authority-duration=1h")
 	first, second := plane.LaunchServer(t, m.flags...), plane.LaunchServer(t, m.flags...)

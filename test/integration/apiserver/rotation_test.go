@@ -113,7 +113,8 @@ func (r *rotation) probe(t *testing.T) func() []error {
 	}
 }
 
-// rotateServing follows docs/operations/certificates.md: the new authority beside the old one, the new certificate, the new authority alone.
+// rotateServing follows docs/operations/certificates.md: the new authority beside the old one, the new certificate, the
+// new authority alone.
 func (r *rotation) rotateServing(t *testing.T) {
 	t.Helper()
 	for i, bundle := range [][]byte{bytes.Join([][]byte{r.old.CA(), r.new.CA()}, nil), r.new.CA()} {
@@ -156,7 +157,8 @@ func (r *rotation) servesFor(authority *framework.Authority) error {
 	return err
 }
 
-// rotateFrontProxy rotates the client certificate of kube-apiserver and its authority, and back, because other tests use the same kube-apiserver.
+// rotateFrontProxy rotates the client certificate of kube-apiserver and its authority, and back, because other tests
+// use the same kube-apiserver.
 func (r *rotation) rotateFrontProxy(t *testing.T) {
 	t.Helper()
 	from, to := plane.FrontProxy, newAuthority(t)
@@ -186,7 +188,8 @@ func (r *rotation) rotateFrontProxy(t *testing.T) {
 	}
 }
 
-// observe registers a server of the test with kube-apiserver and returns where the certificate with which kube-apiserver came last can be seen.
+// observe registers a server of the test with kube-apiserver and returns where the certificate with which
+// kube-apiserver came last can be seen.
 func (r *rotation) observe(t *testing.T) *atomic.Pointer[x509.Certificate] {
 	t.Helper()
 	var shown atomic.Pointer[x509.Certificate]

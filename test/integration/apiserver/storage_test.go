@@ -99,7 +99,8 @@ func secretboxes(names ...string) string {
 		"  - secretbox: {keys: [" + strings.Join(keys, ", ") + "]}\n"
 }
 
-// TestEncryptionKeyRotation goes through docs/operations/unreadable.md, and takes the old key away before one of the sets was written again.
+// TestEncryptionKeyRotation goes through docs/operations/unreadable.md, and takes the old key away before one of the
+// sets was written again.
 func TestEncryptionKeyRotation(t *testing.T) {
 	etcd := plane.StartEtcd(t)
 	f := fixture{t: t}

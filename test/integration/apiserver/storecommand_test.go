@@ -90,8 +90,8 @@ func ownersOf(t *testing.T, namespace string) (uids []types.UID) {
 	return uids
 }
 
-// TestStoreCommands is the story of an installation whose store is lost: the server refuses an empty one, an administrator releases the Jobs,
-// accepts the store, and the server serves.
+// TestStoreCommands is the story of an installation whose store is lost: the server refuses an empty one, an
+// administrator releases the Jobs, accepts the store, and the server serves.
 func TestStoreCommands(t *testing.T) {
 	newInstallation(t)
 	admin, err := plane.Kubeconfig("store-admin", "system:masters")

@@ -20,8 +20,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// TestUnreadableObject damages two of three sets in the store. Users see it through kube-apiserver; an administrator removes one there and the
-// other in the store.
+// TestUnreadableObject damages two of three sets in the store. Users see it through kube-apiserver; an administrator
+// removes one there and the other in the store.
 func TestUnreadableObject(t *testing.T) {
 	u := &unreadableObjects{data: filepath.Join(framework.ShortDir(t), "data")}
 	if t.Run("damage", u.damage) {

@@ -25,8 +25,8 @@ import (
 // withWitness makes a server look at its store, as it does unless a test says otherwise.
 func withWitness(flags ...string) []string { return append(flags, "--store-witness=true") }
 
-// newInstallation forgets the store of earlier tests and what they left of its children, beside which no server starts for the first time. Tests
-// with a witness do not run at the same time.
+// newInstallation forgets the store of earlier tests and what they left of its children, beside which no server starts
+// for the first time. Tests with a witness do not run at the same time.
 func newInstallation(t *testing.T) {
 	t.Helper()
 	forget := func() {

@@ -53,8 +53,8 @@ func (s *steps) drain(node string) {
 	}
 }
 
-// fewest looks at the pods of some selectors again and again until it is called back, and then returns the smallest numbers of ready pods. Pods that are
-// terminating do not count: the servers among them still serve, but not for long.
+// fewest looks at the pods of some selectors again and again until it is called back, and then returns the smallest
+// numbers of ready pods. Pods that are terminating do not count: the servers among them still serve, but not for long.
 func (s *steps) fewest(selectors map[string]string) (ends func() map[string]int) {
 	ctx, cancel := context.WithCancel(s.Context())
 	result := make(chan map[string]int)

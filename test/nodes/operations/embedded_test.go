@@ -12,7 +12,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// useEmbedded makes a cluster with one server and its embedded store the shared one until the test ends. The volume of the store moves with the pod.
+// useEmbedded makes a cluster with one server and its embedded store the shared one until the test ends. The volume of
+// the store moves with the pod.
 func useEmbedded(t *testing.T) {
 	t.Helper()
 	c, err := localcluster.New(".cluster-nodes-embedded", "", settings...)
@@ -54,7 +55,8 @@ func useEmbedded(t *testing.T) {
 	}
 }
 
-// TestEmbeddedServerIsDrained drains the node of the only server. Nothing answers until the server runs on the other node; nothing is lost, and the sets go on.
+// TestEmbeddedServerIsDrained drains the node of the only server. Nothing answers until the server runs on the other
+// node; nothing is lost, and the sets go on.
 func TestEmbeddedServerIsDrained(t *testing.T) {
 	if !everything() {
 		return

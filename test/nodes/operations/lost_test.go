@@ -17,7 +17,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// ways are the ways in which an administrator lets go of the pods on a lost node, with the command that "why" prints, and what is to do once the node is back.
+// ways are the ways in which an administrator lets go of the pods on a lost node, with the command that "why" prints,
+// and what is to do once the node is back.
 var ways = []struct {
 	name string
 	args func(node string) []string

@@ -1,9 +1,10 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operations does to an installation on two real nodes what operators do, and what happens to them: rolling restarts, drains, the loss of a node. Three
-// API servers, two controllers and three members of etcd run as pods from the manifests, and a probe asks for JobSets through kube-apiserver meanwhile. It needs
-// root. With JOBSET_OPERATIONS_CLUSTER_DIR, a cluster that runs already is used and left alone.
+// Package operations does to an installation on two real nodes what operators do, and what happens to them: rolling
+// restarts, drains, the loss of a node. Three API servers, two controllers and three members of etcd run as pods from
+// the manifests, and a probe asks for JobSets through kube-apiserver meanwhile. It needs root. With
+// JOBSET_OPERATIONS_CLUSTER_DIR, a cluster that runs already is used and left alone.
 package operations
 
 import (
@@ -33,8 +34,8 @@ const (
 	everythingVariable = "JOBSET_OPERATIONS_ALL"
 )
 
-// settings are the settings of clusters of this package. Nodes are found to be lost as soon as with the defaults of Kubernetes; the program that creates the control
-// plane has longer times.
+// settings are the settings of clusters of this package. Nodes are found to be lost as soon as with the defaults of
+// Kubernetes; the program that creates the control plane has longer times.
 var settings = []string{
 	"CLUSTER_REAL_NODES=2", "CLUSTER_NODES=0", "CLUSTER_COMPONENTS=images",
 	"CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS=--node-monitor-period=5s --node-monitor-grace-period=50s",
@@ -110,8 +111,8 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// observe does something while a probe asks, about 32 requests a second and a watch. It fails the test if an acknowledged write is lost, and, of something
-// harmless, if a request fails.
+// observe does something while a probe asks, about 32 requests a second and a watch. It fails the test if an
+// acknowledged write is lost, and, of something harmless, if a request fails.
 func observe(t *testing.T, what string, harmless bool, do func(s *steps)) {
 	t.Helper()
 	p, err := probe.Start(t.Context(), config, probe.Options{Period: 250 * time.Millisecond, AllWrites: true})

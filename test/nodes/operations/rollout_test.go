@@ -21,7 +21,8 @@ const (
 	controllerPods = "app.kubernetes.io/name=jobset-controller"
 )
 
-// restart does a rolling restart, and waits until the last of the former pods is gone: requests fail when a server ends, not when its successor is ready.
+// restart does a rolling restart, and waits until the last of the former pods is gone: requests fail when a server
+// ends, not when its successor is ready.
 func (s *steps) restart(workload, selector string) {
 	s.Helper()
 	before := s.pods(selector)
@@ -74,7 +75,8 @@ func TestMembersRestart(t *testing.T) {
 	}
 }
 
-// TestControllersRestart does a rolling restart of the controllers while sets come and go. Each set gets its Jobs once, and no set is restarted.
+// TestControllersRestart does a rolling restart of the controllers while sets come and go. Each set gets its Jobs once,
+// and no set is restarted.
 func TestControllersRestart(t *testing.T) {
 	if !everything() {
 		return

@@ -35,7 +35,8 @@ type workload struct {
 	uid types.UID
 }
 
-// podSpec spreads pods over the nodes that are not tainted, and lets them stay five seconds on one that is lost, which are five minutes by default.
+// podSpec spreads pods over the nodes that are not tainted, and lets them stay five seconds on one that is lost, which
+// are five minutes by default.
 func podSpec(labels map[string]string) corev1.PodSpec {
 	var tolerations []corev1.Toleration
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {

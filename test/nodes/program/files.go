@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// appendLine adds a line with the name of the host and $LINE to a file, and prints the file. It is an error if the file does not have that many lines
-// then; any number is good if lines is "any".
+// appendLine adds a line with the name of the host and $LINE to a file, and prints the file. It is an error if the file
+// does not have that many lines then; any number is good if lines is "any".
 func appendLine(path, lines string) error {
 	host, err := os.Hostname()
 	if err != nil {

@@ -1,7 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command program is the one program in the image of tests on real nodes. Without arguments it waits for SIGTERM, which is what holds the namespaces of a pod.
+// Command program is the one program in the image of tests on real nodes. Without arguments it waits for SIGTERM, which
+// is what holds the namespaces of a pod.
 package main
 
 import (

@@ -23,14 +23,16 @@ const httpPort = "8080"
 type server struct {
 	hidden atomic.Bool
 	probes atomic.Int64
-	// others are the workers of its group that the server is the leader of. It answers and is ready only if they give the same answer as the leader: while a group
-	// is replaced, the names may be those of workers of the group before, which are about to end.
+	// others are the workers of its group that the server is the leader of. It answers and is ready only if they give the
+	// same answer as the leader: while a group is replaced, the names may be those of workers of the group before, which
+	// are about to end.
 	others []string
 	client http.Client
 	exit   chan int
 }
 
-// serve answers until SIGTERM, when it ends what has begun and then fails, or until /exit?code=N. With $HIDDEN it is not ready before /ready?is=true.
+// serve answers until SIGTERM, when it ends what has begun and then fails, or until /exit?code=N. With $HIDDEN it is
+// not ready before /ready?is=true.
 func serve(ctx context.Context) (int, error) {
 	// On a busy machine a packet to or from the DNS may be lost, and resolvers ask again after five seconds.
 	s := &server{client: http.Client{Timeout: 8 * time.Second}, exit: make(chan int, 1), others: workers()}

@@ -218,7 +218,8 @@ func TestLWSRow6_1_14_LlamaCpp(t *testing.T) {
 	}
 }
 
-// Kueue finds StatefulSets and pods by the label of the set, and gates pods by the queue of their StatefulSet and its own labels in the templates.
+// Kueue finds StatefulSets and pods by the label of the set, and gates pods by the queue of their StatefulSet and its
+// own labels in the templates.
 func TestLWSRow6_1_15_Kueue(t *testing.T) {
 	e := newLWSEnv(t)
 	set := configure(groupsOf("queued", 1, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {

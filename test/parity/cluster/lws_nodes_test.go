@@ -89,8 +89,8 @@ func (e *lwsEnv) mixed(name string) string {
 	return ""
 }
 
-// TestNodesAreLostDuringRollout takes two of four nodes away while ten groups are updated, two at a time. One is deleted with its pods, and the other evicts
-// them.
+// TestNodesAreLostDuringRollout takes two of four nodes away while ten groups are updated, two at a time. One is
+// deleted with its pods, and the other evicts them.
 func TestNodesAreLostDuringRollout(t *testing.T) {
 	const groups, size = 10, 2
 	e := newLWSEnv(t)

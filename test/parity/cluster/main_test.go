@@ -1,10 +1,11 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster has a test for every example that upstream gives its users (docs/compatibility.md#examples) and for every one of its
-// end-to-end tests (docs/compatibility.md#end-to-end), named after the row. They run in a whole control plane of their own, in which simulated nodes
-// play the pods: nothing is executed, so what happens inside of containers is checked at the pods that they would be
-// started from. The gates RestartJob, ElasticJobSet and InPlaceRestart are on.
+// Package cluster has a test for every example that upstream gives its users (docs/compatibility.md#examples) and for
+// every one of its end-to-end tests (docs/compatibility.md#end-to-end), named after the row. They run in a whole
+// control plane of their own, in which simulated nodes play the pods: nothing is executed, so what happens inside of
+// containers is checked at the pods that they would be started from. The gates RestartJob, ElasticJobSet and
+// InPlaceRestart are on.
 package cluster
 
 import (

@@ -86,8 +86,8 @@ func (e *env) ownPods(fields ...string) []string {
 	return []string{"            containers:\n", "            " + strings.Join(fields, "\n            ")}
 }
 
-// awaitDomains waits until so many pods of each of the Jobs run in a domain of their own, and returns the domains of the Jobs in order. The Jobs must have had
-// theirs before they had pods.
+// awaitDomains waits until so many pods of each of the Jobs run in a domain of their own, and returns the domains of
+// the Jobs in order. The Jobs must have had theirs before they had pods.
 func (e *env) awaitDomains(set string, d *domains, pods int, jobs ...string) (chosen []string) {
 	e.Helper()
 	e.awaitJobs(jobs...)
@@ -177,7 +177,8 @@ func TestRow7_1_02_OneDomainForEachJob(t *testing.T) {
 
 var exclusiveJobs = []string{"exclusive-workers-0", "exclusive-workers-1", "exclusive-workers-2"}
 
-// exclusive applies the example with a domain for each of its Jobs, and checks them and the labels of their pods. The fields are further ones of the pods.
+// exclusive applies the example with a domain for each of its Jobs, and checks them and the labels of their pods. The
+// fields are further ones of the pods.
 func (e *env) exclusive(topology, priority string, fields ...string) *domains {
 	e.Helper()
 	d := e.ownDomains(topology, 3, nil)

@@ -1,9 +1,10 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controller has a test for every row of upstream's webhook tests (docs/compatibility.md#admission) and of its controller tests (docs/compatibility.md#controller),
-// named after the row. API servers and controller are the real programs. The Job controller and the garbage collector
-// are played by the tests, which so decide when a Job becomes ready, ends or disappears.
+// Package controller has a test for every row of upstream's webhook tests (docs/compatibility.md#admission) and of its
+// controller tests (docs/compatibility.md#controller), named after the row. API servers and controller are the real
+// programs. The Job controller and the garbage collector are played by the tests, which so decide when a Job becomes
+// ready, ends or disappears.
 package controller
 
 import (

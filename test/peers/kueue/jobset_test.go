@@ -13,7 +13,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/kubectl"
 )
 
-// jobSet creates a JobSet in the queue of the test, with further labels if they are given. It has two Jobs with one pod each; a pod requests one CPU and runs until the test ends it.
+// jobSet creates a JobSet in the queue of the test, with further labels if they are given. It has two Jobs with one pod
+// each; a pod requests one CPU and runs until the test ends it.
 func jobSet(k *kubectl.Kubectl, name, labels string) {
 	k.Helper()
 	jobSetOf(k, name, labels, `jobset-apiserver.io/kwok-outcome: running`)
@@ -156,8 +157,8 @@ func TestJobSetIsDrained(t *testing.T) {
 	reserved(k, "0")
 }
 
-// A set that is restarted after one of its Jobs has succeeded runs with less quota than it uses, because Kueue refuses its own write of the Workload, and cannot be
-// suspended. The command that why suggests makes Kueue admit it again.
+// A set that is restarted after one of its Jobs has succeeded runs with less quota than it uses, because Kueue refuses
+// its own write of the Workload, and cannot be suspended. The command that why suggests makes Kueue admit it again.
 func TestJobSetIsRestartedAfterAJobHasSucceeded(t *testing.T) {
 	k := kubectl.New(t, cluster)
 	queue(k, 2)

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kueue runs our kinds in queues of the real Kueue, on simulated nodes. It starts a cluster of its own, or uses the one whose directory is in
-// JOBSET_KUEUE_CLUSTER_DIR, which runs no Kueue.
+// Package kueue runs our kinds in queues of the real Kueue, on simulated nodes. It starts a cluster of its own, or uses
+// the one whose directory is in JOBSET_KUEUE_CLUSTER_DIR, which runs no Kueue.
 package kueue
 
 import (

@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trainer runs TrainJobs of the real Kubeflow Trainer, which creates JobSets on our server, on simulated nodes. It starts a cluster of its own, or uses the
-// one whose directory is in JOBSET_TRAINER_CLUSTER_DIR, which runs no Trainer.
+// Package trainer runs TrainJobs of the real Kubeflow Trainer, which creates JobSets on our server, on simulated nodes.
+// It starts a cluster of its own, or uses the one whose directory is in JOBSET_TRAINER_CLUSTER_DIR, which runs no
+// Trainer.
 package trainer
 
 import (

@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory holds an API server in memory to which real clients and informers talk, without a socket: it is the transport of their rest.Config. API groups
-// come, go and come again, requests are refused, hang, are lost or arrive late, and watches lag, end, or find that their version has expired.
+// Package memory holds an API server in memory to which real clients and informers talk, without a socket: it is the
+// transport of their rest.Config. API groups come, go and come again, requests are refused, hang, are lost or arrive
+// late, and watches lag, end, or find that their version has expired.
 package memory
 
 import (
@@ -29,7 +30,8 @@ type Request struct {
 	Verb                         string
 	Resource                     schema.GroupVersionResource
 	Namespace, Name, Subresource string
-	// From is the version that a watch begins with, Initial means that it shows all objects first, and Selector is the label that objects must carry.
+	// From is the version that a watch begins with, Initial means that it shows all objects first, and Selector is the
+	// label that objects must carry.
 	From, Selector string
 	Initial        bool
 	Timeout        time.Duration
@@ -49,7 +51,8 @@ type Trouble struct {
 	Code int
 	// Hang means that there is no answer for a minute, and then that of a server which has given up.
 	Hang bool
-	// Broken means that the connection breaks: after the request was carried out if Lost is true, or so much later if Late is more than 0, or before.
+	// Broken means that the connection breaks: after the request was carried out if Lost is true, or so much later if Late
+	// is more than 0, or before.
 	Broken, Lost bool
 	Late         time.Duration
 }
@@ -59,8 +62,9 @@ const hangs = time.Minute
 
 // Server is an API server.
 type Server struct {
-	// Trouble draws what becomes of a request; nil for no trouble. Seen is told of every request with its answer, and Written of every change that a client makes; before is nil for an
-	// object that is created, and after is nil for one that is gone.
+	// Trouble draws what becomes of a request; nil for no trouble. Seen is told of every request with its answer, and
+	// Written of every change that a client makes; before is nil for an object that is created, and after is nil for one
+	// that is gone.
 	Trouble func(*Request) Trouble
 	Seen    func(Request)
 	Written func(r *Request, before, after *unstructured.Unstructured)

@@ -13,8 +13,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// Weather is the trouble that a Server has, by verb, for some time. What becomes of the n-th request of a verb follows from the seed, in whatever order requests of
-// other verbs arrive.
+// Weather is the trouble that a Server has, by verb, for some time. What becomes of the n-th request of a verb follows
+// from the seed, in whatever order requests of other verbs arrive.
 type Weather struct {
 	seed uint64
 

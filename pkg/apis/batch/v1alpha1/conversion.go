@@ -14,7 +14,8 @@ import (
 
 // Convert_batch_SequentialJobProgress_To_v1alpha1_SequentialJobProgress makes an absent list of completed steps an empty one,
 // which is shown as [].
-func Convert_batch_SequentialJobProgress_To_v1alpha1_SequentialJobProgress(in *batch.SequentialJobProgress, out *SequentialJobProgress, s conversion.Scope) error {
+func Convert_batch_SequentialJobProgress_To_v1alpha1_SequentialJobProgress(in *batch.SequentialJobProgress, out *SequentialJobProgress,
+	s conversion.Scope) error {
 	if err := autoConvert_batch_SequentialJobProgress_To_v1alpha1_SequentialJobProgress(in, out, s); err != nil {
 		return err
 	}

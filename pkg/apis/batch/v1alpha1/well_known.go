@@ -80,7 +80,8 @@ const (
 	ReasonOperational = "Operational"
 	// ReasonJobCreationFailed is the reason of Available while the API refuses to create a child.
 	ReasonJobCreationFailed = "JobCreationFailed"
-	// ReasonUndoneByOthers is the reason of Available while a child is not created, because another party deletes it each time, or removes its label.
+	// ReasonUndoneByOthers is the reason of Available while a child is not created, because another party deletes it each
+	// time, or removes its label.
 	ReasonUndoneByOthers = "UndoneByOthers"
 	// ReasonNameConflict is the reason of Available while another object has the name of a child.
 	ReasonNameConflict = "NameConflict"
@@ -99,8 +100,8 @@ const (
 	ReasonWaitingForQuota = "WaitingForQuota"
 	// ReasonWaitingForPods is the reason of Progressing while the current step waits until the pods of earlier ones have ended.
 	ReasonWaitingForPods = "WaitingForPods"
-	// ReasonSuspendedByOthers is the reason of Progressing while the current child is suspended, although the sequence is not, because another party suspended it again
-	// three times within a minute after the controller had resumed it.
+	// ReasonSuspendedByOthers is the reason of Progressing while the current child is suspended, although the sequence is
+	// not, because another party suspended it again three times within a minute after the controller had resumed it.
 	ReasonSuspendedByOthers = "SuspendedByOthers"
 	// ReasonCompleted is the reason of Progressing when all steps have completed.
 	ReasonCompleted = "Completed"
@@ -121,13 +122,15 @@ const (
 	// ReasonAllJobsCompleted is the reason of Complete.
 	ReasonAllJobsCompleted = "AllJobsCompleted"
 
-	// ReasonClusterOverloaded is the reason of ResourcesUnavailable while the API asks for fewer requests, times out, or cannot call a webhook.
+	// ReasonClusterOverloaded is the reason of ResourcesUnavailable while the API asks for fewer requests, times out, or
+	// cannot call a webhook.
 	ReasonClusterOverloaded = "ClusterOverloaded"
 	// ReasonQuotaExceeded is the reason of ResourcesUnavailable while a ResourceQuota is used up.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonUnschedulable is the reason of ResourcesUnavailable while pods have waited for a node for 30 seconds.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonPodsRefused is the reason of ResourcesUnavailable while the API refuses pods of the current child, for example because a quota is used up.
+	// ReasonPodsRefused is the reason of ResourcesUnavailable while the API refuses pods of the current child, for example
+	// because a quota is used up.
 	ReasonPodsRefused = "PodsRefused"
 	// ReasonQueueUnavailable is the reason of ResourcesUnavailable while a queue is named, and the cluster does not serve Kueue's API.
 	ReasonQueueUnavailable = "QueueUnavailable"

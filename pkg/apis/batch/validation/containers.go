@@ -91,7 +91,8 @@ func validateTemplate(template *corev1.PodTemplateSpec, path *field.Path) field.
 	}
 	var errs field.ErrorList
 	if len(template.Spec.Containers) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("spec", "containers"), "must be empty: each step has a container of its own; make these containers steps"))
+		errs = append(errs, field.Forbidden(path.Child("spec", "containers"),
+			"must be empty: each step has a container of its own; make these containers steps"))
 	}
 	if policy := template.Spec.RestartPolicy; policy != "" && !slices.Contains(jobRestartPolicies, policy) {
 		errs = append(errs, field.NotSupported(path.Child("spec", "restartPolicy"), policy, jobRestartPolicies))

@@ -92,12 +92,14 @@ func validateChildNames(sj *batch.SequentialJob, steps []step) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, sj.Name,
 			"must consist of lower-case letters, digits and '-', beginning with a letter, because the Jobs and pods of JobSets are named after it")}
 	case longest.label && !labelName.MatchString(sj.Name):
-		return field.ErrorList{field.Invalid(path, sj.Name, "must consist of lower-case letters, digits and '-', because pods with an index are named after it")}
+		return field.ErrorList{field.Invalid(path, sj.Name, "must consist of lower-case letters, digits and '-', because pods with an index "+
+			"are named after it")}
 	}
 	if by := len(longest.Name) - MaxNameLength; by > 0 {
 		allowed := len(sj.Name) - by
 		if allowed < 1 {
-			return field.ErrorList{field.Invalid(path, sj.Name, fmt.Sprintf("must be shorter, %s; shorten the names in the steps, too", longest.why()))}
+			return field.ErrorList{field.Invalid(path, sj.Name, fmt.Sprintf("must be shorter, %s; shorten the names in the steps, too",
+				longest.why()))}
 		}
 		return field.ErrorList{field.Invalid(path, sj.Name, fmt.Sprintf("must have at most %d characters, %s", allowed, longest.why()))}
 	}

@@ -52,7 +52,8 @@ func groupSizes(group *batch.PodReadinessGroup) *generic.Sizes {
 // groupName checks the name of a group, which is the value of the label of its pods.
 func groupName(name string, prefix bool) []string {
 	if len(apivalidation.NameIsDNSSubdomain(name, prefix)) > 0 || len(validation.IsValidLabelValue(name)) > 0 {
-		return []string{"must have at most 63 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit, because it is the value of a label"}
+		return []string{"must have at most 63 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit, because " +
+			"it is the value of a label"}
 	}
 	return nil
 }
@@ -61,7 +62,8 @@ func validateGroupSpec(spec *batch.PodReadinessGroupSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	var errs field.ErrorList
 	if n := spec.MinMember; n != nil && (*n < 1 || *n > MaxGroupMembers) {
-		errs = append(errs, field.Invalid(path.Child("minMember"), *n, fmt.Sprintf("must be from 1 to %d; leave it out for the size that the pods or their owners give", MaxGroupMembers)))
+		errs = append(errs, field.Invalid(path.Child("minMember"), *n,
+			fmt.Sprintf("must be from 1 to %d; leave it out for the size that the pods or their owners give", MaxGroupMembers)))
 	}
 	if !slices.Contains(readyWhens, spec.ReadyWhen) {
 		errs = append(errs, field.NotSupported(path.Child("readyWhen"), spec.ReadyWhen, readyWhens))

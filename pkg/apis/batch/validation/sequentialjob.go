@@ -121,7 +121,8 @@ func validateStepNames(steps []step) field.ErrorList {
 			continue
 		}
 		if len(validation.IsDNS1123Label(name)) > 0 {
-			errs = append(errs, field.Invalid(path, name, "must have at most 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"))
+			errs = append(errs, field.Invalid(path, name, "must have at most 63 lower-case letters, digits and '-', beginning and ending with a "+
+				"letter or digit"))
 		}
 		if _, dup := seen[name]; dup {
 			errs = append(errs, podtemplate.Duplicate(path, name))

@@ -143,19 +143,22 @@ func validateLastAction(action *batch.SequentialJobLastAction, path *field.Path)
 	)...)
 }
 
-// validateHistory checks that nothing that has happened is taken back. A step that was to run again after a retry, and was removed from the spec since, may be
-// dropped: it is not one of the sequence any more.
+// validateHistory checks that nothing that has happened is taken back. A step that was to run again after a retry, and
+// was removed from the spec since, may be dropped: it is not one of the sequence any more.
 func validateHistory(nextJob, prevJob *batch.SequentialJob, path *field.Path) field.ErrorList {
 	next, prev, count := &nextJob.Status, &prevJob.Status, len(prevJob.Spec.Containers)+len(prevJob.Spec.Steps)
 	var errs field.ErrorList
 	steps := path.Child("steps")
-	kept := slices.IndexFunc(prev.Steps[min(count, len(prev.Steps)):], func(s batch.SequentialJobStepStatus) bool { return s.State != batch.StepPending }) >= 0
+	kept := slices.IndexFunc(prev.Steps[min(count, len(prev.Steps)):],
+		func(s batch.SequentialJobStepStatus) bool { return s.State != batch.StepPending }) >= 0
 	if is, was := len(next.Steps), len(prev.Steps); is < was && (kept || is < count) {
-		errs = append(errs, field.Invalid(steps, field.OmitValueType{}, fmt.Sprintf("must keep the %d steps that were started; it has %d", was, is)))
+		errs = append(errs, field.Invalid(steps, field.OmitValueType{}, fmt.Sprintf("must keep the %d steps that were started; it has %d", was,
+			is)))
 	}
 	for i := range min(len(next.Steps), len(prev.Steps)) {
 		if is, was := next.Steps[i].Attempts, prev.Steps[i].Attempts; is < was {
-			errs = append(errs, field.Invalid(steps.Index(i).Child("attempts"), is, fmt.Sprintf("must be %d or more, the number that is stored", was)))
+			errs = append(errs, field.Invalid(steps.Index(i).Child("attempts"), is, fmt.Sprintf("must be %d or more, the number that is stored",
+				was)))
 		}
 	}
 	for _, index := range prev.Progress.CompletedIndices {

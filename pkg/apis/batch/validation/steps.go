@@ -36,7 +36,8 @@ func stepsOf(spec *batch.SequentialJobSpec, path *field.Path) []step {
 	steps := make([]step, 0, len(spec.Containers)+len(spec.Steps))
 	for i := range spec.Containers {
 		container := &spec.Containers[i]
-		steps = append(steps, step{index: i, name: container.Name, container: container, path: path.Child("containers").Index(i), inContainers: true})
+		steps = append(steps, step{index: i, name: container.Name, container: container, path: path.Child("containers").Index(i),
+			inContainers: true})
 	}
 	for i := range spec.Steps {
 		s := &spec.Steps[i]
@@ -82,7 +83,8 @@ func validateStep(sj *batch.SequentialJob, s *step, opts Options) field.ErrorLis
 	case len(set) == 0:
 		return field.ErrorList{field.Required(s.path, "must have exactly one of container, job and jobSet")}
 	case len(set) > 1:
-		return field.ErrorList{field.Invalid(s.path, field.OmitValueType{}, "must have exactly one of container, job and jobSet, but has "+strings.Join(set, " and "))}
+		return field.ErrorList{field.Invalid(s.path, field.OmitValueType{}, "must have exactly one of container, job and jobSet, but has "+
+			strings.Join(set, " and "))}
 	case s.job != nil:
 		return validateJobStep(s.job, s.path.Child("job"), ManagedByOther(&sj.Spec))
 	case s.jobSet != nil:
@@ -98,7 +100,8 @@ func validateJobStep(template *batchv1.JobTemplateSpec, path *field.Path, Manage
 		return errs
 	}
 	if template.Spec.Template.Spec.RestartPolicy == "" {
-		errs = append(errs, field.Required(path.Child("spec", "template", "spec", "restartPolicy"), "must be Never or OnFailure, because Jobs have no default"))
+		errs = append(errs, field.Required(path.Child("spec", "template", "spec", "restartPolicy"),
+			"must be Never or OnFailure, because Jobs have no default"))
 	}
 	return append(errs, podtemplate.ValidateJob(template, path)...)
 }
@@ -116,7 +119,8 @@ func Child(sj *batch.SequentialJob, index int, template *batch.JobSetTemplateSpe
 // wrong with its name is reported with the names of all children.
 func validateJobSetStep(sj *batch.SequentialJob, s *step, opts Options) field.ErrorList {
 	if len(s.jobSet.Spec.ReplicatedJobs) == 0 {
-		return field.ErrorList{field.Required(s.path.Child("jobSet", "spec", "replicatedJobs"), "must have at least one replicatedJob, so that the step does something")}
+		return field.ErrorList{field.Required(s.path.Child("jobSet", "spec", "replicatedJobs"),
+			"must have at least one replicatedJob, so that the step does something")}
 	}
 	child := Child(sj, s.index, s.jobSet, opts)
 	errs := jobsetvalidation.ValidateJobSetCreate(child, opts.Gates)

@@ -62,7 +62,8 @@ func validateTarget(spec *batch.JobSetRestartSpec, path *field.Path) field.Error
 	switch spec.Scope {
 	case batch.RestartScopeJobSet:
 		if spec.ReplicatedJob != "" {
-			errs = append(errs, field.Forbidden(replicatedJob, "must not be set when the scope is JobSet: leave it out, or set the scope to ReplicatedJob"))
+			errs = append(errs, field.Forbidden(replicatedJob, "must not be set when the scope is JobSet: leave it out, or set the scope to "+
+				"ReplicatedJob"))
 		}
 	case batch.RestartScopeReplicatedJob, batch.RestartScopeJob:
 		if spec.ReplicatedJob == "" {
@@ -73,7 +74,8 @@ func validateTarget(spec *batch.JobSetRestartSpec, path *field.Path) field.Error
 	}
 	switch {
 	case spec.Scope != batch.RestartScopeJob && spec.JobIndex != nil:
-		errs = append(errs, field.Forbidden(jobIndex, "must not be set when the scope is "+string(spec.Scope)+": leave it out, or set the scope to Job"))
+		errs = append(errs, field.Forbidden(jobIndex, "must not be set when the scope is "+string(spec.Scope)+
+			": leave it out, or set the scope to Job"))
 	case spec.Scope == batch.RestartScopeJob && spec.JobIndex == nil:
 		errs = append(errs, field.Required(jobIndex, "must be the index of a Job when the scope is Job"))
 	case spec.JobIndex != nil:

@@ -9,8 +9,9 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// SetDefaults_DisaggregatedRoleSpec fills in what the schema of LeaderWorkerSets fills in. What their webhook fills in stays absent: a role without a
-// rolloutStrategy is rolled with a surge of one group, and its LeaderWorkerSets get the rest when they are created.
+// SetDefaults_DisaggregatedRoleSpec fills in what the schema of LeaderWorkerSets fills in. What their webhook fills in
+// stays absent: a role without a rolloutStrategy is rolled with a surge of one group, and its LeaderWorkerSets get the
+// rest when they are created.
 // +k8s:defaulter-gen=covers
 func SetDefaults_DisaggregatedRoleSpec(r *DisaggregatedRoleSpec) {
 	if r.Scaling != nil && r.Scaling.Mode == "" {

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1 is the wire form of the disaggregatedset.x-k8s.io API, which is alpha although its name is v1: the types, their defaults and their
-// conversion to the internal types of package disaggregatedset.
+// Package v1 is the wire form of the disaggregatedset.x-k8s.io API, which is alpha although its name is v1: the types,
+// their defaults and their conversion to the internal types of package disaggregatedset.
 //
 // +k8s:deepcopy-gen=package
 // +k8s:defaulter-gen=TypeMeta

@@ -32,7 +32,8 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &DisaggregatedSet{}, &DisaggregatedSetList{}, &DisaggregatedSetRoleScaler{}, &DisaggregatedSetRoleScalerList{})
+	scheme.AddKnownTypes(SchemeGroupVersion, &DisaggregatedSet{}, &DisaggregatedSetList{}, &DisaggregatedSetRoleScaler{},
+		&DisaggregatedSetRoleScalerList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

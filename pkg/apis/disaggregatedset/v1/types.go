@@ -51,7 +51,8 @@ type DisaggregatedSetSpec struct {
 	// +patchStrategy=merge
 	Roles []DisaggregatedRoleSpec `json:"roles" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,1,rep,name=roles"`
 
-	// slices is the number of copies of all roles, from 1 to 100. Each slice has LeaderWorkerSets of its own, and rolls by itself. Defaults to 1.
+	// slices is the number of copies of all roles, from 1 to 100. Each slice has LeaderWorkerSets of its own, and rolls by
+	// itself. Defaults to 1.
 	// +optional
 	// +default=1
 	Slices *int32 `json:"slices,omitempty" protobuf:"varint,2,opt,name=slices"`
@@ -100,8 +101,8 @@ const (
 
 // PlacementPolicy is which slices share the domains of a topology.
 type PlacementPolicy struct {
-	// type is None, ExclusiveSlice, which keeps the slices of the set apart, or ExclusiveTopology, which keeps other DisaggregatedSets away too. Defaults
-	// to None.
+	// type is None, ExclusiveSlice, which keeps the slices of the set apart, or ExclusiveTopology, which keeps other
+	// DisaggregatedSets away too. Defaults to None.
 	// +optional
 	// +default="None"
 	Type PlacementPolicyType `json:"type,omitempty" protobuf:"bytes,1,opt,name=type,casttype=PlacementPolicyType"`
@@ -168,7 +169,8 @@ type RoleStatus struct {
 // +genclient:method=UpdateScale,verb=update,subresource=scale,input=k8s.io/api/autoscaling/v1.Scale,result=k8s.io/api/autoscaling/v1.Scale
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// DisaggregatedSetRoleScaler holds the replicas of one role whose scaling mode is External. The controller creates it; autoscalers scale it.
+// DisaggregatedSetRoleScaler holds the replicas of one role whose scaling mode is External. The controller creates it;
+// autoscalers scale it.
 type DisaggregatedSetRoleScaler struct {
 	metav1.TypeMeta `json:""`
 

@@ -31,18 +31,23 @@ func validateName(ds *disaggregatedset.DisaggregatedSet, role *disaggregatedset.
 	}
 	var errs field.ErrorList
 	if n := len(childName(ds, role)) + len("-prv"); n > validation.DNS1035LabelMaxLength {
-		errs = append(errs, field.Invalid(path, role.Name, fmt.Sprintf("must be shorter: with the name of the set, the names of Services would have %d characters, and may have %d; "+
-			"both names together may have %d", n, validation.DNS1035LabelMaxLength, validation.DNS1035LabelMaxLength-(n-len(ds.Name)-len(role.Name)))))
+		errs = append(errs, field.Invalid(path, role.Name, fmt.Sprintf(
+			"must be shorter: with the name of the set, the names of Services would have %d characters, and may have %d; "+
+				"both names together may have %d", n, validation.DNS1035LabelMaxLength,
+			validation.DNS1035LabelMaxLength-(n-len(ds.Name)-len(role.Name)))))
 	}
 	if n := len(ds.Name) + 1 + len(role.Name); external(role) && n > validation.DNS1123SubdomainMaxLength {
-		errs = append(errs, field.Invalid(path, role.Name, fmt.Sprintf("must be shorter: the name of the scaler would have %d characters, and may have %d",
+		errs = append(errs, field.Invalid(path, role.Name, fmt.Sprintf(
+			"must be shorter: the name of the scaler would have %d characters, and may have %d",
 			n, validation.DNS1123SubdomainMaxLength)))
 	}
 	return errs
 }
 
-// budget returns how long the names of LeaderWorkerSets of a role can be, and by how many characters they exceed the limit, and what is safe.
-func budget(ds *disaggregatedset.DisaggregatedSet, role *disaggregatedset.DisaggregatedRoleSpec) (b lwsvalidation.NameBudget, beyondLimit, beyondSafe int) {
+// budget returns how long the names of LeaderWorkerSets of a role can be, and by how many characters they exceed the
+// limit, and what is safe.
+func budget(ds *disaggregatedset.DisaggregatedSet,
+	role *disaggregatedset.DisaggregatedRoleSpec) (b lwsvalidation.NameBudget, beyondLimit, beyondSafe int) {
 	child := &leaderworkerset.LeaderWorkerSet{Spec: role.Spec}
 	child.Name = childName(ds, role)
 	if external(role) {
@@ -52,7 +57,8 @@ func budget(ds *disaggregatedset.DisaggregatedSet, role *disaggregatedset.Disagg
 	return b, len(child.Name) - b.Limit, len(child.Name) - b.Safe
 }
 
-// validateChildNames refuses roles whose LeaderWorkerSets would be refused, because their pods could not be created. Other errors about names come first.
+// validateChildNames refuses roles whose LeaderWorkerSets would be refused, because their pods could not be created.
+// Other errors about names come first.
 func validateChildNames(ds *disaggregatedset.DisaggregatedSet, others field.ErrorList) (errs field.ErrorList) {
 	named := map[string]bool{}
 	for _, err := range others {
@@ -64,8 +70,9 @@ func validateChildNames(ds *disaggregatedset.DisaggregatedSet, others field.Erro
 		if beyond <= 0 || named[path.String()] {
 			continue
 		}
-		errs = append(errs, field.Invalid(path, role.Name, fmt.Sprintf("must be shorter: the names of the set and of the role may have %d characters together, and have %d. "+
-			"LeaderWorkerSets of the role would have names of %d characters, and may have %d. %s",
+		errs = append(errs, field.Invalid(path, role.Name, fmt.Sprintf(
+			"must be shorter: the names of the set and of the role may have %d characters together, and have %d. "+
+				"LeaderWorkerSets of the role would have names of %d characters, and may have %d. %s",
 			len(ds.Name)+len(role.Name)-beyond, len(ds.Name)+len(role.Name), b.Limit+beyond, b.Limit, b.Reason())))
 	}
 	return errs
@@ -78,8 +85,10 @@ func childNameWarnings(ds *disaggregatedset.DisaggregatedSet, index int) []strin
 	if beyond <= 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("spec.roles[%d].name: has, with the name of the set, %d characters; use at most %d. Longer names of LeaderWorkerSets leave no room for the hash in the label "+
-		"controller-revision-hash of their pods, so that most pods cannot be created", index, len(ds.Name)+len(role.Name), len(ds.Name)+len(role.Name)-beyond)}
+	return []string{fmt.Sprintf("spec.roles[%d].name: has, with the name of the set, %d characters; use at most %d. Longer names of "+
+		"LeaderWorkerSets leave no room for the hash in the label "+
+		"controller-revision-hash of their pods, so that most pods cannot be created", index, len(ds.Name)+len(role.Name),
+		len(ds.Name)+len(role.Name)-beyond)}
 }
 
 // stopped returns the set without groups.

@@ -43,7 +43,8 @@ func sliced(slices int32, then func(*set)) func(*set) {
 	}
 }
 
-// TestNameBudgets has the longest names with which LeaderWorkerSets are accepted, and with which pods can be created whatever the hashes are.
+// TestNameBudgets has the longest names with which LeaderWorkerSets are accepted, and with which pods can be created
+// whatever the hashes are.
 func TestNameBudgets(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change      func(*set)

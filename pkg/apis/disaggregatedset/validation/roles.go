@@ -40,7 +40,8 @@ func validateRole(ds *disaggregatedset.DisaggregatedSet, role *disaggregatedset.
 func validateRollout(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if t := spec.RolloutStrategy.Type; t != "" && t != leaderworkerset.RolloutStrategyRollingUpdate {
-		errs = append(errs, field.NotSupported(path.Child("type"), t, []leaderworkerset.RolloutStrategyType{leaderworkerset.RolloutStrategyRollingUpdate}))
+		errs = append(errs, field.NotSupported(path.Child("type"), t,
+			[]leaderworkerset.RolloutStrategyType{leaderworkerset.RolloutStrategyRollingUpdate}))
 	}
 	config := spec.RolloutStrategy.RollingUpdateConfiguration
 	if config == nil {
@@ -58,7 +59,8 @@ func validateRollout(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Path
 	limits = append(limits, validateLimit(config.MaxSurge, path.Child("maxSurge"))...)
 	if len(limits) == 0 && resolves(config.MaxUnavailable, replicas, false) == 0 && resolves(config.MaxSurge, replicas, true) == 0 {
 		limits = append(limits, field.Invalid(path.Child("maxUnavailable"), text(config.MaxUnavailable),
-			fmt.Sprintf("must be more than 0 groups if maxSurge is 0: of %d replicas both are 0, so that no group could ever be replaced", replicas)))
+			fmt.Sprintf("must be more than 0 groups if maxSurge is 0: of %d replicas both are 0, so that no group could ever be replaced",
+				replicas)))
 	}
 	return append(errs, limits...)
 }
@@ -97,7 +99,8 @@ func text(limit *intstr.IntOrString) string {
 }
 
 // validateExclusive refuses two answers to the question which pods share a domain.
-func validateExclusive(ds *disaggregatedset.DisaggregatedSet, role *disaggregatedset.DisaggregatedRoleSpec, path *field.Path) field.ErrorList {
+func validateExclusive(ds *disaggregatedset.DisaggregatedSet, role *disaggregatedset.DisaggregatedRoleSpec,
+	path *field.Path) field.ErrorList {
 	policy := ds.Spec.PlacementPolicy
 	if policy == nil || policy.Type == disaggregatedset.PlacementNone || policy.Type == "" {
 		return nil
@@ -110,7 +113,8 @@ func validateExclusive(ds *disaggregatedset.DisaggregatedSet, role *disaggregate
 	for _, key := range []string{leaderworkerset.ExclusiveKey, leaderworkerset.SubGroupExclusiveKey} {
 		for _, meta := range where {
 			if _, found := meta.Annotations[key]; found {
-				return field.ErrorList{field.Forbidden(path, fmt.Sprintf("must not have the annotation %s together with spec.placementPolicy: remove one of the two", key))}
+				return field.ErrorList{field.Forbidden(path, fmt.Sprintf(
+					"must not have the annotation %s together with spec.placementPolicy: remove one of the two", key))}
 			}
 		}
 	}

@@ -23,7 +23,8 @@ import (
 
 const (
 	minRoles, maxRoles = 2, 10
-	// maxSliceObjects bounds the objects in the lists of all LeaderWorkerSets of one revision. They are as many as the objects of the set, for each slice.
+	// maxSliceObjects bounds the objects in the lists of all LeaderWorkerSets of one revision. They are as many as the
+	// objects of the set, for each slice.
 	maxSliceObjects = 100_000
 	maxSlices       = 100
 	maxRoleName     = 63
@@ -45,7 +46,8 @@ func ValidateDisaggregatedSetCreate(ds *disaggregatedset.DisaggregatedSet) field
 	return append(errs, validateChildNames(ds, errs)...)
 }
 
-// ValidateDisaggregatedSetUpdate checks a change of the spec: what it introduces must be right. The caller has checked the change of the metadata.
+// ValidateDisaggregatedSetUpdate checks a change of the spec: what it introduces must be right. The caller has checked
+// the change of the metadata.
 func ValidateDisaggregatedSetUpdate(next, prev *disaggregatedset.DisaggregatedSet) field.ErrorList {
 	if errs := sizesOf(next).Grown(func() *generic.Sizes { return sizesOf(prev) }); len(errs) > 0 {
 		return errs
@@ -61,7 +63,8 @@ func sizesOf(ds *disaggregatedset.DisaggregatedSet) *generic.Sizes {
 	s.List(field.NewPath("spec", "roles"), len(ds.Spec.Roles), maxRoles)
 	objects := lwsvalidation.BoundObjects(s, &ds.Spec)
 	s.Sum(field.NewPath("spec", "slices"), objects*int64(ptr.Deref(ds.Spec.Slices, 1)), maxSliceObjects,
-		"must have at most %d objects in the lists of all slices together, such as containers, variables and volumes; there would be %d. Use fewer slices, or smaller templates")
+		"must have at most %d objects in the lists of all slices together, such as containers, variables and volumes; there would be %d. Use "+
+			"fewer slices, or smaller templates")
 	return s
 }
 
@@ -129,8 +132,8 @@ func validatePlacement(policy *disaggregatedset.PlacementPolicy, path *field.Pat
 	return errs
 }
 
-// validateReplicasTogether lets a set start and stop as a whole: roles without groups are of no use beside roles with groups. Those that are
-// scaled by others do not count.
+// validateReplicasTogether lets a set start and stop as a whole: roles without groups are of no use beside roles with
+// groups. Those that are scaled by others do not count.
 func validateReplicasTogether(roles []disaggregatedset.DisaggregatedRoleSpec, path *field.Path) field.ErrorList {
 	some, none := false, false
 	for i := range roles {
@@ -143,7 +146,8 @@ func validateReplicasTogether(roles []disaggregatedset.DisaggregatedRoleSpec, pa
 	if !some || !none {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must have replicas of 0 in all roles or in none, except for roles with scaling.mode External")}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+		"must have replicas of 0 in all roles or in none, except for roles with scaling.mode External")}
 }
 
 // Warnings returns what is accepted, and has no effect or may fail.
@@ -152,7 +156,8 @@ func Warnings(ds *disaggregatedset.DisaggregatedSet) (warnings []string) {
 		role := &ds.Spec.Roles[i]
 		warnings = append(warnings, childNameWarnings(ds, i)...)
 		if n := ptr.Deref(role.Spec.Replicas, 1); external(role) && n > 1 {
-			warnings = append(warnings, fmt.Sprintf("spec.roles[%d].spec.replicas: %d is ignored because scaling.mode is External; scale disaggregatedsetrolescaler %s-%s instead",
+			warnings = append(warnings, fmt.Sprintf("spec.roles[%d].spec.replicas: %d is ignored because scaling.mode is External; scale "+
+				"disaggregatedsetrolescaler %s-%s instead",
 				i, n, ds.Name, role.Name))
 		}
 	}

@@ -28,14 +28,16 @@ func CharactersWithin(content string, limit int, path *field.Path) field.ErrorLi
 	return field.ErrorList{field.TooLongCharacters(path, "", limit)}
 }
 
-// WithoutControls refuses control characters in a text of one line. It could otherwise move the cursor of a terminal, change the order in which what follows is
-// read, or look like several lines of a list. The error does not repeat the text.
+// WithoutControls refuses control characters in a text of one line. It could otherwise move the cursor of a terminal,
+// change the order in which what follows is read, or look like several lines of a list. The error does not repeat the
+// text.
 func WithoutControls(content string, path *field.Path) field.ErrorList {
 	position, char := text.FirstControl(content)
 	if position == 0 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("must not contain control characters: character %d is %U", position, char))}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, fmt.Sprintf("must not contain control characters: character %d is %U",
+		position, char))}
 }
 
 // LineWithin checks a text of one line, which is bounded by its characters.

@@ -116,7 +116,8 @@ func Container(i int, c randfill.Continue) corev1.Container {
 		out.Ports = []corev1.ContainerPort{{ContainerPort: c.Int31(), Protocol: corev1.ProtocolTCP}}
 	}
 	if c.Bool() {
-		out.Env = []corev1.EnvVar{{Name: "RANK", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}
+		name := &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}
+		out.Env = []corev1.EnvVar{{Name: "RANK", ValueFrom: &corev1.EnvVarSource{FieldRef: name}}}
 	}
 	if c.Bool() {
 		out.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(c.Intn(8000)), resource.DecimalSI)}

@@ -16,6 +16,7 @@ func addFieldLabelConversion(scheme *runtime.Scheme) error {
 		case "metadata.name", "metadata.namespace", "spec.suspend", "status.terminalState":
 			return label, value, nil
 		}
-		return "", "", fmt.Errorf("field label %q is not supported: use metadata.name, metadata.namespace, spec.suspend or status.terminalState", label)
+		return "", "", fmt.Errorf("field label %q is not supported: use metadata.name, metadata.namespace, spec.suspend or status.terminalState",
+			label)
 	})
 }

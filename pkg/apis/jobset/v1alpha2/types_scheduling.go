@@ -62,7 +62,8 @@ type ReplicatedJobScheduling struct {
 
 // JobScheduling is how the pods of each Job of a replicatedJob are scheduled.
 type JobScheduling struct {
-	// schedulingPolicy says whether the pods of a Job are scheduled one by one (basic) or together (gang). Absent means gang, without minCount.
+	// schedulingPolicy says whether the pods of a Job are scheduled one by one (basic) or together (gang). Absent means
+	// gang, without minCount.
 	// +optional
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty" protobuf:"bytes,1,opt,name=schedulingPolicy"`
 

@@ -32,17 +32,18 @@ const (
 	// JobCreationFailure is True while a Job, the Service or a volume claim of the set cannot be created. This condition is ours;
 	// upstream has none for it.
 	JobCreationFailure = "JobCreationFailure"
-	// PodCreationFailure is True while the API refuses pods of the set to the Job controller, for example because a quota is used up or a PriorityClass is
-	// missing. It has the same reasons as JobCreationFailure. This condition is ours; upstream has none for it.
+	// PodCreationFailure is True while the API refuses pods of the set to the Job controller, for example because a quota
+	// is used up or a PriorityClass is missing. It has the same reasons as JobCreationFailure. This condition is ours;
+	// upstream has none for it.
 	PodCreationFailure = "PodCreationFailure"
 	// PodsUnschedulable is True while pods of the set have waited for a node for some time. This condition is ours; upstream
 	// has none for it.
 	PodsUnschedulable = "PodsUnschedulable"
-	// PlacementPending is True while the set waits for topology domains, because it asks for exclusive placement and other sets have them. This
-	// condition is ours; upstream has none for it.
+	// PlacementPending is True while the set waits for topology domains, because it asks for exclusive placement and other
+	// sets have them. This condition is ours; upstream has none for it.
 	PlacementPending = "PlacementPending"
-	// Retried is True of a set that had failed and was retried while it was suspended: it no longer counts as failed, and runs once it is resumed. This condition
-	// is ours; upstream has none for it.
+	// Retried is True of a set that had failed and was retried while it was suspended: it no longer counts as failed, and
+	// runs once it is resumed. This condition is ours; upstream has none for it.
 	Retried = "Retried"
 	// Held is True while the controller leaves the set alone until a user resumes or deletes it. This condition is ours; upstream
 	// has none for it.
@@ -50,8 +51,8 @@ const (
 	// RestartRulesMissing is True while Jobs of a set that restarts in place lack restart rules that the set has for its containers, because
 	// kube-apiserver has left them out. Their pods are recreated when they fail. This condition is ours; upstream has none for it.
 	RestartRulesMissing = "RestartRulesMissing"
-	// ServiceEndpointsByCluster is True while the controllers of the cluster write the addresses of the headless Service although the set asks for
-	// those of ServiceEndpointsController. This condition is ours; upstream has none for it.
+	// ServiceEndpointsByCluster is True while the controllers of the cluster write the addresses of the headless Service
+	// although the set asks for those of ServiceEndpointsController. This condition is ours; upstream has none for it.
 	ServiceEndpointsByCluster = "ServiceEndpointsByCluster"
 )
 
@@ -73,7 +74,8 @@ const (
 	ReasonNotSupported = "NotSupported"
 	// ReasonFailedCreate is for all other failures, for example a webhook that does not answer.
 	ReasonFailedCreate = "FailedCreate"
-	// ReasonUndoneByOthers means that the API was not asked, because another party deletes the object each time it was created, or removes its labels.
+	// ReasonUndoneByOthers means that the API was not asked, because another party deletes the object each time it was
+	// created, or removes its labels.
 	ReasonUndoneByOthers = "UndoneByOthers"
 )
 
@@ -129,14 +131,15 @@ const (
 // resumed. The controller puts it on the Job and on its pod template; only with the ExecutionAttemptsTracking feature.
 const ExecutionAttemptKey = "jobset.sigs.k8s.io/execution-attempt"
 
-// ReleasedKey is the annotation of a child Job that holds the generation of the set for which the controller last let the Job
-// run. While the Job is suspended because the set is, it holds "suspended-in-attempt-" and the number of the attempt in which that
-// happened; it is empty if there was none. A Job that is suspended although it was released for the
-// present generation was suspended by another party, and stays suspended until that party resumes it. The key is ours; upstream has none for this.
+// ReleasedKey is the annotation of a child Job that holds the generation of the set for which the controller last let
+// the Job run. While the Job is suspended because the set is, it holds "suspended-in-attempt-" and the number of the
+// attempt in which that happened; it is empty if there was none. A Job that is suspended although it was released for
+// the present generation was suspended by another party, and stays suspended until that party resumes it. The key is
+// ours; upstream has none for this.
 const ReleasedKey = "jobset-apiserver.io/released-at-generation"
 
-// PlacementKey is the annotation of a child Job with exclusive placement whose domain the scheduler chooses; its value is PlacementByAffinity.
-// The key is ours; upstream has none for this.
+// PlacementKey is the annotation of a child Job with exclusive placement whose domain the scheduler chooses; its value
+// is PlacementByAffinity. The key is ours; upstream has none for this.
 const PlacementKey = "jobset-apiserver.io/placement"
 
 // PlacementByAffinity is the value of PlacementKey: pods attract those of their Job, and repel those of others.
@@ -174,14 +177,16 @@ const (
 	// CheckpointStepKey is the annotation of a set in which its job reports the step of its last checkpoint, a decimal number
 	// from 0 to 9223372036854775807. The key is ours; upstream has none for this.
 	CheckpointStepKey = "jobset-apiserver.io/checkpoint-step"
-	// AvoidFailedNodesKey is the annotation of a set that holds for how long the pods of later attempts keep off a node on which an
-	// attempt failed: a duration like 90m, from 0s, for not at all, to 720h. The flag of the controller gives the default. The key is ours; upstream
-	// has none for this.
+	// AvoidFailedNodesKey is the annotation of a set that holds for how long the pods of later attempts keep off a node on
+	// which an attempt failed: a duration like 90m, from 0s, for not at all, to 720h. The flag of the controller gives the
+	// default. The key is ours; upstream has none for this.
 	AvoidFailedNodesKey = "jobset-apiserver.io/avoid-failed-nodes"
-	// MetadataKey is the annotation of a set that says which keys its Jobs and pods get. The only value is MetadataCompact; without the annotation they have
-	// the identity keys as labels and as annotations alike. The key is ours; upstream has none for this.
+	// MetadataKey is the annotation of a set that says which keys its Jobs and pods get. The only value is
+	// MetadataCompact; without the annotation they have the identity keys as labels and as annotations alike. The key is
+	// ours; upstream has none for this.
 	MetadataKey = "jobset-apiserver.io/metadata"
-	// MetadataCompact gives Jobs and pods the identity keys as labels, and as annotations only what the pod template reads through the downward API.
+	// MetadataCompact gives Jobs and pods the identity keys as labels, and as annotations only what the pod template reads
+	// through the downward API.
 	MetadataCompact = "compact"
 	// ServiceEndpointsKey is the annotation of a set that says who writes the addresses of its headless Service: ServiceEndpointsCluster or
 	// ServiceEndpointsController. The flag of the controller gives the default. The key is ours; upstream has none for this.
@@ -190,8 +195,9 @@ const (
 	ServiceEndpointsCluster = "cluster"
 	// ServiceEndpointsController lets the controller of JobSets write EndpointSlices.
 	ServiceEndpointsController = "controller"
-	// EndpointsKey is the key of a label that no pod carries. While the selector of a Service has it, the controllers of the cluster find no pods for
-	// the Service. The value is ServiceEndpointsController. The key is ours; upstream has none for this.
+	// EndpointsKey is the key of a label that no pod carries. While the selector of a Service has it, the controllers of
+	// the cluster find no pods for the Service. The value is ServiceEndpointsController. The key is ours; upstream has
+	// none for this.
 	EndpointsKey = "jobset-apiserver.io/endpoints"
 	// QueueNameKey is the label of a set that names the queue of Kueue which decides when the set runs.
 	QueueNameKey = "kueue.x-k8s.io/queue-name"

@@ -17,7 +17,8 @@ const maxAttemptNameLength = 253
 
 var (
 	attemptTriggers = []jobset.AttemptTrigger{
-		jobset.TriggerStart, jobset.TriggerFailurePolicy, jobset.TriggerRequested, jobset.TriggerResume, jobset.TriggerPreemption, jobset.TriggerRetry,
+		jobset.TriggerStart, jobset.TriggerFailurePolicy, jobset.TriggerRequested, jobset.TriggerResume, jobset.TriggerPreemption,
+		jobset.TriggerRetry,
 	}
 	attemptScopes   = []jobset.AttemptScope{jobset.ScopeJobSet, jobset.ScopeReplicatedJob, jobset.ScopeJob}
 	attemptOutcomes = []jobset.AttemptOutcome{

@@ -25,7 +25,8 @@ func validateCheckpointStep(js *jobset.JobSet) field.ErrorList {
 		return nil
 	}
 	path := field.NewPath("metadata", "annotations").Key(jobset.CheckpointStepKey)
-	return field.ErrorList{field.Invalid(path, value, "must be a decimal number from 0 to 9223372036854775807, the step of the last checkpoint")}
+	return field.ErrorList{field.Invalid(path, value, "must be a decimal number from 0 to 9223372036854775807, the step of the last "+
+		"checkpoint")}
 }
 
 func validateCheckpoint(c *jobset.Checkpoint, path *field.Path) field.ErrorList {

@@ -29,11 +29,13 @@ func validateCoordinator(js *jobset.JobSet, path *field.Path) field.ErrorList {
 	name := CoordinatorName(js)
 	if len(name) > MaxNameLength {
 		return append(errs, field.Invalid(path, name, fmt.Sprintf(
-			"the DNS name of the coordinator must have at most %d characters, because it is the value of a label; it has %d: shorten metadata.name, the name of the replicatedJob or spec.network.subdomain",
+			"the DNS name of the coordinator must have at most %d characters, because it is the value of a label; it has %d: shorten "+
+				"metadata.name, the name of the replicatedJob or spec.network.subdomain",
 			MaxNameLength, len(name))))
 	}
 	if len(errs) == 0 && len(validation.IsValidLabelValue(name)) > 0 {
-		errs = append(errs, field.Invalid(path, name, "the DNS name of the coordinator must consist of "+subdomainCharacters+", because it is the value of a label"))
+		errs = append(errs, field.Invalid(path, name, "the DNS name of the coordinator must consist of "+subdomainCharacters+
+			", because it is the value of a label"))
 	}
 	return errs
 }
@@ -55,7 +57,8 @@ func coordinatorPod(spec *jobset.JobSetSpec, path *field.Path) *field.Error {
 	}
 	if !hasPodIndexes(rj) {
 		return field.Invalid(path.Child("replicatedJob"), c.ReplicatedJob, fmt.Sprintf(
-			"must be a replicatedJob whose number of pods is known: set completions in the template of %q, for example to %d", rj.Name, max(ptr.Deref(rj.Template.Spec.Parallelism, 1), 1)))
+			"must be a replicatedJob whose number of pods is known: set completions in the template of %q, for example to %d", rj.Name,
+			max(ptr.Deref(rj.Template.Spec.Parallelism, 1), 1)))
 	}
 	if count := *rj.Template.Spec.Completions; c.PodIndex < 0 || c.PodIndex >= count {
 		return field.Invalid(path.Child("podIndex"), c.PodIndex, outside("completions", rj.Name, count))

@@ -117,7 +117,8 @@ func validateCountedJobs(spec *jobset.JobSetSpec, path *field.Path) field.ErrorL
 }
 
 // validateRule checks a rule on its own. The room is what earlier patterns of the policy left of the states.
-func validateRule(byName map[string]*jobset.ReplicatedJob, rule *jobset.FailurePolicyRule, opts gates.Gates, room *int64, path *field.Path) field.ErrorList {
+func validateRule(byName map[string]*jobset.ReplicatedJob, rule *jobset.FailurePolicyRule, opts gates.Gates, room *int64,
+	path *field.Path) field.ErrorList {
 	errs := enum(path.Child("action"), rule.Action, actionsOf(opts))
 	errs = append(errs, validateRuleName(rule.Name, path.Child("name"))...)
 	errs = append(errs, validateTargets(byName, rule.TargetReplicatedJobs, path.Child("targetReplicatedJobs"))...)

@@ -24,7 +24,8 @@ func always(string) string { return immutable }
 const whileSuspended = fieldIsImmutable + " unless the JobSet is suspended: set spec.suspend to true"
 
 var (
-	directives  = regexp.MustCompile(`\.template\.spec\.template\.(metadata\.(labels|annotations)|spec\.(nodeSelector|tolerations|schedulingGates))\b`)
+	directives = regexp.MustCompile(`\.template\.spec\.template\.` +
+		`(metadata\.(labels|annotations)|spec\.(nodeSelector|tolerations|schedulingGates))\b`)
 	resources   = regexp.MustCompile(`\.spec\.(containers|initContainers)\[\d+\]\.resources\.(requests|limits)\b`)
 	elasticSize = regexp.MustCompile(`^spec\.replicatedJobs\[\d+\]\.template\.spec\.(parallelism|completions)$`)
 )

@@ -76,7 +76,8 @@ var (
 // label checks a name that must be a DNS-1035 label.
 func label(path *field.Path, name, why string) field.ErrorList {
 	if len(name) > MaxNameLength {
-		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must have at most %d characters%s; it has %d", MaxNameLength, why, len(name)))}
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must have at most %d characters%s; it has %d", MaxNameLength, why,
+			len(name)))}
 	}
 	if !labelName.MatchString(name) {
 		return field.ErrorList{field.Invalid(path, name, "must consist of "+labelCharacters+why)}
@@ -98,7 +99,8 @@ func validateNames(js *jobset.JobSet, metadata, path *field.Path) field.ErrorLis
 		return nil // reported for metadata.name
 	}
 	if !labelName.MatchString(js.Name) {
-		return field.ErrorList{field.Invalid(metadata.Child("name"), js.Name, "must consist of "+labelCharacters+", because Jobs and pods are named after it")}
+		return field.ErrorList{field.Invalid(metadata.Child("name"), js.Name, "must consist of "+labelCharacters+
+			", because Jobs and pods are named after it")}
 	}
 	var errs field.ErrorList
 	worst := tooLong{}
@@ -108,15 +110,18 @@ func validateNames(js *jobset.JobSet, metadata, path *field.Path) field.ErrorLis
 		switch {
 		case rj.Name == "": // reported on its own
 		case !labelPart.MatchString(rj.Name):
-			errs = append(errs, field.Invalid(p, rj.Name, "must consist of lower-case letters, digits and '-', because Jobs and pods are named after it"))
+			errs = append(errs, field.Invalid(p, rj.Name, "must consist of lower-case letters, digits and '-', because Jobs and pods are named "+
+				"after it"))
 		case long.by >= len(rj.Name) && long.by > worst.by:
 			worst = long
 		case long.by > 0 && long.by < len(rj.Name):
-			errs = append(errs, field.Invalid(p, rj.Name, fmt.Sprintf("must have at most %d characters, %s; or shorten metadata.name", len(rj.Name)-long.by, long)))
+			errs = append(errs, field.Invalid(p, rj.Name, fmt.Sprintf("must have at most %d characters, %s; or shorten metadata.name",
+				len(rj.Name)-long.by, long)))
 		}
 	}
 	if worst.by > 0 {
-		errs = append(errs, field.Invalid(metadata.Child("name"), js.Name, fmt.Sprintf("must have at most %d characters, %s", max(len(js.Name)-worst.by, 1), worst)))
+		errs = append(errs, field.Invalid(metadata.Child("name"), js.Name, fmt.Sprintf("must have at most %d characters, %s",
+			max(len(js.Name)-worst.by, 1), worst)))
 	}
 	return errs
 }

@@ -31,7 +31,8 @@ func validatePattern(pattern string, room *int64, path *field.Path) *field.Error
 	n := states(re)
 	if n > *room {
 		return field.Invalid(path, pattern, fmt.Sprintf(
-			"must be simpler: all patterns of a policy together may have %d states, of which %d are left, and this one has about %d; repeat fewer or shorter parts", MaxPatternStates, *room, n))
+			"must be simpler: all patterns of a policy together may have %d states, of which %d are left, and this one has about %d; repeat "+
+				"fewer or shorter parts", MaxPatternStates, *room, n))
 	}
 	*room -= n
 	return nil

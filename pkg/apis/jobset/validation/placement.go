@@ -10,8 +10,8 @@ import (
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
-// validatePlacement checks that the entries are about different replicatedJobs, and that counts are not negative. The controller is trusted with
-// what they mean.
+// validatePlacement checks that the entries are about different replicatedJobs, and that counts are not negative. The
+// controller is trusted with what they mean.
 func validatePlacement(at *jobset.Placement, path *field.Path) field.ErrorList {
 	if at == nil {
 		return nil

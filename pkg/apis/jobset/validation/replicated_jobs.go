@@ -55,7 +55,8 @@ func validateReplicas(rj *jobset.ReplicatedJob, path *field.Path) field.ErrorLis
 	parallelism := ptr.Deref(rj.Template.Spec.Parallelism, 1)
 	if pods := int64(parallelism) * int64(count); pods > math.MaxInt32 {
 		return field.ErrorList{field.Invalid(path, count, fmt.Sprintf(
-			"must not result in more than %d pods: replicatedJob %q has %d replicas times parallelism %d", math.MaxInt32, rj.Name, count, parallelism))}
+			"must not result in more than %d pods: replicatedJob %q has %d replicas times parallelism %d", math.MaxInt32, rj.Name, count,
+			parallelism))}
 	}
 	return nil
 }

@@ -60,11 +60,13 @@ func validateScheduling(js *jobset.JobSet, opts gates.Gates, specPath *field.Pat
 	case !opts.JobSetWorkloadAwareSchedulingAPI:
 		return field.ErrorList{field.Forbidden(path, schedulingGate)}
 	case len(js.Spec.ReplicatedJobs) == 0:
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must not be set without replicatedJobs, which have the pods to schedule")}
+		return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+			"must not be set without replicatedJobs, which have the pods to schedule")}
 	}
 	errs := validateGrouping(grouping{scheduling.SchedulingPolicy, scheduling.SchedulingConstraints, scheduling.DisruptionMode, nil}, path)
 	if len(scheduling.ReplicatedJobs) > 0 {
-		errs = append(errs, forbidden(grouping{scheduling.SchedulingPolicy, scheduling.SchedulingConstraints, scheduling.DisruptionMode, nil}, insteadOfEntries, path)...)
+		errs = append(errs, forbidden(grouping{scheduling.SchedulingPolicy, scheduling.SchedulingConstraints, scheduling.DisruptionMode, nil},
+			insteadOfEntries, path)...)
 	}
 	for i := range scheduling.ReplicatedJobs {
 		errs = append(errs, validateEntry(&scheduling.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i))...)
@@ -96,7 +98,8 @@ func validateEntry(e *jobset.ReplicatedJobScheduling, path *field.Path) field.Er
 			"must have exactly one item, because job is set: add an item to spec.scheduling.replicatedJobs for each"))
 	}
 	errs = append(errs, forbidden(own, insteadOfJob, path)...)
-	return append(errs, validateGrouping(grouping{e.Job.SchedulingPolicy, e.Job.SchedulingConstraints, e.Job.DisruptionMode, e.Job.ResourceClaims}, path.Child("job"))...)
+	return append(errs, validateGrouping(grouping{e.Job.SchedulingPolicy, e.Job.SchedulingConstraints, e.Job.DisruptionMode,
+		e.Job.ResourceClaims}, path.Child("job"))...)
 }
 
 // forbidden reports each field that is set.
@@ -122,12 +125,14 @@ func validateGrouping(g grouping, path *field.Path) field.ErrorList {
 		at := path.Child("schedulingPolicy")
 		errs = append(errs, oneOf(p.Basic != nil, p.Gang != nil, "basic", "gang", at)...)
 		if p.Gang != nil && p.Gang.MinCount != nil && *p.Gang.MinCount < 1 {
-			errs = append(errs, field.Invalid(at.Child("gang", "minCount"), *p.Gang.MinCount, "must be 1 or more; leave it out for all pods of the group"))
+			errs = append(errs, field.Invalid(at.Child("gang", "minCount"), *p.Gang.MinCount,
+				"must be 1 or more; leave it out for all pods of the group"))
 		}
 	}
 	if g.constraints != nil {
 		for i := range g.constraints.Topology {
-			errs = append(errs, validateTopologyKey(g.constraints.Topology[i].Key, path.Child("schedulingConstraints", "topology").Index(i).Child("key"))...)
+			errs = append(errs, validateTopologyKey(g.constraints.Topology[i].Key,
+				path.Child("schedulingConstraints", "topology").Index(i).Child("key"))...)
 		}
 	}
 	if m := g.disruption; m != nil {

@@ -46,7 +46,8 @@ func validateEntryTargets(spec *jobset.JobSetSpec, path *field.Path) field.Error
 	return errs
 }
 
-func validateEntryTarget(name string, entry int, byName map[string]*jobset.ReplicatedJob, entryOf map[string]int, path *field.Path) field.ErrorList {
+func validateEntryTarget(name string, entry int, byName map[string]*jobset.ReplicatedJob, entryOf map[string]int,
+	path *field.Path) field.ErrorList {
 	if errs := generic.CharactersWithin(name, maxTargetLength, path); len(errs) > 0 {
 		return errs
 	}
@@ -58,7 +59,8 @@ func validateEntryTarget(name string, entry int, byName map[string]*jobset.Repli
 	case taken && other == entry:
 		return field.ErrorList{podtemplate.Duplicate(path, name)}
 	case taken:
-		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must be a target once: it is one of spec.scheduling.replicatedJobs[%d] too", other))}
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("must be a target once: it is one of spec.scheduling.replicatedJobs[%d] too",
+			other))}
 	}
 	entryOf[name] = entry
 	return nil
@@ -118,7 +120,8 @@ func validateGroups(js *jobset.JobSet, path, jobs *field.Path) field.ErrorList {
 	errs = append(errs, validateMinCounts(&js.Spec, set, path)...)
 	if i := set.Deadlock(); i >= 0 {
 		errs = append(errs, field.Invalid(path.Child("replicatedJobs").Index(i), field.OmitValueType{},
-			"must not be a gang of replicatedJobs that start one after another, because a gang starts only once all of its pods exist: add an item for each of them"))
+			"must not be a gang of replicatedJobs that start one after another, because a gang starts only once all of its pods exist: add an "+
+				"item for each of them"))
 	}
 	if n := set.Count(); n > podgroups.MaxGroups {
 		return append(errs, field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
@@ -160,9 +163,11 @@ func validatePriorities(spec *jobset.JobSetSpec, entries []podgroups.Entry, path
 // validateMinCounts checks that gangs do not wait for more pods than they can have.
 func validateMinCounts(spec *jobset.JobSetSpec, set podgroups.Set, path *field.Path) field.ErrorList {
 	entries := spec.Scheduling.ReplicatedJobs
-	if policy := spec.Scheduling.SchedulingPolicy; len(entries) == 0 && !set.Whole && policy != nil && policy.Gang != nil && policy.Gang.MinCount != nil {
+	if policy := spec.Scheduling.SchedulingPolicy; len(entries) == 0 && !set.Whole && policy != nil && policy.Gang != nil &&
+		policy.Gang.MinCount != nil {
 		return field.ErrorList{field.Forbidden(path.Child("schedulingPolicy", "gang", "minCount"),
-			"must not be set while replicatedJobs start one after another, each as a gang of its own: leave it out, or add items to spec.scheduling.replicatedJobs")}
+			"must not be set while replicatedJobs start one after another, each as a gang of its own: leave it out, or add items to "+
+				"spec.scheduling.replicatedJobs")}
 	}
 	if len(entries) == 0 {
 		return minCountWithin(spec.Scheduling.SchedulingPolicy, set.Pods(0), path)

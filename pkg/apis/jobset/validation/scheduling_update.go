@@ -15,8 +15,10 @@ import (
 )
 
 const (
-	whenSuspended = fieldIsImmutable + " unless the JobSet is suspended: set spec.suspend to true, and wait until the condition Suspended is True"
-	sizeOfGang    = "parallelism and completions cannot be changed while spec.scheduling makes a gang of the pods; delete and recreate the JobSet"
+	whenSuspended = fieldIsImmutable + " unless the JobSet is suspended: set spec.suspend to true, and wait until the condition Suspended " +
+		"is True"
+	sizeOfGang = "parallelism and completions cannot be changed while spec.scheduling makes a gang of the pods; delete and recreate the " +
+		"JobSet"
 )
 
 // validateSchedulingUpdate checks that groups change only while there are no pods.
@@ -52,7 +54,8 @@ func validateGangSizes(next, prev *jobset.JobSet, opts gates.Gates, path *field.
 	var errs field.ErrorList
 	for i := range next.Spec.ReplicatedJobs {
 		rj := &next.Spec.ReplicatedJobs[i]
-		if was := stored[rj.Name]; was != nil && gang[rj.Name] && podgroups.PodsAtOnce(&rj.Template.Spec) != podgroups.PodsAtOnce(&was.Template.Spec) {
+		if was := stored[rj.Name]; was != nil && gang[rj.Name] &&
+			podgroups.PodsAtOnce(&rj.Template.Spec) != podgroups.PodsAtOnce(&was.Template.Spec) {
 			errs = append(errs, field.Forbidden(path.Index(i).Child("template", "spec"), sizeOfGang))
 		}
 	}

@@ -31,7 +31,8 @@ func validateStartup(spec *jobset.JobSetSpec, path *field.Path) field.ErrorList 
 		rj, p := &spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("dependsOn")
 		dependent = dependent || rj.DependsOn != nil
 		if i == 0 && rj.DependsOn != nil {
-			errs = append(errs, field.Forbidden(p, "must not be set on the first replicatedJob, even empty: a replicatedJob can depend only on earlier ones"))
+			errs = append(errs, field.Forbidden(p, "must not be set on the first replicatedJob, even empty: a replicatedJob can depend only on "+
+				"earlier ones"))
 		}
 		errs = append(errs, validateDependsOn(rj, earlier, p)...)
 		earlier[rj.Name] = struct{}{}

@@ -14,7 +14,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 )
 
-// TestTextsThatClientsKnow has the parts of messages that tests and clients of upstream look for (docs/reference/jobset.md, Update checks). Reword the rest.
+// TestTextsThatClientsKnow has the parts of messages that tests and clients of upstream look for
+// (docs/reference/jobset.md, Update checks). Reword the rest.
 func TestTextsThatClientsKnow(t *testing.T) {
 	elastic := gates.Gates{ElasticJobSet: true}
 	for text, tc := range map[string]updateCase{

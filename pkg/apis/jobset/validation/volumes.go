@@ -70,7 +70,8 @@ func validateClaimName(set, template string, seen map[string]struct{}, path *fie
 		errs = append(errs, field.Required(path, "must be set: claims are named after it"))
 	case len(name) > MaxNameLength:
 		errs = append(errs, field.Invalid(path, template, fmt.Sprintf(
-			"must be shorter, because the name of a claim has at most %d characters: %q would have %d; or shorten metadata.name", MaxNameLength, name, len(name))))
+			"must be shorter, because the name of a claim has at most %d characters: %q would have %d; or shorten metadata.name", MaxNameLength,
+			name, len(name))))
 	case len(validation.IsDNS1123Subdomain(template)) > 0:
 		errs = append(errs, field.Invalid(path, template, "must consist of "+subdomainCharacters))
 	}
@@ -114,7 +115,8 @@ func (u volumeUses) validate(template string, path *field.Path) field.ErrorList 
 	}
 	if _, ok := u.mounted[template]; !ok {
 		errs = append(errs, field.Invalid(path, field.OmitValueType{}, fmt.Sprintf(
-			"must have a container or init container that mounts %q, because volumeClaimPolicies has a claim template of that name: add a volumeMount, or remove the template", template)))
+			"must have a container or init container that mounts %q, because volumeClaimPolicies has a claim template of that name: add a "+
+				"volumeMount, or remove the template", template)))
 	}
 	return errs
 }

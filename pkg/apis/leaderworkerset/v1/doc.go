@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1 is the wire form of the leaderworkerset.x-k8s.io API: the types, their defaults and their conversion to the internal types of
-// package leaderworkerset. It serves every manifest and client written for the upstream CustomResourceDefinition of the same group and version.
+// Package v1 is the wire form of the leaderworkerset.x-k8s.io API: the types, their defaults and their conversion to
+// the internal types of package leaderworkerset. It serves every manifest and client written for the upstream
+// CustomResourceDefinition of the same group and version.
 //
 // +k8s:deepcopy-gen=package
 // +k8s:defaulter-gen=TypeMeta

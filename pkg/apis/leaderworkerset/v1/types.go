@@ -23,8 +23,8 @@ import (
 type LeaderWorkerSet struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. The name is the prefix of the names of all StatefulSets, pods and Services of the set. It must be a
-	// DNS-1035 label.
+	// metadata is the standard object metadata. The name is the prefix of the names of all StatefulSets, pods and Services
+	// of the set. It must be a DNS-1035 label.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -103,9 +103,10 @@ type LeaderWorkerTemplate struct {
 	// +default=1
 	GroupSize *int32 `json:"size,omitempty" protobuf:"varint,3,opt,name=size"`
 
-	// restartPolicy is what happens to a group when a container of it restarts or a pod of it is deleted: with RecreateGroupOnPodRestart all of its
-	// pods are recreated; with RecreateGroupAfterStart so if all of them have started before; with None only that pod is. The former value
-	// Default is stored as None. Defaults to RecreateGroupOnPodRestart.
+	// restartPolicy is what happens to a group when a container of it restarts or a pod of it is deleted: with
+	// RecreateGroupOnPodRestart all of its pods are recreated; with RecreateGroupAfterStart so if all of them have started
+	// before; with None only that pod is. The former value Default is stored as None. Defaults to
+	// RecreateGroupOnPodRestart.
 	// +optional
 	// +default="RecreateGroupOnPodRestart"
 	RestartPolicy RestartPolicyType `json:"restartPolicy,omitempty" protobuf:"bytes,4,opt,name=restartPolicy,casttype=RestartPolicyType"`
@@ -124,9 +125,9 @@ type LeaderWorkerTemplate struct {
 	// +optional
 	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy `json:"persistentVolumeClaimRetentionPolicy,omitempty" protobuf:"bytes,7,opt,name=persistentVolumeClaimRetentionPolicy"`
 
-	// maxGroupRestarts is how often each group may be recreated by restartPolicy: 0 or more. A group that would need one more makes the set Failed,
-	// and is left as it is. Only with the restart policies RecreateGroupOnPodRestart and RecreateGroupAfterStart. A change does not roll
-	// groups. Absent for no limit.
+	// maxGroupRestarts is how often each group may be recreated by restartPolicy: 0 or more. A group that would need one
+	// more makes the set Failed, and is left as it is. Only with the restart policies RecreateGroupOnPodRestart and
+	// RecreateGroupAfterStart. A change does not roll groups. Absent for no limit.
 	// +optional
 	MaxGroupRestarts *int32 `json:"maxGroupRestarts,omitempty" protobuf:"varint,8,opt,name=maxGroupRestarts"`
 }
@@ -149,8 +150,8 @@ type RollingUpdateConfiguration struct {
 	// +default=0
 	Partition *int32 `json:"partition,omitempty" protobuf:"varint,1,opt,name=partition"`
 
-	// maxUnavailable is how many groups may be unavailable during an update: a number, or a percentage of replicas, rounded down. It must not be 0
-	// if maxSurge is 0. Defaults to 1.
+	// maxUnavailable is how many groups may be unavailable during an update: a number, or a percentage of replicas,
+	// rounded down. It must not be 0 if maxSurge is 0. Defaults to 1.
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty" protobuf:"bytes,2,opt,name=maxUnavailable"`
 
@@ -167,8 +168,8 @@ type SubGroupPolicy struct {
 	// +default="LeaderWorker"
 	Type *SubGroupPolicyType `json:"subGroupPolicyType,omitempty" protobuf:"bytes,1,opt,name=subGroupPolicyType,casttype=SubGroupPolicyType"`
 
-	// subGroupSize is the number of pods of a subgroup. It must divide size, or size less 1; then the leader is an extra member of the first subgroup.
-	// With LeaderExcluded it must divide size less 1. Required and immutable.
+	// subGroupSize is the number of pods of a subgroup. It must divide size, or size less 1; then the leader is an extra
+	// member of the first subgroup. With LeaderExcluded it must divide size less 1. Required and immutable.
 	// +optional
 	SubGroupSize *int32 `json:"subGroupSize,omitempty" protobuf:"varint,2,opt,name=subGroupSize"`
 }
@@ -182,8 +183,9 @@ type NetworkConfig struct {
 	SubdomainPolicy *SubdomainPolicy `json:"subdomainPolicy" protobuf:"bytes,1,opt,name=subdomainPolicy,casttype=SubdomainPolicy"`
 }
 
-// GroupRestartBackoff is how long a group that failed waits before it is recreated: baseSeconds after the second failure in a row, twice as long after each
-// further one, at most maxSeconds. A group that has been ready for maxSeconds begins again without delay.
+// GroupRestartBackoff is how long a group that failed waits before it is recreated: baseSeconds after the second
+// failure in a row, twice as long after each further one, at most maxSeconds. A group that has been ready for
+// maxSeconds begins again without delay.
 type GroupRestartBackoff struct {
 	// baseSeconds is the first delay, from 1 to 3600. Defaults to 10.
 	// +optional

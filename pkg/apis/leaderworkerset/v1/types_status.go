@@ -65,8 +65,8 @@ type GroupStatus struct {
 	// +optional
 	Restarts int32 `json:"restarts,omitempty" protobuf:"varint,2,opt,name=restarts"`
 
-	// restartedLeader is the UID of the leader pod that was last deleted to recreate the group, or is about to be, unless the group is failed. A pod is
-	// never the reason for two restarts.
+	// restartedLeader is the UID of the leader pod that was last deleted to recreate the group, or is about to be, unless
+	// the group is failed. A pod is never the reason for two restarts.
 	// +optional
 	RestartedLeader types.UID `json:"restartedLeader,omitempty" protobuf:"bytes,3,opt,name=restartedLeader,casttype=k8s.io/apimachinery/pkg/types.UID"`
 
@@ -86,8 +86,8 @@ type GroupStatus struct {
 	// +optional
 	ReadySince *metav1.Time `json:"readySince,omitempty" protobuf:"bytes,7,opt,name=readySince"`
 
-	// firstCause is why the group was last recreated after a failure: what its first failed pod said. The pod itself is deleted with the group. Its job
-	// is the name of the StatefulSet of the pod.
+	// firstCause is why the group was last recreated after a failure: what its first failed pod said. The pod itself is
+	// deleted with the group. Its job is the name of the StatefulSet of the pod.
 	// +optional
 	FirstCause *jobsetv1alpha2.FailureCause `json:"firstCause,omitempty" protobuf:"bytes,8,opt,name=firstCause"`
 
@@ -120,8 +120,9 @@ type RequestedRestart struct {
 	// +optional
 	Found bool `json:"found,omitempty" protobuf:"varint,5,opt,name=found"`
 
-	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of very many groups is restarted in parts. Those of
-	// higher groups were added. Absent when leaders is complete, and before the first are added.
+	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of
+	// very many groups is restarted in parts. Those of higher groups were added. Absent when leaders is complete, and
+	// before the first are added.
 	// +optional
 	GroupsLeft *int32 `json:"groupsLeft,omitempty" protobuf:"varint,6,opt,name=groupsLeft"`
 }

@@ -49,9 +49,9 @@ const (
 	CoschedulingLabelKey = "scheduling.x-k8s.io/pod-group"
 	// VolcanoAnnotationPrefix is the prefix of the annotations that PodGroups get from their set.
 	VolcanoAnnotationPrefix = "volcano.sh/"
-	// GangAnnotationKey is on pod templates of sets whose groups are scheduled as gangs: the scheduler of gangs, one of the Gang values. The pod webhook
-	// derives the name of the PodGroup, <set>-<group>-<key of the revision>, which a template of all leaders cannot have. No key of upstream, whose
-	// webhook knows the scheduler from its configuration.
+	// GangAnnotationKey is on pod templates of sets whose groups are scheduled as gangs: the scheduler of gangs, one of
+	// the Gang values. The pod webhook derives the name of the PodGroup, <set>-<group>-<key of the revision>, which a
+	// template of all leaders cannot have. No key of upstream, whose webhook knows the scheduler from its configuration.
 	GangAnnotationKey = "jobset-apiserver.io/gang"
 	// VolcanoQueueAnnotationKey is the queue of the PodGroups of a set.
 	VolcanoQueueAnnotationKey = "scheduling.volcano.sh/queue-name"
@@ -87,8 +87,8 @@ const (
 	ConditionUpdateInProgress = "UpdateInProgress"
 	// ConditionFailed means that a group has used up maxGroupRestarts. No condition of the released upstream, which has named it.
 	ConditionFailed = "Failed"
-	// ConditionPodCreationFailure means that the API refuses pods of the set to the StatefulSet controller, for example because a quota is used up. This
-	// condition is ours; upstream has none for it.
+	// ConditionPodCreationFailure means that the API refuses pods of the set to the StatefulSet controller, for example
+	// because a quota is used up. This condition is ours; upstream has none for it.
 	ConditionPodCreationFailure = "PodCreationFailure"
 
 	// ReasonAllGroupsReady is the reason of Available.

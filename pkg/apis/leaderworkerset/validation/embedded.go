@@ -9,8 +9,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 )
 
-// ValidateEmbedded checks a spec that another kind embeds, as the published schema does. Whatever else is wrong is found when the LeaderWorkerSet is
-// created. The restart policy may be Default, because nothing has been filled in for the webhook.
+// ValidateEmbedded checks a spec that another kind embeds, as the published schema does. Whatever else is wrong is
+// found when the LeaderWorkerSet is created. The restart policy may be Default, because nothing has been filled in for
+// the webhook.
 func ValidateEmbedded(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Path) field.ErrorList {
 	template, at := &spec.LeaderWorkerTemplate, path.Child("leaderWorkerTemplate")
 	errs := ValidateReplicas(valueOr(spec.Replicas, 1), path.Child("replicas"))

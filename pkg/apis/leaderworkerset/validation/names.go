@@ -36,8 +36,9 @@ func setName(name string, prefix bool) []string {
 
 // NameBudget is how long the name of a set can be.
 type NameBudget struct {
-	// Limit is the highest number of characters with which pods can be created at all, but for rare hashes: those of a StatefulSet whose hash has
-	// 9 digits. Each StatefulSet has a hash of its own, and another one after each change of its template.
+	// Limit is the highest number of characters with which pods can be created at all, but for rare hashes: those of a
+	// StatefulSet whose hash has 9 digits. Each StatefulSet has a hash of its own, and another one after each change of
+	// its template.
 	Limit int
 	// Safe is the number of characters up to which pods can be created whatever the hashes are.
 	Safe int

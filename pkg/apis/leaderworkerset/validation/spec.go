@@ -26,11 +26,14 @@ const (
 var (
 	// restartPolicies leaves out Default, in whose place None is stored.
 	restartPolicies = []leaderworkerset.RestartPolicyType{
-		leaderworkerset.RestartPolicyRecreateGroupOnPodRestart, leaderworkerset.RestartPolicyRecreateGroupAfterStart, leaderworkerset.RestartPolicyNone,
+		leaderworkerset.RestartPolicyRecreateGroupOnPodRestart, leaderworkerset.RestartPolicyRecreateGroupAfterStart,
+		leaderworkerset.RestartPolicyNone,
 	}
-	startupPolicies   = []leaderworkerset.StartupPolicyType{leaderworkerset.StartupPolicyLeaderCreated, leaderworkerset.StartupPolicyLeaderReady}
-	rolloutTypes      = []leaderworkerset.RolloutStrategyType{leaderworkerset.RolloutStrategyRollingUpdate}
-	subGroupTypes     = []leaderworkerset.SubGroupPolicyType{leaderworkerset.SubGroupPolicyLeaderWorker, leaderworkerset.SubGroupPolicyLeaderExcluded}
+	startupPolicies = []leaderworkerset.StartupPolicyType{leaderworkerset.StartupPolicyLeaderCreated,
+		leaderworkerset.StartupPolicyLeaderReady}
+	rolloutTypes  = []leaderworkerset.RolloutStrategyType{leaderworkerset.RolloutStrategyRollingUpdate}
+	subGroupTypes = []leaderworkerset.SubGroupPolicyType{leaderworkerset.SubGroupPolicyLeaderWorker,
+		leaderworkerset.SubGroupPolicyLeaderExcluded}
 	subdomainPolicies = []leaderworkerset.SubdomainPolicy{leaderworkerset.SubdomainShared, leaderworkerset.SubdomainUniquePerReplica}
 )
 
@@ -107,7 +110,8 @@ func validateAdditions(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Pa
 		return append(errs, field.Invalid(p.Child("baseSeconds"), base, fmt.Sprintf("must be from 1 to %d", maxFirstDelay)))
 	}
 	if longest := valueOr(backoff.MaxSeconds, max(base, defaultLongestDelay)); longest < base || longest > maxRestartDelay {
-		errs = append(errs, field.Invalid(p.Child("maxSeconds"), longest, fmt.Sprintf("must be from %d, the value of baseSeconds, to %d", base, maxRestartDelay)))
+		errs = append(errs, field.Invalid(p.Child("maxSeconds"), longest, fmt.Sprintf("must be from %d, the value of baseSeconds, to %d", base,
+			maxRestartDelay)))
 	}
 	return errs
 }

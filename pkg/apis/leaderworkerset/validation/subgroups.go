@@ -20,7 +20,8 @@ func validateSubGroups(lws *leaderworkerset.LeaderWorkerSet, path *field.Path) f
 	policy := template.SubGroupPolicy
 	if policy == nil {
 		if HasAnnotation(&lws.ObjectMeta, leaderworkerset.SubGroupExclusiveKey) {
-			return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations", leaderworkerset.SubGroupExclusiveKey), lws.Annotations[leaderworkerset.SubGroupExclusiveKey],
+			return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations", leaderworkerset.SubGroupExclusiveKey),
+				lws.Annotations[leaderworkerset.SubGroupExclusiveKey],
 				"must not be set without spec.leaderWorkerTemplate.subGroupPolicy")}
 		}
 		return nil

@@ -58,7 +58,8 @@ func specSizes(spec *leaderworkerset.LeaderWorkerSetSpec) *generic.Sizes {
 func BoundObjects[T any](s *generic.Sizes, spec *T) int64 {
 	s.Lists(field.NewPath("spec"), reflect.ValueOf(spec))
 	n := generic.Objects(reflect.ValueOf(spec).Elem())
-	s.Sum(field.NewPath("spec"), n, MaxObjects, "must have at most %d objects in all of its lists together, such as containers, variables and volumes; it has %d")
+	s.Sum(field.NewPath("spec"), n, MaxObjects, "must have at most %d objects in all of its lists together, such as containers, variables "+
+		"and volumes; it has %d")
 	return n
 }
 
@@ -85,9 +86,11 @@ func validateTransition(next, prev *leaderworkerset.LeaderWorkerSetSpec) field.E
 	case is == nil && was == nil:
 		return nil
 	case was == nil:
-		return invalid(valueOf(is.SubGroupSize), "must not be set, because the set was created without a subGroupPolicy; delete it and create another one")
+		return invalid(valueOf(is.SubGroupSize), "must not be set, because the set was created without a subGroupPolicy; delete it and create "+
+			"another one")
 	case is == nil:
-		return invalid(field.OmitValueType{}, "must not be removed, because the set was created with a subGroupPolicy; delete it and create another one")
+		return invalid(field.OmitValueType{}, "must not be removed, because the set was created with a subGroupPolicy; delete it and create "+
+			"another one")
 	case was.SubGroupSize != nil && valueOr(is.SubGroupSize, 0) != *was.SubGroupSize:
 		return invalid(valueOf(is.SubGroupSize), "must not change: "+formerSize(*was.SubGroupSize))
 	}

@@ -44,7 +44,8 @@ func ValidateJob(template *batchv1.JobTemplateSpec, path *field.Path) field.Erro
 func ValidatePods(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	c := &checker{}
 	if policy := template.Spec.RestartPolicy; policy != "" && policy != corev1.RestartPolicyAlways {
-		c.errs = append(c.errs, field.NotSupported(path.Child("spec", "restartPolicy"), policy, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+		c.errs = append(c.errs, field.NotSupported(path.Child("spec", "restartPolicy"), policy,
+			[]corev1.RestartPolicy{corev1.RestartPolicyAlways}))
 	}
 	c.pod(template, path)
 	return c.errs
@@ -64,7 +65,8 @@ func notNegative[T int32 | int64](c *checker, path *field.Path, value *T) {
 func (c *checker) completionMode(spec *batchv1.JobSpec, path *field.Path) {
 	mode := valueOr(spec.CompletionMode, "")
 	if mode != "" && mode != batchv1.IndexedCompletion && mode != batchv1.NonIndexedCompletion {
-		c.errs = append(c.errs, field.NotSupported(path.Child("completionMode"), mode, []batchv1.CompletionMode{batchv1.IndexedCompletion, batchv1.NonIndexedCompletion}))
+		c.errs = append(c.errs, field.NotSupported(path.Child("completionMode"), mode, []batchv1.CompletionMode{batchv1.IndexedCompletion,
+			batchv1.NonIndexedCompletion}))
 		return
 	}
 	if spec.MaxFailedIndexes != nil && spec.BackoffLimitPerIndex == nil {

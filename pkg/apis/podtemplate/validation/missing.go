@@ -35,13 +35,15 @@ type missing struct {
 // Missing reports, through add, what a Job needs and does not have, and values that this version does not know. The API
 // server of the main cluster rejects the Jobs unless an admission webhook completes them, or it knows the values. Claims are
 // the volumes that the set adds to its pods.
-func Missing(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string, args ...any)) {
+func Missing(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string,
+	args ...any)) {
 	m := missing{made: "Jobs", add: func(g gap) { add(g.path, "%s", g.warning) }}
 	m.job(template, claims, path)
 }
 
 // MissingInPods reports, through add, what a pod needs and does not have, as Missing does for Jobs.
-func MissingInPods(template *corev1.PodTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string, args ...any)) {
+func MissingInPods(template *corev1.PodTemplateSpec, claims map[string]struct{}, path *field.Path, add func(path *field.Path, format string,
+	args ...any)) {
 	m := missing{made: "pods", add: func(g gap) { add(g.path, "%s", g.warning) }}
 	m.pod(&template.Spec, claims, path.Child("spec"))
 }
@@ -59,7 +61,8 @@ func (m missing) job(template *batchv1.JobTemplateSpec, claims map[string]struct
 	if spec.Completions == nil && spec.Parallelism != nil && valueOr(spec.CompletionMode, "") == batchv1.IndexedCompletion {
 		n := max(*spec.Parallelism, 1)
 		m.required(p.Child("completions"), fmt.Sprintf("must be set, because completionMode is Indexed: set it to %d", n),
-			"not set, although completionMode is Indexed, the default, and parallelism is set; Jobs are rejected; set completions to %d, or completionMode to NonIndexed", n)
+			"not set, although completionMode is Indexed, the default, and parallelism is set; Jobs are rejected; set completions to %d, or "+
+				"completionMode to NonIndexed", n)
 	}
 	pod, podPath := &spec.Template.Spec, p.Child("template", "spec")
 	m.podFailurePolicy(spec.PodFailurePolicy, pod, p.Child("podFailurePolicy", "rules"))
@@ -166,7 +169,8 @@ func (m missing) podFailurePolicy(policy *batchv1.PodFailurePolicy, pod *corev1.
 func (m missing) unknown(path *field.Path, value string, known ...string) {
 	if value != "" && !slices.Contains(known, value) {
 		m.add(gap{
-			path: path, warning: fmt.Sprintf("%q is unknown, and %s with it are rejected; known values are %s", value, m.made, strings.Join(known, ", ")),
+			path: path, warning: fmt.Sprintf("%q is unknown, and %s with it are rejected; known values are %s", value, m.made,
+				strings.Join(known, ", ")),
 			err: field.NotSupported(path, value, known),
 		})
 	}

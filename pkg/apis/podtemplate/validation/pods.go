@@ -65,7 +65,8 @@ func (c *checker) resources(resources *corev1.ResourceRequirements, path *field.
 func (c *checker) quantity(name corev1.ResourceName, value resource.Quantity, path *field.Path) {
 	switch {
 	case !known(name):
-		c.refuse(path, value.String(), "the name of the resource must be cpu, memory, ephemeral-storage, hugepages-<size>, or have a domain, such as nvidia.com/gpu")
+		c.refuse(path, value.String(), "the name of the resource must be cpu, memory, ephemeral-storage, hugepages-<size>, or have a domain, "+
+			"such as nvidia.com/gpu")
 	case value.Sign() < 0:
 		c.refuse(path, value.String(), "must be 0 or more")
 	case extended(name) && value.MilliValue()%1000 != 0:

@@ -19,10 +19,12 @@ func (c *checker) affinity(affinity *corev1.Affinity, path *field.Path) {
 	}
 	c.nodeAffinity(affinity.NodeAffinity, path.Child("nodeAffinity"))
 	if pod := affinity.PodAffinity; pod != nil {
-		c.podTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAffinity"))
+		c.podTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution,
+			path.Child("podAffinity"))
 	}
 	if pod := affinity.PodAntiAffinity; pod != nil {
-		c.podTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution, path.Child("podAntiAffinity"))
+		c.podTerms(pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution,
+			path.Child("podAntiAffinity"))
 	}
 }
 

@@ -79,7 +79,8 @@ func (f *File) hash() (err error) {
 	case f.Bytes == 0:
 		return fmt.Errorf("%s is empty", f.Path)
 	case f.Bytes%blockBytes != sha256.Size || f.Bytes < blockBytes:
-		return fmt.Errorf("%s does not end with a hash: it was cut off, or neither \"store backup\" nor \"etcdctl snapshot save\" has made it", f.Path)
+		return fmt.Errorf("%s does not end with a hash: it was cut off, or neither \"store backup\" nor \"etcdctl snapshot save\" has made it",
+			f.Path)
 	}
 	sum := sha256.New()
 	if _, err := io.CopyN(sum, file, f.Bytes-sha256.Size); err != nil {

@@ -44,7 +44,8 @@ func (s Source) Remove(ctx context.Context, stored *Stored) (bool, error) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	response, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(stored.Key), "=", stored.Revision)).Then(clientv3.OpDelete(stored.Key)).Commit()
+	response, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(stored.Key), "=", stored.Revision)).Then(
+		clientv3.OpDelete(stored.Key)).Commit()
 	if err != nil {
 		return false, fmt.Errorf("removing %s from etcd: %w", stored.Key, err)
 	}

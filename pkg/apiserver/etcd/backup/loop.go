@@ -84,7 +84,8 @@ func (s Schedule) Once(ctx context.Context) error {
 	}
 	observe(start, saved.Bytes)
 	log := klog.FromContext(ctx)
-	log.Info("Backed up the store", "file", saved.Path, "revision", saved.Revision, "bytes", saved.Bytes, "duration", s.Directory.Now().Sub(start))
+	log.Info("Backed up the store", "file", saved.Path, "revision", saved.Revision, "bytes", saved.Bytes, "duration",
+		s.Directory.Now().Sub(start))
 	if err != nil {
 		log.Error(err, "Deleting old backups", "backupDir", s.Directory.Path)
 	}

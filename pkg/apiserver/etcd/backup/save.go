@@ -97,7 +97,8 @@ func (s Source) write(ctx context.Context, file *os.File) (*File, error) {
 // compare makes sure that a snapshot belongs to the same store, and that the member it comes from does not lag behind.
 func compare(saved *File, prefix string, found *witness.Found, revision int64) error {
 	if saved.Revision < revision {
-		return errors.Join(fmt.Errorf("this member lags behind: it has revision %d, but the store had %d already", saved.Revision, revision), saved.Close())
+		return errors.Join(fmt.Errorf("this member lags behind: it has revision %d, but the store had %d already", saved.Revision, revision),
+			saved.Close())
 	}
 	got, err := saved.Witness(prefix)
 	if err == nil && found != nil && (got == nil || got.UUID != found.UUID) {

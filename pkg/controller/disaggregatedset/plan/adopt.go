@@ -28,8 +28,8 @@ const (
 	OrphanScaler          OrphanKind = "DisaggregatedSetRoleScaler"
 )
 
-// Orphan is an object without a controller that is made like a child of the set in its label: the set was deleted without its children, or the
-// objects were restored from a backup without their owners.
+// Orphan is an object without a controller that is made like a child of the set in its label: the set was deleted
+// without its children, or the objects were restored from a backup without their owners.
 type Orphan struct {
 	Ref
 	// Kind of the object.
@@ -47,8 +47,8 @@ type Adoption struct {
 	Owner metav1.OwnerReference
 }
 
-// OrphanOf returns what decisions use of an object without a controller. It returns nil if the object has a controller, is being deleted, or lacks the
-// labels or the name of a child of a set.
+// OrphanOf returns what decisions use of an object without a controller. It returns nil if the object has a controller,
+// is being deleted, or lacks the labels or the name of a child of a set.
 func OrphanOf(object metav1.Object) *Orphan {
 	labels := object.GetLabels()
 	orphan := &Orphan{Ref: Ref{Name: object.GetName(), UID: object.GetUID()}, Set: labels[disaggregatedsetv1.SetNameLabelKey]}
@@ -70,7 +70,8 @@ func OrphanOf(object metav1.Object) *Orphan {
 	return orphan
 }
 
-// inSlices returns the kind of a LeaderWorkerSet or of its Service, and the name that it has as a child of a set; empty if it cannot be one.
+// inSlices returns the kind of a LeaderWorkerSet or of its Service, and the name that it has as a child of a set; empty
+// if it cannot be one.
 func inSlices(object metav1.Object, set string, like Child) (kind OrphanKind, name string) {
 	if like.Slice < 0 || like.Revision == "" {
 		return "", ""
@@ -95,8 +96,8 @@ func legacyName(set, revision, role string) string {
 	return fmt.Sprintf("%s-%s-%s", set, revision, role)
 }
 
-// adoptions returns the adoptions of all orphans. What the set needs no more, such as a former revision, is adopted like the rest, and then goes as
-// it does in an update.
+// adoptions returns the adoptions of all orphans. What the set needs no more, such as a former revision, is adopted
+// like the rest, and then goes as it does in an update.
 func adoptions(obs Observed) (list []Adoption) {
 	for _, orphan := range obs.Orphans {
 		owner := ownerReference(obs.Set)
@@ -114,8 +115,8 @@ func (o *Observed) orphaned(kind OrphanKind, is func(Orphan) bool) bool {
 	return slices.ContainsFunc(o.Orphans, func(orphan Orphan) bool { return orphan.Kind == kind && is(orphan) })
 }
 
-// awaits returns whether a slice waits until orphans are adopted, since what is created or scaled depends on what there is: on the LeaderWorkerSets
-// of the slice, and on the scalers of roles.
+// awaits returns whether a slice waits until orphans are adopted, since what is created or scaled depends on what there
+// is: on the LeaderWorkerSets of the slice, and on the scalers of roles.
 func (s *slice) awaits() bool {
 	if s.obs.orphaned(OrphanLeaderWorkerSet, func(o Orphan) bool { return o.Slice == s.index }) {
 		return true

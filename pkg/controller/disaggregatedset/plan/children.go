@@ -98,7 +98,8 @@ func merged(user, system map[string]string) map[string]string {
 
 func ownerReference(ds *disaggregatedsetv1.DisaggregatedSet) metav1.OwnerReference {
 	return metav1.OwnerReference{
-		APIVersion: disaggregatedsetv1.SchemeGroupVersion.String(), Kind: "DisaggregatedSet", Name: ds.Name, UID: ds.UID, Controller: ptr.To(true),
+		APIVersion: disaggregatedsetv1.SchemeGroupVersion.String(), Kind: "DisaggregatedSet", Name: ds.Name, UID: ds.UID,
+		Controller: ptr.To(true),
 	}
 }
 
@@ -107,7 +108,8 @@ func newService(ds *disaggregatedsetv1.DisaggregatedSet, child Child) *corev1.Se
 	labels := serviceLabels(ds.Name, child)
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: helper.ServiceName(child.Name), Namespace: ds.Namespace, Labels: labels, OwnerReferences: []metav1.OwnerReference{ownerReference(ds)},
+			Name: helper.ServiceName(child.Name), Namespace: ds.Namespace, Labels: labels,
+			OwnerReferences: []metav1.OwnerReference{ownerReference(ds)},
 		},
 		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Selector: maps.Clone(labels)},
 	}

@@ -71,8 +71,8 @@ func (r roleState) desired() (int64, bool) {
 	return 0, false
 }
 
-// planScalers creates the scalers of roles that others scale, with the groups that these roles have, and deletes those of other roles. How many groups a role has is known
-// once all LeaderWorkerSets are adopted.
+// planScalers creates the scalers of roles that others scale, with the groups that these roles have, and deletes those
+// of other roles. How many groups a role has is known once all LeaderWorkerSets are adopted.
 func planScalers(obs Observed, state map[int32]*slice, p *Plan) {
 	wanted := map[string]bool{}
 	for _, role := range state[0].roles {
@@ -97,8 +97,8 @@ func planScalers(obs Observed, state map[int32]*slice, p *Plan) {
 	slices.SortFunc(p.DeleteScalers, func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// seed returns the number of groups that a role has in the slice with most of them; 1 if the role has no LeaderWorkerSet. Slices that are being removed do
-// not count, unless there are no others.
+// seed returns the number of groups that a role has in the slice with most of them; 1 if the role has no
+// LeaderWorkerSet. Slices that are being removed do not count, unless there are no others.
 func seed(obs Observed, state map[int32]*slice, role string) int64 {
 	most, of := map[bool]int64{}, map[bool]bool{}
 	for index, s := range state {

@@ -3,9 +3,10 @@
 
 package plan
 
-// distribute returns how many groups of each role each former revision keeps, the newest revision first, so that all together keep what the step
-// says. The newest is drained first. A revision that loses the last group of a role loses those of all roles, if what is left of other revisions
-// suffices; if not, it keeps one of each role while older ones have groups to give.
+// distribute returns how many groups of each role each former revision keeps, the newest revision first, so that all
+// together keep what the step says. The newest is drained first. A revision that loses the last group of a role loses
+// those of all roles, if what is left of other revisions suffices; if not, it keeps one of each role while older ones
+// have groups to give.
 func distribute(names []string, old []former, before, after []Rollout) [][]int64 {
 	d := &distribution{names: names, before: before, after: after, excess: make([]int64, len(names)), total: make([]int64, len(names))}
 	for i := range names {

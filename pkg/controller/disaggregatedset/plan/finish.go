@@ -52,7 +52,8 @@ func status(obs Observed, p Plan) *disaggregatedsetv1.DisaggregatedSetStatus {
 		next.RoleStatuses = append(next.RoleStatuses, count)
 		desired, decided := role.desired()
 		desired *= int64(helper.Slices(obs.Set))
-		available = available && decided && int64(count.Replicas) == desired && count.ReadyReplicas == count.Replicas && count.UpdatedReplicas == count.Replicas
+		available = available && decided && int64(count.Replicas) == desired && count.ReadyReplicas == count.Replicas &&
+			count.UpdatedReplicas == count.Replicas
 	}
 	setConditions(next, available, obs)
 	return next
@@ -73,7 +74,8 @@ func setConditions(status *disaggregatedsetv1.DisaggregatedSetStatus, available 
 		message = "All roles have reached their desired replica count, ready and updated to the current revision"
 	}
 	condition := metav1.Condition{
-		Type: is, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: obs.Set.Generation, LastTransitionTime: obs.Now,
+		Type: is, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: obs.Set.Generation,
+		LastTransitionTime: obs.Now,
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
 	if meta.FindStatusCondition(status.Conditions, isNot) != nil {
@@ -144,7 +146,8 @@ func events(obs Observed, p Plan, r Results) (list []Event) {
 		}
 	}
 	for _, refusal := range r.Refusals {
-		list = append(list, Event{Type: corev1.EventTypeWarning, Reason: "Failed" + string(refusal.Verb), Action: string(refusal.Verb), Note: refusal.Note})
+		list = append(list, Event{Type: corev1.EventTypeWarning, Reason: "Failed" + string(refusal.Verb), Action: string(refusal.Verb),
+			Note: refusal.Note})
 	}
 	return list
 }

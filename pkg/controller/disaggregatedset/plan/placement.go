@@ -12,8 +12,8 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 )
 
-// addPlacement adds the terms of the policy to the affinity of a template: its pods go where those of their slice are, and not where those of other
-// slices are.
+// addPlacement adds the terms of the policy to the affinity of a template: its pods go where those of their slice are,
+// and not where those of other slices are.
 func addPlacement(pod *corev1.PodTemplateSpec, policy *disaggregatedsetv1.PlacementPolicy, set string, slice int32) {
 	if policy == nil || policy.Type == "" || policy.Type == disaggregatedsetv1.PlacementNone {
 		return
@@ -42,7 +42,8 @@ func addPlacement(pod *corev1.PodTemplateSpec, policy *disaggregatedsetv1.Placem
 	if affinity.PodAntiAffinity == nil {
 		affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
 	}
-	together, away := &affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, &affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	together, away := &affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+		&affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	*together = append(*together, term(policy.Topology, mine, requirement(disaggregatedsetv1.SliceLabelKey, metav1.LabelSelectorOpIn, index)))
 	*away = append(*away, apart...)
 }

@@ -27,9 +27,9 @@ func (f *former) add(c Child) {
 	}
 }
 
-// roll plans the next writes of a slice that has groups of former revisions. First all children of these carry how many groups they had, then the
-// current revision has a child for each role, without groups; then one step follows the other. A step waits until all groups of the current
-// revision are ready.
+// roll plans the next writes of a slice that has groups of former revisions. First all children of these carry how many
+// groups they had, then the current revision has a child for each role, without groups; then one step follows the
+// other. A step waits until all groups of the current revision are ready.
 func (s *slice) roll(p *SlicePlan, current map[string]Child, old []former) {
 	if s.prepare(p, current, old); len(p.Annotate) > 0 {
 		return
@@ -81,8 +81,8 @@ func (s *slice) step(p *SlicePlan, current map[string]Child, old []former) {
 	p.sortScale()
 }
 
-// prepare notes on each child of a former revision how many groups it has, when the rollout begins. A child of the current revision that has such
-// a note, because a user went back to its revision, loses it.
+// prepare notes on each child of a former revision how many groups it has, when the rollout begins. A child of the
+// current revision that has such a note, because a user went back to its revision, loses it.
 func (s *slice) prepare(p *SlicePlan, current map[string]Child, old []former) {
 	for _, role := range s.roles {
 		if child, found := current[role.Name]; found && child.Initial != nil {
@@ -137,8 +137,8 @@ func (s *slice) vectors(current map[string]Child, old []former) (names []string,
 	return names, all
 }
 
-// target returns how many groups of the current revision a role should have in the end. What autoscalers take away during a rollout has to wait
-// until its end, because new groups only ever come.
+// target returns how many groups of the current revision a role should have in the end. What autoscalers take away
+// during a rollout has to wait until its end, because new groups only ever come.
 func (s *slice) target(role roleState, r *Rollout) int64 {
 	desired, decided := role.desired()
 	switch {

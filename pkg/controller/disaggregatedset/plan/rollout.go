@@ -16,13 +16,13 @@ type Rollout struct {
 
 // Next returns the roles after the next step; false if there is none, because the rollout is complete.
 //
-// Every rollout has T virtual steps, as many as its slowest role needs. New groups appear in the proportion k/T of their targets, where k is one
-// more than what the slowest role has reached, so that no role leads by more than one step. Old groups go in the same way. What each
-// step guarantees for every role, in terms of what is asked for:
+// Every rollout has T virtual steps, as many as its slowest role needs. New groups appear in the proportion k/T of
+// their targets, where k is one more than what the slowest role has reached, so that no role leads by more than one
+// step. Old groups go in the same way. What each step guarantees for every role, in terms of what is asked for:
 //
 //   - New never falls and stays at or below Target; Old never rises.
-//   - Old + New stays at or below Target + max(Surge, 1), or falls. It is above Target + Surge only if Surge is 0 and the last old group is kept
-//     because other roles still have some (see spare).
+//   - Old + New stays at or below Target + max(Surge, 1), or falls. It is above Target + Surge only if Surge is 0 and
+//     the last old group is kept because other roles still have some (see spare).
 //   - Old + New stays at or above Target - Unavailable in a role that does not grow (Initial >= Target).
 //   - A role that neither is new nor may be absent (Unavailable >= Target) keeps an old group, or has a new one from an earlier step.
 //   - Old or New changes in some role, so that no state is stuck: each step lowers the sum of Old and of what New lacks.
@@ -67,8 +67,8 @@ func virtualSteps(roles []Rollout) int64 {
 	return steps
 }
 
-// grow returns the roles with the new groups of the next virtual step. Unless all roles have their targets, the one that has reached the least
-// grows: what it has is below k*Target/T.
+// grow returns the roles with the new groups of the next virtual step. Unless all roles have their targets, the one
+// that has reached the least grows: what it has is below k*Target/T.
 func grow(roles []Rollout, steps int64) []Rollout {
 	reached := steps
 	for _, r := range roles {
@@ -103,9 +103,10 @@ func (r Rollout) least() int64 {
 	return max(0, r.Target-r.Unavailable-r.New)
 }
 
-// spare returns a step without orphans: old groups of one role are of no use without those of the others. If a step would take some roles to 0 and
-// leave others, all go to 0 if what is new suffices, and otherwise those roles keep one. A step that would take away the last group of a role
-// that grows keeps one of each too, so that no role stops unless its limits allow it.
+// spare returns a step without orphans: old groups of one role are of no use without those of the others. If a step
+// would take some roles to 0 and leave others, all go to 0 if what is new suffices, and otherwise those roles keep one.
+// A step that would take away the last group of a role that grows keeps one of each too, so that no role stops unless
+// its limits allow it.
 func spare(before, after []Rollout) []Rollout {
 	some, left := false, false
 	for _, r := range after {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// each calls a function with all rollouts of so many roles with up to so many groups, and limits up to the bound, until it returns an error.
+// each calls a function with all rollouts of so many roles with up to so many groups, and limits up to the bound, until
+// it returns an error.
 func each(roles int, groups, limit int64, do func([]Rollout) error) error {
 	var one []Rollout
 	for initial := range groups + 1 {
@@ -43,7 +44,8 @@ func each(roles int, groups, limit int64, do func([]Rollout) error) error {
 	}
 }
 
-// small returns what is wrong with a stepper in any rollout of two roles with up to five groups, of three with up to three, or of four with one.
+// small returns what is wrong with a stepper in any rollout of two roles with up to five groups, of three with up to
+// three, or of four with one.
 func small(step stepper) error {
 	for _, size := range []struct {
 		roles         int

@@ -13,8 +13,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 )
 
-// planServices creates the Services of the current revision once it serves, and until then those of the newest former revision that serves. The Services of a former
-// revision are deleted when the current one serves, or is to have no groups, and the former one cannot serve again.
+// planServices creates the Services of the current revision once it serves, and until then those of the newest former
+// revision that serves. The Services of a former revision are deleted when the current one serves, or is to have no
+// groups, and the former one cannot serve again.
 func (s *slice) planServices(p *SlicePlan, current map[string]Child, old []former) {
 	asked := s.asked(current, old)
 	serving := s.serves(current, asked)
@@ -40,15 +41,18 @@ func (s *slice) publish(p *SlicePlan, children map[string]Child) {
 	order := func(role string) int {
 		return slices.IndexFunc(s.roles, func(r roleState) bool { return r.Name == role })
 	}
-	for _, role := range slices.SortedFunc(maps.Keys(children), func(a, b string) int { return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a, b)) }) {
+	for _, role := range slices.SortedFunc(maps.Keys(children),
+		func(a, b string) int { return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(a, b)) }) {
 		name := helper.ServiceName(children[role].Name)
-		if !slices.ContainsFunc(s.services, func(service Service) bool { return service.Name == name }) && !s.obs.orphanedName(OrphanService, name) {
+		if !slices.ContainsFunc(s.services, func(service Service) bool { return service.Name == name }) &&
+			!s.obs.orphanedName(OrphanService, name) {
 			p.CreateServices = append(p.CreateServices, newService(s.obs.Set, children[role]))
 		}
 	}
 }
 
-// asked returns the roles that should have groups. A role without a size in the set and without a scaler should have groups if it has some, or had when the rollout began.
+// asked returns the roles that should have groups. A role without a size in the set and without a scaler should have
+// groups if it has some, or had when the rollout began.
 func (s *slice) asked(current map[string]Child, old []former) []string {
 	var asked []string
 	for _, role := range s.roles {
@@ -82,7 +86,8 @@ func (f former) serves() bool {
 	return f.all(func(c Child) bool { return c.Ready > 0 })
 }
 
-// lasts returns whether the revision may serve again, although it may not at present: no role has lost all groups that it had when the rollout began.
+// lasts returns whether the revision may serve again, although it may not at present: no role has lost all groups that
+// it had when the rollout began.
 func (f former) lasts() bool {
 	return f.all(func(c Child) bool { return c.Replicas > 0 })
 }

@@ -14,7 +14,8 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// What exists at the moment is not all that a decision depends on: groups restart, roles are at 0, and revisions go while their sizes are still needed.
+// What exists at the moment is not all that a decision depends on: groups restart, roles are at 0, and revisions go
+// while their sizes are still needed.
 func TestDecideBeyondWhatExists(t *testing.T) {
 	checkDecisions(t, map[string]decision{
 		"a scaler of a role of which two updates are under way": {

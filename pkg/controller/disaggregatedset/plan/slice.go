@@ -36,8 +36,8 @@ func (s *slice) plan() SlicePlan {
 	return p
 }
 
-// migrate deletes the children of the current revision that have no slice, with their Services first, if there are several slices or if the same
-// children exist with a slice. They are created again with a slice.
+// migrate deletes the children of the current revision that have no slice, with their Services first, if there are
+// several slices or if the same children exist with a slice. They are created again with a slice.
 func (s *slice) migrate(p *SlicePlan) bool {
 	for _, c := range s.children {
 		if !c.Legacy || c.Revision != s.revision {
@@ -57,8 +57,8 @@ func (s *slice) migrate(p *SlicePlan) bool {
 	return len(p.DeleteChildren) > 0
 }
 
-// split returns the children of the current revision by role, those of the former revisions that have groups, the newest revision first, and those of
-// former revisions without groups.
+// split returns the children of the current revision by role, those of the former revisions that have groups, the
+// newest revision first, and those of former revisions without groups.
 func (s *slice) split() (current map[string]Child, old []former, drained []Child) {
 	current = map[string]Child{}
 	revisions := map[string]*former{}
@@ -88,8 +88,8 @@ func (s *slice) split() (current map[string]Child, old []former, drained []Child
 	return current, old, drained
 }
 
-// size returns how many groups a role has in the slice; false if it has no LeaderWorkerSet. While one revision takes the place of others, that is what these
-// had when the rollout began, or what the new one has if that is more.
+// size returns how many groups a role has in the slice; false if it has no LeaderWorkerSet. While one revision takes
+// the place of others, that is what these had when the rollout began, or what the new one has if that is more.
 func (s *slice) size(role string) (groups int64, found bool) {
 	current, old, drained := s.split()
 	if c, has := current[role]; has {
@@ -145,11 +145,13 @@ func (s *slice) settle(p *SlicePlan, current map[string]Child) {
 }
 
 func (p *SlicePlan) scale(child Child, to int64) {
-	p.Scale = append(p.Scale, Scaling{Ref: child.Ref, ResourceVersion: child.ResourceVersion, Role: child.Role, From: child.Replicas, To: int32(to)})
+	p.Scale = append(p.Scale, Scaling{Ref: child.Ref, ResourceVersion: child.ResourceVersion, Role: child.Role, From: child.Replicas,
+		To: int32(to)})
 }
 
 func (p *SlicePlan) annotate(child Child, initial *int64) {
-	p.Annotate = append(p.Annotate, Annotation{Ref: child.Ref, ResourceVersion: child.ResourceVersion, Annotated: child.Annotated, Initial: initial})
+	p.Annotate = append(p.Annotate, Annotation{Ref: child.Ref, ResourceVersion: child.ResourceVersion, Annotated: child.Annotated,
+		Initial: initial})
 }
 
 // sortScale puts what grows first.

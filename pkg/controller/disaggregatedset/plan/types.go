@@ -42,8 +42,8 @@ type Child struct {
 	Ref
 	// ResourceVersion is its version.
 	ResourceVersion string
-	// Role, Slice and Revision come from its labels. Legacy means that it has no slice, and belongs to slice 0; Slice is -1 if the label is not
-	// a valid index.
+	// Role, Slice and Revision come from its labels. Legacy means that it has no slice, and belongs to slice 0; Slice is
+	// -1 if the label is not a valid index.
 	Role, Revision string
 	Slice          int32
 	Legacy         bool
@@ -89,8 +89,8 @@ type Plan struct {
 	Invalid string
 }
 
-// SlicePlan is what to write in a slice, in the order of the fields. The first error of the fields from Create on ends it: what is scaled down relies
-// on what was scaled up.
+// SlicePlan is what to write in a slice, in the order of the fields. The first error of the fields from Create on ends
+// it: what is scaled down relies on what was scaled up.
 type SlicePlan struct {
 	Slice int32
 	// DeleteServices and DeleteChildren are no longer wanted, with the events about them.
@@ -108,7 +108,8 @@ type SlicePlan struct {
 	Starts, Completes bool
 }
 
-// Creation is a LeaderWorkerSet to create. It is built when it is written: those of all slices together may be a hundred times as large as the set.
+// Creation is a LeaderWorkerSet to create. It is built when it is written: those of all slices together may be a
+// hundred times as large as the set.
 type Creation struct {
 	// Name is its name.
 	Name string

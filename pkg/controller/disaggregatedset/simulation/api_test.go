@@ -13,7 +13,8 @@ import (
 
 // This file holds the clients through which the controller writes. What the API servers answer is theirs, what happens on the way is drawn.
 
-// mine returns whether a controller may change an object. Late deletions reach objects that a user has kept by deleting the set without them.
+// mine returns whether a controller may change an object. Late deletions reach objects that a user has kept by deleting
+// the set without them.
 func (e *env) mine(object metav1.Object) bool {
 	return ownedBySet(object) || e.made[object.GetUID()] || len(object.GetOwnerReferences()) == 0 && childLike(object)
 }

@@ -151,7 +151,8 @@ func disown[T simulation.Object](e *env, of *simulation.Resource[T]) {
 	}
 }
 
-// adopted checks an object that a controller changes: it gets no second controller, none while it is being deleted, and none that has not been seen to exist.
+// adopted checks an object that a controller changes: it gets no second controller, none while it is being deleted, and
+// none that has not been seen to exist.
 func (r *rules) adopted(before, after metav1.Object) {
 	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
 	switch {
@@ -181,8 +182,8 @@ func (r *rules) beside(o plan.Observed, p plan.SlicePlan) {
 	}
 }
 
-// besideFormer checks that a set which has just been created creates no other revision beside the LeaderWorkerSets of a former set, as far as its
-// cache shows them. They are about to lose their owner, or to be deleted.
+// besideFormer checks that a set which has just been created creates no other revision beside the LeaderWorkerSets of a
+// former set, as far as its cache shows them. They are about to lose their owner, or to be deleted.
 func (r *rules) besideFormer(o plan.Observed, p plan.SlicePlan) {
 	if r.Now().Sub(r.created) >= 30*time.Second {
 		return

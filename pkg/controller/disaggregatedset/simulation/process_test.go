@@ -154,7 +154,8 @@ func (p *process) pass() (queue.Due, error) {
 	return queue.Due{Continue: out.Continue}, children.FirstErrors(err, finished)
 }
 
-// refusal returns whether something was refused. A name that was taken a moment ago is not, nor is one that an orphan has which no cache shows yet.
+// refusal returns whether something was refused. A name that was taken a moment ago is not, nor is one that an orphan
+// has which no cache shows yet.
 func refusal(err error) bool {
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) || errors.Is(err, simulation.ErrDead) {
 		return false

@@ -1,7 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpointslices says what the EndpointSlices of a headless Service must look like, and which writes lead there. Nothing of it reads or writes the API.
+// Package endpointslices says what the EndpointSlices of a headless Service must look like, and which writes lead
+// there. Nothing of it reads or writes the API.
 package endpointslices
 
 import (
@@ -46,8 +47,8 @@ func keyOf(endpoint *discoveryv1.Endpoint) (k key) {
 	return k
 }
 
-// endpoint returns what the cluster says about a pod in a slice, for one of its addresses. With addresses that are published before pods are ready, it says
-// nothing that changes with readiness, so that readiness costs no write.
+// endpoint returns what the cluster says about a pod in a slice, for one of its addresses. With addresses that are
+// published before pods are ready, it says nothing that changes with readiness, so that readiness costs no write.
 func (p *Pod) endpoint(address netip.Addr, publishNotReady bool) discoveryv1.Endpoint {
 	e := discoveryv1.Endpoint{
 		Addresses: []string{address.String()},

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on our slices. The controllers of the cluster leave them alone.
+	// ManagedBy is the value of the label endpointslice.kubernetes.io/managed-by on our slices. The controllers of the
+	// cluster leave them alone.
 	ManagedBy = "controller.jobset-apiserver.io"
 	// Most is how many endpoints a slice has at most, which is the limit of the API.
 	Most = 1000
@@ -33,9 +34,10 @@ type Writes struct {
 // Empty reports that everything is as it must be.
 func (w *Writes) Empty() bool { return len(w.Create)+len(w.Update)+len(w.Delete) == 0 }
 
-// Plan returns the writes for the pods of the Service of a JobSet. Existing slices are ours alone, and are not changed. An endpoint stays in its slice, so that one pod
-// costs one write whatever the number of pods. There is always a slice of each family, if only an empty one: it shows that the Service is in our hands. Slices of an
-// earlier Service of the name are deleted.
+// Plan returns the writes for the pods of the Service of a JobSet. Existing slices are ours alone, and are not changed.
+// An endpoint stays in its slice, so that one pod costs one write whatever the number of pods. There is always a slice
+// of each family, if only an empty one: it shows that the Service is in our hands. Slices of an earlier Service of the
+// name are deleted.
 func Plan(set string, service *corev1.Service, pods []Pod, existing []*discoveryv1.EndpointSlice) (writes Writes) {
 	shape := shapeOf(set, service)
 	wanted := map[discoveryv1.AddressType]map[key]discoveryv1.Endpoint{}
@@ -158,7 +160,8 @@ func keep(shape *discoveryv1.EndpointSlice, wanted map[key]discoveryv1.Endpoint,
 
 // same compares endpoints without reflection, since it looks at every pod of a set whenever one changes.
 func same(a, b *discoveryv1.Endpoint) bool {
-	return slices.Equal(a.Addresses, b.Addresses) && ptr.Equal(a.TargetRef, b.TargetRef) && ptr.Equal(a.Hostname, b.Hostname) && ptr.Equal(a.NodeName, b.NodeName) &&
+	return slices.Equal(a.Addresses, b.Addresses) && ptr.Equal(a.TargetRef, b.TargetRef) && ptr.Equal(a.Hostname, b.Hostname) &&
+		ptr.Equal(a.NodeName, b.NodeName) &&
 		ptr.Equal(a.Zone, b.Zone) && ptr.Equal(a.Conditions.Ready, b.Conditions.Ready) && ptr.Equal(a.Conditions.Serving, b.Conditions.Serving) &&
 		ptr.Equal(a.Conditions.Terminating, b.Conditions.Terminating) && len(b.DeprecatedTopology) == 0 && b.Hints == nil
 }

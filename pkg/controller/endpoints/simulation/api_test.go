@@ -156,7 +156,8 @@ func (p *process) answer(request string, err error) error {
 	return err
 }
 
-// randomRefusal returns an error with which a quota, a policy or a webhook may refuse a request for good. A missing permission counts only after a while, and is left to tests of its own.
+// randomRefusal returns an error with which a quota, a policy or a webhook may refuse a request for good. A missing
+// permission counts only after a while, and is left to tests of its own.
 func (e *env) randomRefusal() error {
 	resource := discoveryv1.Resource("endpointslices")
 	return simulation.OneOf[error](e.Dice,

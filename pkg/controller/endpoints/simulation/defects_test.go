@@ -24,7 +24,8 @@ type defect = simulation.Defect[mutant]
 // TestHistoriesShowDefects makes sure that histories can fail, and by which rule.
 func TestHistoriesShowDefects(t *testing.T) {
 	histories.ShowDefects(t, enough, map[string]defect{
-		// What was found: slices whose update was refused kept the addresses of pods that had ended, and a fresh process gave Services back at the first failed look-up.
+		// What was found: slices whose update was refused kept the addresses of pods that had ended, and a fresh process gave
+		// Services back at the first failed look-up.
 		"refusals that pass for failures":           {Mutant: mutant{deaf: true}, Rules: []string{ruleStale}},
 		"slices that stay when a Service is left":   {Mutant: mutant{lost: "delete endpointslice"}, Rules: []string{ruleStale, ruleIs, ruleRest}},
 		"a first failure that passes for lasting":   {Mutant: mutant{nervous: true}, Rules: []string{ruleDNS}},

@@ -42,7 +42,8 @@ type process struct {
 	// created are the slices that it knows it has created, and refusedAt is when a request of it was last refused.
 	created   map[string]bool
 	refusedAt time.Time
-	// deletedAt is when users last deleted slices, and guardedAt is when the guard last had a reason to refuse to create more: three deletions within a minute.
+	// deletedAt is when users last deleted slices, and guardedAt is when the guard last had a reason to refuse to create
+	// more: three deletions within a minute.
 	deletedAt []time.Time
 	guardedAt time.Time
 	// failures is the number of look-ups in a row that DNS servers have answered without the record.

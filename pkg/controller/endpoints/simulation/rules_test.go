@@ -139,7 +139,8 @@ func (r *rules) check() {
 	r.checkTold()
 }
 
-// excused returns whether names may be wrong because nothing that helps is allowed, or was not a while ago: what is refused is tried again after ten minutes.
+// excused returns whether names may be wrong because nothing that helps is allowed, or was not a while ago: what is
+// refused is tried again after ten minutes.
 func (r *rules) excused() (stale, missing bool) {
 	stuck := r.barred("patch service")
 	if stuck && (r.barred("update endpointslice") || r.barred("create endpointslice")) || r.barred("update endpointslice") && r.barred("delete endpointslice") {

@@ -20,8 +20,8 @@ const (
 	KubernetesAlpha Provider = "kubernetes-v1alpha2"
 )
 
-// OwnKind reports whether a scheduler has a PodGroup of its own, which says how many pods are the least to be scheduled together and what they request,
-// and no Workload. All other schedulers use the groups of Kubernetes.
+// OwnKind reports whether a scheduler has a PodGroup of its own, which says how many pods are the least to be scheduled
+// together and what they request, and no Workload. All other schedulers use the groups of Kubernetes.
 func (p Provider) OwnKind() bool { return p == Volcano || p == Coscheduling }
 
 // Resource returns the resource of the PodGroups of a scheduler of gangs.

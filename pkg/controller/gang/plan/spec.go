@@ -15,9 +15,10 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// SetSpec gives a PodGroup of a scheduler with an own kind its spec. members is how many pods have to be scheduled together, and resources come from
-// MinResources. A PodGroup of Volcano also gets the annotations and the queue that its set names. For how long the pods of one of coscheduling wait for
-// each other is left to the configuration of that scheduler.
+// SetSpec gives a PodGroup of a scheduler with an own kind its spec. members is how many pods have to be scheduled
+// together, and resources come from MinResources. A PodGroup of Volcano also gets the annotations and the queue that
+// its set names. For how long the pods of one of coscheduling wait for each other is left to the configuration of that
+// scheduler.
 func (p Provider) SetSpec(group *unstructured.Unstructured, set metav1.Object, members int64, resources map[string]any) {
 	spec := map[string]any{"minMember": members, "minResources": resources}
 	group.Object["spec"] = spec

@@ -36,10 +36,11 @@ const (
 const (
 	// maxLag is how long watches lag at most.
 	maxLag = 20 * time.Second
-	// maxAge is the age of what may be given out, and recovery the time after the end of all trouble: a version is asked for once a minute, and must be missed twice; its
-	// watch ends within another minute; a request hangs for a minute.
+	// maxAge is the age of what may be given out, and recovery the time after the end of all trouble: a version is asked
+	// for once a minute, and must be missed twice; its watch ends within another minute; a request hangs for a minute.
 	maxAge, recovery = 5 * time.Minute, 5 * time.Minute
-	// reasonAfter is the time within which there is a reason: a minute after the answer to a request that hangs, which is sent within a minute.
+	// reasonAfter is the time within which there is a reason: a minute after the answer to a request that hangs, which is
+	// sent within a minute.
 	reasonAfter = 3*time.Minute + 10*time.Second
 	// endsWithin is how long a watch may go on that no caller needs.
 	endsWithin                         = 3 * time.Minute

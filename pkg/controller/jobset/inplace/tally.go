@@ -43,7 +43,8 @@ type Pod struct {
 	ContainerRestarts int32
 }
 
-// Attempt is the value of the annotation of a pod in a form that takes little memory. The zero value means that the pod has no such annotation.
+// Attempt is the value of the annotation of a pod in a form that takes little memory. The zero value means that the pod
+// has no such annotation.
 type Attempt struct{ value unique.Handle[string] }
 
 // NewAttempt returns the attempt in the value of an annotation. Of what is no number of 0 or more, the beginning is kept.
@@ -112,9 +113,9 @@ type attempt struct {
 // New returns a Tally of no pods.
 func New() *Tally { return &Tally{pods: map[podName]counted{}, jobs: map[types.UID]*job{}} }
 
-// Show counts a pod as it is now. It returns whether a decision about its set may depend on what has changed: an attempt, or a number of
-// restarts, that no other pod of the Job has, a malformed value, or one more pod of a Job all of whose pods have reached the same attempt or
-// have succeeded.
+// Show counts a pod as it is now. It returns whether a decision about its set may depend on what has changed: an
+// attempt, or a number of restarts, that no other pod of the Job has, a malformed value, or one more pod of a Job all
+// of whose pods have reached the same attempt or have succeeded.
 func (t *Tally) Show(pod Pod) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,7 +224,8 @@ func (t *Tally) drop(name podName, was counted) (changed bool) {
 	return changed
 }
 
-// Of returns how far the pods of a Job have come. It costs as much as the Job has different attempts, of which there are two while it restarts.
+// Of returns how far the pods of a Job have come. It costs as much as the Job has different attempts, of which there
+// are two while it restarts.
 func (t *Tally) Of(uid types.UID) (plan.InPlace, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

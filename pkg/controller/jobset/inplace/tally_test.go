@@ -67,8 +67,8 @@ func sum(pods map[string]shown, job types.UID) (out plan.InPlace) {
 	return out
 }
 
-// relevant is what decisions depend on, if the Job has so many pods: how many pods have come does not matter while they have come to different
-// attempts.
+// relevant is what decisions depend on, if the Job has so many pods: how many pods have come does not matter while they
+// have come to different attempts.
 func relevant(p plan.InPlace) plan.InPlace {
 	if p.Lowest != p.Highest {
 		p.Pods, p.Succeeded = 0, 0
@@ -89,8 +89,8 @@ func stripped(p plan.InPlace) plan.InPlace {
 	return p
 }
 
-// events are random changes of pods: they come, change, go, come again under the same name for another Job, are shown once more, and their end is
-// missed, all in any order.
+// events are random changes of pods: they come, change, go, come again under the same name for another Job, are shown
+// once more, and their end is missed, all in any order.
 type events struct {
 	*rand.Rand
 	tally *Tally
@@ -145,7 +145,8 @@ func (e *events) step() (jobs []types.UID, changed bool) {
 	return append(jobs, p.job), e.tally.Show(p.pod())
 }
 
-// TestTallyCountsAsOneByOne compares the counts with sums after each of many random events, and what is reported as a change with what has changed.
+// TestTallyCountsAsOneByOne compares the counts with sums after each of many random events, and what is reported as a
+// change with what has changed.
 func TestTallyCountsAsOneByOne(t *testing.T) {
 	const histories, steps = 2000, 120
 	reported, all := 0, 0

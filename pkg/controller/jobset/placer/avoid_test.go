@@ -14,8 +14,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
-// TestDomainsWithNodesToAvoid restarts a set that avoids a node of its domain: it stays there if the rest is large enough for its two pods, and leaves
-// otherwise. A node to avoid that is in another domain, or is gone, changes nothing.
+// TestDomainsWithNodesToAvoid restarts a set that avoids a node of its domain: it stays there if the rest is large
+// enough for its two pods, and leaves otherwise. A node to avoid that is in another domain, or is gone, changes
+// nothing.
 func TestDomainsWithNodesToAvoid(t *testing.T) {
 	hosts := func(names ...[2]any) (out []*corev1.Node) {
 		for _, name := range names {

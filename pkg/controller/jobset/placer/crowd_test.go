@@ -40,7 +40,8 @@ func (e *env) stepCrowd(sets map[string]*jobsetv1alpha2.JobSet) (woken int) {
 	}
 }
 
-// TestFreedPodWakesTheFirstFew has pods go while very many sets wait: one of them finds out for all others that there is no room, or who gets it.
+// TestFreedPodWakesTheFirstFew has pods go while very many sets wait: one of them finds out for all others that there
+// is no room, or who gets it.
 func TestFreedPodWakesTheFirstFew(t *testing.T) {
 	e := newEnv(t, placement.WhenFullWait, node("a", 0))
 	started := make(chan struct{})

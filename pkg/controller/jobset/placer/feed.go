@@ -49,7 +49,8 @@ func NewFed(config Config) (*Placer, *Feed, error) {
 	return p, f, nil
 }
 
-// Show shows an object as it is now. The caller must not change it afterwards. An object of a kind that placements do not depend on is an error.
+// Show shows an object as it is now. The caller must not change it afterwards. An object of a kind that placements do
+// not depend on is an error.
 func (f *Feed) Show(obj runtime.Object) error {
 	informer, err := f.seen.informerOf(obj)
 	if err != nil {

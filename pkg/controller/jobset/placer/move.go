@@ -37,11 +37,13 @@ type stayed struct {
 }
 
 func newMoves() moves {
-	return moves{moving: map[cache.ObjectName]placement.Assignment{}, stayed: map[cache.ObjectName]stayed{}, improved: map[placement.Name]time.Time{}}
+	return moves{moving: map[cache.ObjectName]placement.Assignment{}, stayed: map[cache.ObjectName]stayed{},
+		improved: map[placement.Name]time.Time{}}
 }
 
-// Move returns to which domain one of the Jobs of a set goes whose pods get no nodes, and when to ask again. It is asked each time the set is looked at:
-// then the status of the set shows the last answer, or that could not be stored. Jobs go one after the other.
+// Move returns to which domain one of the Jobs of a set goes whose pods get no nodes, and when to ask again. It is
+// asked each time the set is looked at: then the status of the set shows the last answer, or that could not be stored.
+// Jobs go one after the other.
 func (p *Placer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,8 +117,8 @@ func (m *mover) try(ctx context.Context, s *plan.Stuck) error {
 	return m.place(ctx, s, request, decision.Reason)
 }
 
-// stays returns for how long the Jobs of a set stay without a question, because one of them had to stay a short while ago, or because nothing has
-// happened since.
+// stays returns for how long the Jobs of a set stay without a question, because one of them had to stay a short while
+// ago, or because nothing has happened since.
 func (m *mover) stays(now time.Time) time.Duration {
 	last, found := m.stayed[m.key]
 	if !found {
@@ -147,8 +149,8 @@ func (p *Placer) gained(view *view, group *placement.Group, domain placement.Nam
 	return last
 }
 
-// place asks for a domain for one Job, after all sets that wait have been served. It goes only where there is room, and to a domain that it has left only
-// if there is no other.
+// place asks for a domain for one Job, after all sets that wait have been served. It goes only where there is room, and
+// to a domain that it has left only if there is no other.
 func (m *mover) place(ctx context.Context, s *plan.Stuck, request placement.Request, cause string) error {
 	if !m.current && len(m.waiting) > 0 {
 		if err := m.decide(ctx, m.view, cache.ObjectName{}); err != nil {

@@ -121,8 +121,8 @@ func newPlacer(config Config) *Placer {
 // Run watches what placements depend on, while any set asks for one, until the context ends.
 func (p *Placer) Run(ctx context.Context) { p.watch.Run(ctx) }
 
-// Place returns what became of the question for the domains of the unplaced Jobs of a set. It returns nil while that is not known; then the set is
-// woken once it is.
+// Place returns what became of the question for the domains of the unplaced Jobs of a set. It returns nil while that is
+// not known; then the set is woken once it is.
 func (p *Placer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -228,7 +228,8 @@ func (p *Placer) decide(ctx context.Context, view *view, asks cache.ObjectName) 
 		}
 	}
 	p.current = true
-	klog.FromContext(ctx).V(3).Info("Placed Jobs", "sets", len(requests), "waiting", len(p.waiting), "nodes", len(cluster.Nodes), "took", p.Clock.Since(start))
+	klog.FromContext(ctx).V(3).Info("Placed Jobs", "sets", len(requests), "waiting", len(p.waiting), "nodes", len(cluster.Nodes), "took",
+		p.Clock.Since(start))
 	return nil
 }
 
@@ -247,7 +248,8 @@ func (p *Placer) settle(key cache.ObjectName, result placement.Result, now time.
 	return true
 }
 
-// explain notes why the set waits, and returns whether that is news. Other words for the same reason are none for a while: each would be written to the set.
+// explain notes why the set waits, and returns whether that is news. Other words for the same reason are none for a
+// while: each would be written to the set.
 func (w *waiting) explain(now time.Time, reason, message string) (news bool) {
 	if w.answer != nil && w.answer.Reason == reason && (w.answer.Message == message || now.Sub(w.since) < newsAfter) {
 		return false

@@ -30,8 +30,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
-// TestOneSetAfterTheOther shows that what is given to a set is kept from others before and after its status says so, and that sets which wait
-// are woken when domains are free again.
+// TestOneSetAfterTheOther shows that what is given to a set is kept from others before and after its status says so,
+// and that sets which wait are woken when domains are free again.
 func TestOneSetAfterTheOther(t *testing.T) {
 	e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0), node("c", 0))
 	first, second := e.set("first", 2, 0), e.set("second", 2, 1)
@@ -179,8 +179,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestJobsWithoutPlacementKeepTheirDomains has pods of Jobs that were created without placement, such as before the feature was on: other Jobs get no domain
-// in which they run, neither those of their set nor those of others.
+// TestJobsWithoutPlacementKeepTheirDomains has pods of Jobs that were created without placement, such as before the
+// feature was on: other Jobs get no domain in which they run, neither those of their set nor those of others.
 func TestJobsWithoutPlacementKeepTheirDomains(t *testing.T) {
 	runs := func(name, on string, index int32) *corev1.Pod {
 		return &corev1.Pod{
@@ -209,8 +209,8 @@ func TestJobsWithoutPlacementKeepTheirDomains(t *testing.T) {
 	}
 }
 
-// TestForbiddenNodes has a controller that may not watch nodes: a set waits in both modes and says which resource is missing, and is placed once the
-// controller may.
+// TestForbiddenNodes has a controller that may not watch nodes: a set waits in both modes and says which resource is
+// missing, and is placed once the controller may.
 func TestForbiddenNodes(t *testing.T) {
 	for _, full := range []placement.WhenFull{placement.WhenFullWait, placement.WhenFullAffinity} {
 		t.Run(string(full), func(t *testing.T) {

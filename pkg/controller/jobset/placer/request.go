@@ -20,7 +20,8 @@ import (
 
 // requestOf returns the request of a set for domains of its unplaced Jobs.
 func (v *view) requestOf(js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (placement.Request, error) {
-	request := placement.Request{Set: placement.NameOf(cache.MetaObjectToName(js).String()), Created: js.CreationTimestamp, Levels: levelsOf(js)}
+	request := placement.Request{Set: placement.NameOf(cache.MetaObjectToName(js).String()), Created: js.CreationTimestamp,
+		Levels: levelsOf(js)}
 	places := make(map[string]int, len(js.Spec.ReplicatedJobs))
 	first := int32(0)
 	for i := range js.Spec.ReplicatedJobs {
@@ -150,7 +151,8 @@ func assignments(key cache.ObjectName, at *jobsetv1alpha2.Placement) (out []plac
 
 // placementFrom returns the next placement of a set: what it has, and the assignments of its unplaced Jobs, which come in the order of the
 // request. Without assignments the scheduler chooses.
-func placementFrom(js *jobsetv1alpha2.JobSet, request placement.Request, unplaced []plan.Unplaced, assigned []placement.Assignment) *jobsetv1alpha2.Placement {
+func placementFrom(js *jobsetv1alpha2.JobSet, request placement.Request, unplaced []plan.Unplaced,
+	assigned []placement.Assignment) *jobsetv1alpha2.Placement {
 	next := &jobsetv1alpha2.Placement{Restarts: js.Status.Restarts}
 	n := 0
 	for i := range js.Spec.ReplicatedJobs {
@@ -159,7 +161,8 @@ func placementFrom(js *jobsetv1alpha2.JobSet, request placement.Request, unplace
 		if topology == "" {
 			continue
 		}
-		entry := jobsetv1alpha2.ReplicatedJobPlacement{Name: rj.Name, TopologyKey: topology, Jobs: make([]jobsetv1alpha2.JobPlacement, helper.Replicas(rj))}
+		entry := jobsetv1alpha2.ReplicatedJobPlacement{Name: rj.Name, TopologyKey: topology, Jobs: make([]jobsetv1alpha2.JobPlacement,
+			helper.Replicas(rj))}
 		if current := helper.PlacementOf(&js.Status, rj.Name, topology); current != nil {
 			copy(entry.Jobs, current.Jobs)
 			entry.Priority = current.Priority

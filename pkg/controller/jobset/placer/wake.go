@@ -45,8 +45,9 @@ func (p *Placer) wakeAfter(after time.Duration) {
 // wakeFew is how many sets are woken to find out what becomes of all. One would do if it was sure to ask.
 const wakeFew = 4
 
-// wake wakes sets that wait. While nodes and pods are known, the first set that asks triggers the decision for all of them, which wakes each set with a new result. A set
-// may have stopped asking, so further sets are woken until one has asked. While nodes and pods are not known, all sets are woken, because each has to report that.
+// wake wakes sets that wait. While nodes and pods are known, the first set that asks triggers the decision for all of
+// them, which wakes each set with a new result. A set may have stopped asking, so further sets are woken until one has
+// asked. While nodes and pods are not known, all sets are woken, because each has to report that.
 func (p *Placer) wake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

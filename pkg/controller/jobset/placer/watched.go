@@ -40,10 +40,11 @@ func declare(kind *informers.Kind, handle func(*informers.Informer)) *view {
 	}
 	asItIs := func(obj any) (any, error) { return obj, nil }
 	return &view{
-		nodes:           need(informers.Need{Resource: kind.Nodes(), Transform: transformNode}),
-		pods:            need(informers.Need{Resource: kind.Pods(), Transform: transformPod}),
-		daemons:         need(informers.Need{Resource: kind.DaemonSets(), Transform: asItIs}),
-		ranges:          need(informers.Need{Resource: kind.LimitRanges(), Transform: asItIs, Indexers: cache.Indexers{indexNamespace: namespaceOf}}),
+		nodes:   need(informers.Need{Resource: kind.Nodes(), Transform: transformNode}),
+		pods:    need(informers.Need{Resource: kind.Pods(), Transform: transformPod}),
+		daemons: need(informers.Need{Resource: kind.DaemonSets(), Transform: asItIs}),
+		ranges: need(informers.Need{Resource: kind.LimitRanges(), Transform: asItIs,
+			Indexers: cache.Indexers{indexNamespace: namespaceOf}}),
 		runtimeClasses:  need(informers.Need{Resource: kind.RuntimeClasses(), Transform: asItIs}),
 		priorityClasses: need(informers.Need{Resource: kind.PriorityClasses(), Transform: asItIs}),
 	}

@@ -25,9 +25,10 @@ import (
 //     deleted do not count. A suspended set is only held if a queue or an owner would resume it; otherwise a person does;
 //   - if it is suspended and Jobs of it run: it was resumed since. To suspend them would stop what runs.
 //
-// The hold is a condition. It ends with the action resume, with an edit that resumes the set, or when a set that is not suspended has
-// Jobs after all. All this is about sets whose status no controller has written since the restore: otherwise, Jobs that are ahead of their set,
-// or missing, mean an outdated cache or a Job that a user has deleted. A set on which a user has acted since is not held.
+// The hold is a condition. It ends with the action resume, with an edit that resumes the set, or when a set that is not
+// suspended has Jobs after all. All this is about sets whose status no controller has written since the restore:
+// otherwise, Jobs that are ahead of their set, or missing, mean an outdated cache or a Job that a user has deleted. A
+// set on which a user has acted since is not held.
 
 // reasonRestartsTakenOver is the reason of the event about restarts of which only the Jobs know.
 const reasonRestartsTakenOver = "RestartsTakenOver"
@@ -152,12 +153,14 @@ func (b *statusBuilder) setHeld() {
 		}
 	case b.o.ActedSinceRestore:
 	case jobsGone(b.o) && hasStarted(&js.Status) && decidedByOthers(js):
-		b.set(jobsetv1alpha2.Held, metav1.ConditionTrue, jobsetv1alpha2.ReasonRestoredFromBackup, "the store was restored from a backup in which the jobset "+
-			"had started, but none of its jobs exist: it may have finished or been deleted since; delete it, or run it again with "+resume)
+		b.set(jobsetv1alpha2.Held, metav1.ConditionTrue, jobsetv1alpha2.ReasonRestoredFromBackup,
+			"the store was restored from a backup in which the jobset "+
+				"had started, but none of its jobs exist: it may have finished or been deleted since; delete it, or run it again with "+resume)
 		b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, jobsetv1alpha2.ReasonRestoredFromBackup, messageHeld)
 	case suspended(js) && !b.o.EditedSinceRestore && slices.ContainsFunc(b.o.Jobs, mayRun):
-		b.set(jobsetv1alpha2.Held, metav1.ConditionTrue, jobsetv1alpha2.ReasonRestoredFromBackup, "the store was restored from a backup in which the jobset "+
-			"is suspended, but its jobs run: they are left alone until it is resumed with "+resume)
+		b.set(jobsetv1alpha2.Held, metav1.ConditionTrue, jobsetv1alpha2.ReasonRestoredFromBackup,
+			"the store was restored from a backup in which the jobset "+
+				"is suspended, but its jobs run: they are left alone until it is resumed with "+resume)
 	}
 }
 
@@ -193,7 +196,8 @@ func (b *statusBuilder) takeOver() bool {
 	}
 	b.recordTakeOver(attempts)
 	b.events = append(b.events, Event{Type: corev1.EventTypeNormal, Reason: reasonRestartsTakenOver, Note: fmt.Sprintf(
-		"the store was restored from a backup; restarts since then were taken over from the jobs, which are in restart attempt %d", b.next.Restarts)})
+		"the store was restored from a backup; restarts since then were taken over from the jobs, which are in restart attempt %d",
+		b.next.Restarts)})
 	return true
 }
 

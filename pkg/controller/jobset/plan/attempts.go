@@ -85,7 +85,8 @@ func (b *statusBuilder) noteReady() {
 	if !b.allUp() {
 		return
 	}
-	if p := b.next.PreviousInPlaceRestartAttempt; p != nil && RestartsInPlace(b.o.JobSet, b.o.Gates) && ptr.Deref(b.next.CurrentInPlaceRestartAttempt, 0) <= *p {
+	if p := b.next.PreviousInPlaceRestartAttempt; p != nil && RestartsInPlace(b.o.JobSet, b.o.Gates) &&
+		ptr.Deref(b.next.CurrentInPlaceRestartAttempt, 0) <= *p {
 		return
 	}
 	a.ReadyTime = helper.NotBeforeAttempts(b.next, b.o.Now.Time)
@@ -107,7 +108,8 @@ func (b *statusBuilder) startedAttempt() jobsetv1alpha2.Attempt {
 	switch {
 	case b.next.StartTime != nil:
 		first.RequestTime = ptr.To(metav1.NewMicroTime(b.next.StartTime.Time))
-	case b.next.Restarts == 0 && meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.JobSetSuspended) == nil && !b.o.JobSet.CreationTimestamp.IsZero():
+	case b.next.Restarts == 0 && meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.JobSetSuspended) == nil &&
+		!b.o.JobSet.CreationTimestamp.IsZero():
 		first.RequestTime = ptr.To(metav1.NewMicroTime(b.o.JobSet.CreationTimestamp.Time))
 	}
 	if b.next.Restarts > 0 {
@@ -176,14 +178,15 @@ func (b *statusBuilder) restartAttemptInPlace() {
 	}
 	b.noteCauseInPlace(helper.RunningAttempt(b.next))
 	b.endAttempt(jobsetv1alpha2.OutcomeRestarted, messageInPlace)
-	helper.BeginAttempt(b.next, jobsetv1alpha2.Attempt{Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet, Reason: messageInPlace}, b.o.Now.Time)
+	helper.BeginAttempt(b.next, jobsetv1alpha2.Attempt{Trigger: jobsetv1alpha2.TriggerFailurePolicy, Scope: jobsetv1alpha2.ScopeJobSet,
+		Reason: messageInPlace}, b.o.Now.Time)
 	a := helper.RunningAttempt(b.next)
 	a.CreateTime = a.RequestTime // the Jobs stay
 	a.AvoidedNodes = stillAvoided(b.next.Attempts[:len(b.next.Attempts)-1], b.o.Now.Time)
 }
 
-// noteCauseInPlace records the first cause of the end of an attempt by a restart in place, unless it has one. What failed before the attempt
-// began is the cause of an earlier restart: the status of the pod is late.
+// noteCauseInPlace records the first cause of the end of an attempt by a restart in place, unless it has one. What
+// failed before the attempt began is the cause of an earlier restart: the status of the pod is late.
 func (b *statusBuilder) noteCauseInPlace(a *jobsetv1alpha2.Attempt) {
 	cause := b.o.FailedInPlace
 	if a == nil || cause == nil || a.FirstCause != nil || !b.o.KeepAttempts {

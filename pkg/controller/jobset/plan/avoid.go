@@ -20,8 +20,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// Pods keep off nodes on which an earlier attempt failed, if the set asks for it. Which nodes these are is decided once for an attempt, and stored
-// with it before its first Job is created. Each attempt lists all of them, so that none is lost when old attempts are dropped.
+// Pods keep off nodes on which an earlier attempt failed, if the set asks for it. Which nodes these are is decided once
+// for an attempt, and stored with it before its first Job is created. Each attempt lists all of them, so that none is
+// lost when old attempts are dropped.
 
 const (
 	// forgetAfter is how long pods may wait for a node before the nodes that they keep off are forgotten: longer than it takes to add a node.
@@ -37,8 +38,8 @@ const (
 	reasonNodesForgotten = "AvoidedNodesForgotten"
 )
 
-// NodesMatter reports whether a decision on the snapshot depends on the number of nodes. It costs a decision, but only for sets that keep off nodes,
-// while an attempt begins.
+// NodesMatter reports whether a decision on the snapshot depends on the number of nodes. It costs a decision, but only
+// for sets that keep off nodes, while an attempt begins.
 func NodesMatter(o Observed) bool {
 	if !o.KeepAttempts || helper.AvoidTime(o.JobSet, o.AvoidFailedNodes) <= 0 {
 		return false
@@ -109,7 +110,8 @@ func avoidable(o Observed, ended []jobsetv1alpha2.Attempt) (out []jobsetv1alpha2
 	for i := len(ended) - 1; i >= 0; i-- {
 		a := &ended[i]
 		if reason := nodeFailure(a.FirstCause); reason != "" {
-			add(jobsetv1alpha2.AvoidedNode{Name: a.FirstCause.Node, Attempt: a.Number, Reason: reason, Until: metav1.NewTime(failedAt(a, o.Now.Time).Add(d).Truncate(time.Second))})
+			add(jobsetv1alpha2.AvoidedNode{Name: a.FirstCause.Node, Attempt: a.Number, Reason: reason,
+				Until: metav1.NewTime(failedAt(a, o.Now.Time).Add(d).Truncate(time.Second))})
 		}
 		if a.ForgetTime != nil {
 			break // what was known before is forgotten
@@ -147,8 +149,8 @@ func stillAvoided(attempts []jobsetv1alpha2.Attempt, now time.Time) (out []jobse
 	return out
 }
 
-// shutsOut reports whether Jobs may find no room because of the nodes that pods of the attempt keep off. Once all Jobs were ready, nothing is
-// stopped any more for the sake of a pod that waits.
+// shutsOut reports whether Jobs may find no room because of the nodes that pods of the attempt keep off. Once all Jobs
+// were ready, nothing is stopped any more for the sake of a pod that waits.
 func shutsOut(a *jobsetv1alpha2.Attempt) bool {
 	return a != nil && len(a.AvoidedNodes) > 0 && a.ReadyTime == nil
 }
@@ -178,7 +180,8 @@ func (b *statusBuilder) forgetNodes(owned children) bool {
 	a := helper.RunningAttempt(b.next)
 	a.ForgetTime = helper.NotBeforeAttempts(b.next, b.o.Now.Time)
 	b.events = append(b.events, Event{Type: corev1.EventTypeWarning, Reason: reasonNodesForgotten, Note: fmt.Sprintf(
-		"pods of attempt %d found no room without %s for some minutes; their jobs are created again, and no restart is counted", a.Number, nameNodes(a.AvoidedNodes))})
+		"pods of attempt %d found no room without %s for some minutes; their jobs are created again, and no restart is counted", a.Number,
+		nameNodes(a.AvoidedNodes))})
 	return true
 }
 
@@ -192,7 +195,8 @@ func (b *statusBuilder) timeToForget(owned children) time.Duration {
 
 func (b *statusBuilder) waitsForRoom(owned children) bool {
 	a := helper.RunningAttempt(b.next)
-	return b.o.Unschedulable.Pods > 0 && shutsOut(a) && a.ForgetTime == nil && !suspended(b.o.JobSet) && len(withoutRoom(b.o, owned.active)) > 0
+	return b.o.Unschedulable.Pods > 0 && shutsOut(a) && a.ForgetTime == nil && !suspended(b.o.JobSet) &&
+		len(withoutRoom(b.o, owned.active)) > 0
 }
 
 func (b *statusBuilder) leftToForget() time.Duration {
@@ -209,7 +213,8 @@ func (b *statusBuilder) leftToForget() time.Duration {
 
 func noteAvoided(a *jobsetv1alpha2.Attempt) string {
 	last := &a.AvoidedNodes[0]
-	return fmt.Sprintf("pods of attempt %d keep off %s; on node %s attempt %d failed: %s", a.Number, nameNodes(a.AvoidedNodes), last.Name, last.Attempt, last.Reason)
+	return fmt.Sprintf("pods of attempt %d keep off %s; on node %s attempt %d failed: %s", a.Number, nameNodes(a.AvoidedNodes), last.Name,
+		last.Attempt, last.Reason)
 }
 
 // nameNodes names a few of the nodes.

@@ -24,8 +24,8 @@ const (
 	// MaxBacklog is how many Jobs of a set wait for the cluster's Job controller at most. It takes the Jobs of all users in the
 	// order of their creation, so that those of other sets wait for no more than these.
 	MaxBacklog = 500
-	// BacklogPatience is how long a new Job counts as waiting. Resumed Jobs count as long, while the Job controller takes care of none of them. If the
-	// Job controller takes care of no Job, Jobs are created and resumed slowly.
+	// BacklogPatience is how long a new Job counts as waiting. Resumed Jobs count as long, while the Job controller takes
+	// care of none of them. If the Job controller takes care of no Job, Jobs are created and resumed slowly.
 	BacklogPatience = time.Minute
 )
 
@@ -51,8 +51,9 @@ func bounded[T any](due iter.Seq[change[T]], most, total int) (first []T, more b
 	return first, false
 }
 
-// rotated returns the positions of so many Jobs in order, from any of them on if they are more than most, which are too many for one plan: if
-// those at the beginning are refused, others have their turn in the next pass. Where it begins follows from the time.
+// rotated returns the positions of so many Jobs in order, from any of them on if they are more than most, which are too
+// many for one plan: if those at the beginning are refused, others have their turn in the next pass. Where it begins
+// follows from the time.
 func rotated(o Observed, n, most int) iter.Seq[int] {
 	begin := 0
 	if n > most {
@@ -91,7 +92,8 @@ func (o Observed) maxBacklog() int {
 // backlog returns the number of Jobs that the Job controller has not taken care of yet.
 func backlog(o Observed, owned children) (n int) {
 	for _, job := range owned.active {
-		if job.DeletionTimestamp == nil && job.Status.StartTime == nil && (waitsNew(o, job) || waitsResumed(o, job)) && !managedElsewhere(o, job) {
+		if job.DeletionTimestamp == nil && job.Status.StartTime == nil && (waitsNew(o, job) || waitsResumed(o, job)) &&
+			!managedElsewhere(o, job) {
 			n++
 		}
 	}

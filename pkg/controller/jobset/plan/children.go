@@ -33,8 +33,8 @@ type children struct {
 	counts []jobsetv1alpha2.ReplicatedJobStatus
 }
 
-// classify sorts the Jobs by meaning (docs/reference/jobset.md#child-categories). One Job with bad labels does not stop the whole set, as it
-// does upstream: it is left alone, holds its name, and counts nowhere.
+// classify sorts the Jobs by meaning (docs/reference/jobset.md#child-categories). One Job with bad labels does not stop
+// the whole set, as it does upstream: it is left alone, holds its name, and counts nowhere.
 func classify(o Observed) children {
 	owned := children{names: sets.New[string]()}
 	jobs := slices.SortedFunc(slices.Values(o.Jobs), func(a, b *batchv1.Job) int { return strings.Compare(a.Name, b.Name) })

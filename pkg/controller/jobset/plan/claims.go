@@ -29,7 +29,8 @@ func missingClaims(o Observed) []*corev1.PersistentVolumeClaim {
 }
 
 // newClaim builds a claim. Only one that goes with the set is owned by it.
-func newClaim(js *jobsetv1alpha2.JobSet, template *corev1.PersistentVolumeClaim, retention *jobsetv1alpha2.VolumeRetentionPolicy) *corev1.PersistentVolumeClaim {
+func newClaim(js *jobsetv1alpha2.JobSet, template *corev1.PersistentVolumeClaim,
+	retention *jobsetv1alpha2.VolumeRetentionPolicy) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        helper.ClaimName(js.Name, template.Name),

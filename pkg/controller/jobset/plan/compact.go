@@ -14,9 +14,10 @@ import (
 // allAnnotations is the path by which a volume of the downward API shows all annotations of a pod.
 const allAnnotations = "metadata.annotations"
 
-// annotated returns those of the identity keys that Jobs and pods of the set have as annotations, beside the labels. Labels and annotations say the same,
-// and each of them is stored, validated and sent to watchers with every write of a pod, so that a set may do without the annotations
-// (docs/performance.md#compact-metadata). What containers read through the downward API stays.
+// annotated returns those of the identity keys that Jobs and pods of the set have as annotations, beside the labels.
+// Labels and annotations say the same, and each of them is stored, validated and sent to watchers with every write of a
+// pod, so that a set may do without the annotations (docs/performance.md#compact-metadata). What containers read
+// through the downward API stays.
 func annotated(js *jobsetv1alpha2.JobSet, template *corev1.PodSpec, keys map[string]string) map[string]string {
 	if js.Annotations[jobsetv1alpha2.MetadataKey] != jobsetv1alpha2.MetadataCompact {
 		return keys

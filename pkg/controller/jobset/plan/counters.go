@@ -96,7 +96,8 @@ func allPodsReady(job *batchv1.Job) bool {
 // tracksJobs reports whether Jobs have attempts of their own: with the feature, and in sets a single Job of which was
 // restarted on request.
 func tracksJobs(o Observed) bool {
-	return o.Gates.RestartJob || slices.ContainsFunc(o.JobSet.Status.ReplicatedJobsStatus, func(count jobsetv1alpha2.ReplicatedJobStatus) bool {
-		return len(count.JobRestarts) > 0
-	})
+	return o.Gates.RestartJob || slices.ContainsFunc(o.JobSet.Status.ReplicatedJobsStatus,
+		func(count jobsetv1alpha2.ReplicatedJobStatus) bool {
+			return len(count.JobRestarts) > 0
+		})
 }

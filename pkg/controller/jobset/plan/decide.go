@@ -81,7 +81,8 @@ func childWrites(o Observed, owned children, st *statusBuilder) Plan {
 	st.noteReady()
 	st.setEndpoints()
 	st.setStartTime()
-	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After), st.timeToForget(owned))
+	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After),
+		st.timeToForget(owned))
 	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused(owned))
 	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)
 	if p.Held = moreCreations || patched.held; p.Held {

@@ -14,8 +14,8 @@ const (
 	messageEndpointsAsAsked = "the addresses of the Service are written as the JobSet asks"
 )
 
-// EndpointsRefusal is why the controllers of the cluster write the addresses of the Service although the set asks for those of this program. Without a reason,
-// they are written as the set asks.
+// EndpointsRefusal is why the controllers of the cluster write the addresses of the Service although the set asks for
+// those of this program. Without a reason, they are written as the set asks.
 type EndpointsRefusal struct {
 	// Reason is in PascalCase, and Message says what to do.
 	Reason, Message string

@@ -14,7 +14,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestServiceEndpointsByCluster has the condition follow what is known, without a write of its own at once, and without an event: the controller of addresses sends one.
+// TestServiceEndpointsByCluster has the condition follow what is known, without a write of its own at once, and without
+// an event: the controller of addresses sends one.
 func TestServiceEndpointsByCluster(t *testing.T) {
 	refused := withCondition(jobsetv1alpha2.ServiceEndpointsByCluster, metav1.ConditionTrue, "ServiceShared", "earlier words")
 	why := &EndpointsRefusal{Reason: "CanaryNotResolved", Message: "it does not resolve"}

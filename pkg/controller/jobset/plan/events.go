@@ -31,7 +31,8 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 		warn("PVCCreationFailed", message)
 	}
 	for _, job := range p.jobsWith(r, LabelsRestored) {
-		warn("JobLabelsRestored", fmt.Sprintf("labels that identify job %q as part of the jobset were removed or changed; they have been restored", job))
+		warn("JobLabelsRestored", fmt.Sprintf("labels that identify job %q as part of the jobset were removed or changed; they have been "+
+			"restored", job))
 	}
 	if r.CreationError != "" {
 		warn("JobCreationFailed", r.CreationError)
@@ -40,7 +41,8 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 		warn("FeatureGateMismatch", mismatch)
 	}
 	if o.IgnoredQueue != "" {
-		warn(reasonQueueIgnored, fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so that the jobset runs without quota",
+		warn(reasonQueueIgnored, fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so "+
+			"that the jobset runs without quota",
 			jobsetv1alpha2.QueueNameKey, o.IgnoredQueue, kueueGroup))
 	}
 	return events
@@ -51,10 +53,12 @@ const (
 	kueueGroup         = "kueue.x-k8s.io"
 )
 
-// RunsDespiteQueue returns whether the set names a queue and does not wait for it. In a cluster without Kueue, such a set runs without quota.
+// RunsDespiteQueue returns whether the set names a queue and does not wait for it. In a cluster without Kueue, such a
+// set runs without quota.
 func RunsDespiteQueue(js *jobsetv1alpha2.JobSet) bool {
 	ended, _ := helper.Finished(js)
-	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" && Ours(js) && !suspended(js) && ended == "" && js.DeletionTimestamp == nil && !helper.Held(js)
+	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" && Ours(js) && !suspended(js) && ended == "" && js.DeletionTimestamp == nil &&
+		!helper.Held(js)
 }
 
 // Recreates reports whether attempts with the trigger have new Jobs.

@@ -71,7 +71,8 @@ func timeToDeadline(o Observed, start *metav1.Time) time.Duration {
 // deadline returns the time that is left to an execution that began at the time, if it is limited.
 func deadline(o Observed, start *metav1.Time) (left time.Duration, limited bool) {
 	seconds := o.JobSet.Spec.ActiveDeadlineSeconds
-	if !o.Gates.JobSetActiveDeadlineSeconds || seconds == nil || start == nil || suspended(o.JobSet) || *seconds > math.MaxInt64/int64(time.Second) {
+	if !o.Gates.JobSetActiveDeadlineSeconds || seconds == nil || start == nil || suspended(o.JobSet) ||
+		*seconds > math.MaxInt64/int64(time.Second) {
 		return 0, false
 	}
 	return start.Add(time.Duration(*seconds) * time.Second).Sub(o.Now.Time), true

@@ -46,8 +46,8 @@ type Results struct {
 	Creations []Creation
 	// CreationError summarizes why Jobs were not created; empty if none was refused, or if it need not be reported.
 	CreationError string
-	// Refusals are why children were not created, one for each reason. If Refused is not empty, it names what they are about: the Service, a volume claim,
-	// or a group of pods, all of which come before Jobs.
+	// Refusals are why children were not created, one for each reason. If Refused is not empty, it names what they are
+	// about: the Service, a volume claim, or a group of pods, all of which come before Jobs.
 	Refusals []Refusal
 	Refused  string
 	// ServiceError is why the Service was not created; empty if it was not refused.

@@ -15,7 +15,8 @@ import (
 )
 
 // noGroupsAPI is for clusters without an API for groups.
-const noGroupsAPI = "the cluster serves no Workloads and PodGroups of scheduling.k8s.io (v1beta1, v1alpha3 or v1alpha2); turn on the feature gates " +
+const noGroupsAPI = "the cluster serves no Workloads and PodGroups of scheduling.k8s.io (v1beta1, v1alpha3 or v1alpha2); turn on the " +
+	"feature gates " +
 	"GenericWorkload and GangScheduling of kube-apiserver, kube-scheduler and kube-controller-manager, and in Kubernetes 1.36 also " +
 	"--runtime-config=scheduling.k8s.io/v1alpha2=true of kube-apiserver; or suspend the JobSet and remove spec.scheduling"
 
@@ -36,8 +37,8 @@ func (g *Grouped) refusal(jobsWait bool) *Refusal {
 	return nil
 }
 
-// refuse notes why a group cannot be made. Of several reasons it keeps the first one in alphabetical order, so that the condition does not depend on the order
-// of objects.
+// refuse notes why a group cannot be made. Of several reasons it keeps the first one in alphabetical order, so that the
+// condition does not depend on the order of objects.
 func (c *GroupChanges) refuse(refusal *Refusal) {
 	if refusal != nil && (c.Refusal == nil || refusal.Message < c.Refusal.Message) {
 		c.Refusal = refusal
@@ -66,8 +67,8 @@ var gatesOfFields = map[string]string{
 	"disruptionMode": "WorkloadAwarePreemption",
 }
 
-// dropped returns a field of a PodGroup, or of a template, that the API did not keep; empty if it kept all. A group is not recreated for that: the result would
-// be the same.
+// dropped returns a field of a PodGroup, or of a template, that the API did not keep; empty if it kept all. A group is
+// not recreated for that: the result would be the same.
 func dropped(want, have map[string]any) string {
 	for _, field := range slices.Sorted(maps.Keys(gatesOfFields)) {
 		if want[field] != nil && have[field] == nil {

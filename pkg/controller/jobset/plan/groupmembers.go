@@ -91,8 +91,9 @@ func (g groupObjects) refuseFields() *Refusal {
 		}
 		p := g.api.provider()
 		product, _ := productOf(p)
-		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: fmt.Sprintf("%s cannot be asked of the PodGroups of %s; suspend the JobSet and "+
-			"remove it from spec.scheduling, or start jobset-controller without --gang-scheduling-provider=%s", field, product, p)}
+		return &Refusal{Reason: jobsetv1alpha2.ReasonNotSupported,
+			Message: fmt.Sprintf("%s cannot be asked of the PodGroups of %s; suspend the JobSet and "+
+				"remove it from spec.scheduling, or start jobset-controller without --gang-scheduling-provider=%s", field, product, p)}
 	}
 	return nil
 }

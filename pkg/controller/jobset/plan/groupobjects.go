@@ -128,7 +128,8 @@ func (g groupObjects) podGroup(group *podgroups.Group) *unstructured.Unstructure
 	}
 	spec := g.spec(group)
 	if g.api == GroupsV1alpha2 {
-		spec["podGroupTemplateRef"] = map[string]any{"workload": map[string]any{"workloadName": g.set.WorkloadName(), "podGroupTemplateName": group.Template}}
+		spec["podGroupTemplateRef"] = map[string]any{"workload": map[string]any{"workloadName": g.set.WorkloadName(),
+			"podGroupTemplateName": group.Template}}
 	} else {
 		spec["workloadRef"] = map[string]any{"workloadName": g.set.WorkloadName(), "templateName": group.Template}
 	}

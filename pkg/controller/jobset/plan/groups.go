@@ -113,7 +113,8 @@ func (b *statusBuilder) hold(wanted groupObjects, ready sets.Set[string], open [
 	return held
 }
 
-// lostTemplate begins the entries for templates of which the API did not keep all. Their groups are not ready, whatever the PodGroups are like.
+// lostTemplate begins the entries for templates of which the API did not keep all. Their groups are not ready, whatever
+// the PodGroups are like.
 const lostTemplate = "lost template/"
 
 // ungroup deletes all groups of a set.
@@ -157,15 +158,16 @@ func groupKey(object *unstructured.Unstructured) string {
 	return object.GetKind() + "/" + object.GetName()
 }
 
-// sameGroup reports whether an object asks for what is wanted. What the API fills in where nothing is wanted does not matter, and neither does what it did not
-// keep.
+// sameGroup reports whether an object asks for what is wanted. What the API fills in where nothing is wanted does not
+// matter, and neither does what it did not keep.
 func sameGroup(want, have *unstructured.Unstructured) bool {
 	return slices.EqualFunc(specsOf(want), specsOf(have), func(want, have map[string]any) bool {
 		return sameFields(want, have) || dropped(want, have) != ""
 	})
 }
 
-// accept notes an object that is to stay: whether it is ready, or for which groups it is not. Groups that share a Workload do not wait for each other.
+// accept notes an object that is to stay: whether it is ready, or for which groups it is not. Groups that share a
+// Workload do not wait for each other.
 func (c *GroupChanges) accept(want, have *unstructured.Unstructured, ready sets.Set[string]) {
 	existing, lost := specsOf(have), false
 	for i, spec := range specsOf(want) {
@@ -198,10 +200,12 @@ func specsOf(object *unstructured.Unstructured) (out []map[string]any) {
 	return out
 }
 
-// sameFields compares the fields that belong to the set. Those with a default of the API count only if they are wanted. A cluster that does not
-// preempt groups as a whole drops their priority class, without which the priority of the pods counts.
+// sameFields compares the fields that belong to the set. Those with a default of the API count only if they are wanted.
+// A cluster that does not preempt groups as a whole drops their priority class, without which the priority of the pods
+// counts.
 func sameFields(want, have map[string]any) bool {
-	for _, key := range []string{"name", "minMember", "workloadRef", "podGroupTemplateRef", "schedulingPolicy", "schedulingConstraints", "resourceClaims"} {
+	for _, key := range []string{"name", "minMember", "workloadRef", "podGroupTemplateRef", "schedulingPolicy", "schedulingConstraints",
+		"resourceClaims"} {
 		if !equality.Semantic.DeepEqual(want[key], have[key]) {
 			return false
 		}
@@ -274,7 +278,8 @@ func (g groupNames) apply(template *corev1.PodTemplateSpec, index int32) {
 	}
 }
 
-// groupedElsewhere reports whether the pods of a suspended Job would name another group than the set has now. That cannot be changed in a Job.
+// groupedElsewhere reports whether the pods of a suspended Job would name another group than the set has now. That
+// cannot be changed in a Job.
 func groupedElsewhere(o Observed, job *batchv1.Job) bool {
 	if o.Grouped == nil {
 		return false

@@ -97,7 +97,8 @@ func TestGroups(t *testing.T) {
 		// have changes the groups that exist; nil if none does.
 		have func(string, *unstructured.Unstructured)
 		off  bool
-		// groups are the groups that are created, and after a minus sign those that are deleted; creates are Jobs, each with its template and group.
+		// groups are the groups that are created, and after a minus sign those that are deleted; creates are Jobs, each with
+		// its template and group.
 		groups, creates, resumes, deletes string
 	}{
 		"no groups are made":      {off: true, set: []func(*jobsetv1alpha2.JobSet){scheduling()}, creates: "w-0, w-1, other-0"},

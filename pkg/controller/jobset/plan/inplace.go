@@ -70,8 +70,8 @@ func lookInPlace(o Observed, owned children) (state InPlace) {
 	return state
 }
 
-// FirstInPlace returns the pod of the present attempt of the set that was the first to restart, and its Job; nil if none has. What failed in
-// it is the first cause of the restart of the others.
+// FirstInPlace returns the pod of the present attempt of the set that was the first to restart, and its Job; nil if
+// none has. What failed in it is the first cause of the restart of the others.
 func FirstInPlace(o Observed) (job *batchv1.Job, pod string) {
 	if !o.KeepAttempts || len(o.InPlace) == 0 {
 		return nil, ""

@@ -16,9 +16,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start (docs/reference/jobset.md#creation-and-deletion), and
-// whether there are more of them. The name of a Job that is being deleted is not free. No more are created than leaves the
-// backlog of the Job controller within its bound.
+// missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start
+// (docs/reference/jobset.md#creation-and-deletion), and whether there are more of them. The name of a Job that is being
+// deleted is not free. No more are created than leaves the backlog of the Job controller within its bound.
 func missingJobs(o Observed, owned children, open []bool, waiting int) (missing []*batchv1.Job, more bool) {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(owned.previous) > 0 {
@@ -113,7 +113,8 @@ func newBuilders(o Observed) func(i int) *jobBuilder {
 
 func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *jobBuilder {
 	js := o.JobSet
-	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: helper.Placement(js.Annotations, rj.Template.Annotations)}
+	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: helper.Placement(js.Annotations,
+		rj.Template.Annotations)}
 	b.domains, b.groups = placementOf(o, rj), groupNamesOf(o, rj.Name)
 	b.common.Suspend = ptr.To(suspended(js))
 	pod := &b.common.Template.Spec
@@ -146,10 +147,11 @@ func (b *jobBuilder) build(index int32) *batchv1.Job {
 	keys := identity(b.o, b.rj, b.at, index)
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            helper.JobName(js.Name, b.rj.Name, index),
-			Namespace:       js.Namespace,
-			Labels:          merged(b.rj.Template.Labels, keys),
-			Annotations:     merged(b.rj.Template.Annotations, b.placement, annotated(js, &b.common.Template.Spec, keys), executionKeys(b.o), releaseKeys(js)),
+			Name:      helper.JobName(js.Name, b.rj.Name, index),
+			Namespace: js.Namespace,
+			Labels:    merged(b.rj.Template.Labels, keys),
+			Annotations: merged(b.rj.Template.Annotations, b.placement, annotated(js, &b.common.Template.Spec, keys), executionKeys(b.o),
+				releaseKeys(js)),
 			OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
 		},
 		Spec: b.common,

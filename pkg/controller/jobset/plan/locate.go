@@ -12,8 +12,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// Where the scheduler chooses the domain of a Job, that of its first pod with a node is noted, once. From then on the Job is like one that was placed
-// there: others keep off the domain, a restart prefers it, and pods that get no nodes in it make the Job move.
+// Where the scheduler chooses the domain of a Job, that of its first pod with a node is noted, once. From then on the
+// Job is like one that was placed there: others keep off the domain, a restart prefers it, and pods that get no nodes
+// in it make the Job move.
 
 // Unlocated is a Job whose domain the scheduler chooses, and which is not known yet.
 type Unlocated struct {
@@ -36,8 +37,9 @@ type Located struct {
 	After time.Duration
 }
 
-// UnlocatedJobs returns the Jobs whose domain the scheduler chooses, and which is not known yet; none of their nodes is filled in. Jobs that were created without
-// placement, by an earlier version or with the feature off, are left where they are: their pods may be in several domains.
+// UnlocatedJobs returns the Jobs whose domain the scheduler chooses, and which is not known yet; none of their nodes is
+// filled in. Jobs that were created without placement, by an earlier version or with the feature off, are left where
+// they are: their pods may be in several domains.
 func UnlocatedJobs(o Observed) (out []Unlocated) {
 	if !placeable(o) || !lacksDomain(o.JobSet.Status.Placement) {
 		return nil

@@ -16,8 +16,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// A Job whose pods get no nodes in its domain moves to another one: the next domain is stored together with the UID of the Job, which then counts
-// as one of an earlier attempt, and is deleted and created once more. No attempt ends, and no restart is counted.
+// A Job whose pods get no nodes in its domain moves to another one: the next domain is stored together with the UID of
+// the Job, which then counts as one of an earlier attempt, and is deleted and created once more. No attempt ends, and
+// no restart is counted.
 
 const reasonJobMoved = "JobMoved"
 
@@ -88,7 +89,8 @@ func StuckJobs(o Observed) (out []Stuck) {
 
 // starting reports whether pods of a Job are still to become ready.
 func starting(job *batchv1.Job) bool {
-	return job.DeletionTimestamp == nil && !jobSuspended(job) && !allPodsReady(job) && helper.TrueJobCondition(job, batchv1.JobFailureTarget) == nil
+	return job.DeletionTimestamp == nil && !jobSuspended(job) && !allPodsReady(job) &&
+		helper.TrueJobCondition(job, batchv1.JobFailureTarget) == nil
 }
 
 // move stores that a Job goes to another domain, and reports whether one does.
@@ -111,7 +113,8 @@ func (b *statusBuilder) move() bool {
 		Domain: m.Domain, Nodes: m.Nodes, Restarts: m.At.Restarts,
 		Moves: &jobsetv1alpha2.JobMoves{Left: left[max(0, len(left)-maxLeft):], LastTime: b.o.Now.DeepCopy(), ReplacedJob: m.UID},
 	}
-	note := fmt.Sprintf("job %q leaves %s %q for %q: %s", helper.JobName(b.o.JobSet.Name, rj.Name, m.Index), m.Topology, m.At.Domain, m.Domain, m.Cause)
+	note := fmt.Sprintf("job %q leaves %s %q for %q: %s", helper.JobName(b.o.JobSet.Name, rj.Name, m.Index), m.Topology, m.At.Domain, m.Domain,
+		m.Cause)
 	if m.Reason != "" {
 		note += ": " + m.Reason
 	}

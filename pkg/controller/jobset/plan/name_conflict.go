@@ -27,9 +27,10 @@ func RetryNamesAfter(o Observed) time.Duration {
 	return min(max(o.Now.Sub(c.LastTransitionTime.Time), soonest), latest)
 }
 
-// setNameConflict reports that Jobs could not be created because objects that the set does not own have their names. Such an
-// object need not carry the label by which children are cached. One taken name is named, and the same one for as long as it is taken, so that names which become free one
-// after the other make no noise. A full plan does not try all names: one that it did not try is taken still.
+// setNameConflict reports that Jobs could not be created because objects that the set does not own have their names.
+// Such an object need not carry the label by which children are cached. One taken name is named, and the same one for
+// as long as it is taken, so that names which become free one after the other make no noise. A full plan does not try
+// all names: one that it did not try is taken still.
 func (b *statusBuilder) setNameConflict(p Plan, names []string) {
 	slices.Sort(names)
 	if c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.ChildNameConflict); c != nil && c.Status == metav1.ConditionTrue {

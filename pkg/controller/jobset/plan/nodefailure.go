@@ -14,10 +14,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// evicted are the reasons of pods that had to leave their node, or were lost with it. unassigned is the reason of a pod for which the node had no device.
+// evicted are the reasons of pods that had to leave their node, or were lost with it. unassigned is the reason of a pod
+// for which the node had no device.
 var (
 	evicted = []string{
-		"Evicted", "EvictionByEvictionAPI", "TerminationByKubelet", "NodeLost", "DeletionByTaintManager", "DeletionByPodGC", "NodeShutdown", "Terminated",
+		"Evicted", "EvictionByEvictionAPI", "TerminationByKubelet", "NodeLost", "DeletionByTaintManager", "DeletionByPodGC", "NodeShutdown",
+		"Terminated",
 	}
 	unassigned = "UnexpectedAdmissionError"
 )

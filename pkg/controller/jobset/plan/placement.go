@@ -13,8 +13,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// Jobs with exclusive placement are created, and resumed, once the status of the set says where. So a placement is decided once for all Jobs,
-// survives the controller, and is known to everybody before the first pod exists. A pass that decides it writes the status only.
+// Jobs with exclusive placement are created, and resumed, once the status of the set says where. So a placement is
+// decided once for all Jobs, survives the controller, and is known to everybody before the first pod exists. A pass
+// that decides it writes the status only.
 
 const (
 	reasonPlaced  = "Placed"
@@ -195,8 +196,9 @@ func (p placedJobs) isFor(index, restarts int32) bool {
 // byScheduler reports whether the scheduler chooses the domain of a Job.
 func (p placedJobs) byScheduler(index int32) bool { return p.at != nil && p.domain(index) == "" }
 
-// mustBeReplaced reports whether a suspended Job cannot be resumed where it belongs: pods can be given a node selector then, but no affinity to
-// each other, and no other group. Jobs that keep off other nodes than they should are rare, and are replaced too.
+// mustBeReplaced reports whether a suspended Job cannot be resumed where it belongs: pods can be given a node selector
+// then, but no affinity to each other, and no other group. Jobs that keep off other nodes than they should are rare,
+// and are replaced too.
 func mustBeReplaced(o Observed, job *batchv1.Job) bool {
 	if avoidsOtherNodes(o, job) || groupedElsewhere(o, job) {
 		return true
@@ -229,8 +231,9 @@ func (p placedJobs) apply(template *corev1.PodTemplateSpec, index int32) {
 	template.Spec.Affinity = p.affinity(template, p.byScheduler(index))
 }
 
-// affinity returns the affinity of the template with more terms: pods run without those of the same priority of other sets. Those of a Job whose domain the
-// scheduler chooses run with those of their Job, and without those of all other Jobs.
+// affinity returns the affinity of the template with more terms: pods run without those of the same priority of other
+// sets. Those of a Job whose domain the scheduler chooses run with those of their Job, and without those of all other
+// Jobs.
 func (p placedJobs) affinity(template *corev1.PodTemplateSpec, byScheduler bool) *corev1.Affinity {
 	affinity := template.Spec.Affinity.DeepCopy()
 	if affinity == nil {

@@ -36,7 +36,8 @@ func placedAt(at *jobsetv1alpha2.Placement) func(*jobsetv1alpha2.JobSet) {
 	return func(js *jobsetv1alpha2.JobSet) { js.Status.Placement = at }
 }
 
-// TestPlacement shows for a set of two exclusive Jobs, and one that is not, which Jobs wait for a domain and what a decision does about them.
+// TestPlacement shows for a set of two exclusive Jobs, and one that is not, which Jobs wait for a domain and what a
+// decision does about them.
 func TestPlacement(t *testing.T) {
 	waits := &Placed{Reason: "NoDomain", Message: "all are taken"}
 	pending := withCondition(jobsetv1alpha2.PlacementPending, metav1.ConditionTrue, "NoDomain", "all are taken")
@@ -188,8 +189,8 @@ func placementText(at *jobsetv1alpha2.Placement) string {
 	return fmt.Sprintf("%d: %s", at.Restarts, strings.Join(domains, " "))
 }
 
-// TestPlacementByAffinity shows the pods of Jobs whose domains the scheduler chooses: those of one Job attract each other, and repel those of
-// other Jobs of the same priority, in addition to what the template asks for.
+// TestPlacementByAffinity shows the pods of Jobs whose domains the scheduler chooses: those of one Job attract each
+// other, and repel those of other Jobs of the same priority, in addition to what the template asks for.
 func TestPlacementByAffinity(t *testing.T) {
 	own := corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}
 	o := observe(newSet(with("w", 1, func(rj *jobsetv1alpha2.ReplicatedJob) {

@@ -19,8 +19,8 @@ import (
 const (
 	// podsRefusedAfter is how long pods are refused before that is reported. A quota may be free in a moment, when pods have stopped.
 	podsRefusedAfter = 5 * time.Second
-	// refusedLately is how old a refusal may be to begin with. An older one may be about pods that exist since; a process that has just started does
-	// not know.
+	// refusedLately is how old a refusal may be to begin with. An older one may be about pods that exist since; a process
+	// that has just started does not know.
 	refusedLately = 2 * time.Minute
 )
 
@@ -48,8 +48,9 @@ const (
 	messagePodsCreated  = "no pods are refused"
 )
 
-// setPodsRefused reports Jobs whose pods have been refused for some time, and returns when that is due. The message stays while the number of Jobs and
-// the reason do: quotas are used up by others, so that each refusal may have other numbers.
+// setPodsRefused reports Jobs whose pods have been refused for some time, and returns when that is due. The message
+// stays while the number of Jobs and the reason do: quotas are used up by others, so that each refusal may have other
+// numbers.
 func (b *statusBuilder) setPodsRefused(owned children) (due time.Duration) {
 	jobs, latest := b.refusedPods(owned)
 	c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.PodCreationFailure)
@@ -86,7 +87,8 @@ func (b *statusBuilder) refusedPods(owned children) (jobs int, latest PodRefusal
 	return jobs, latest
 }
 
-// podsRefusedAgain is how long a refusal is taken for true before it is looked at again, without any event: an event does not say when its cause is gone.
+// podsRefusedAgain is how long a refusal is taken for true before it is looked at again, without any event: an event
+// does not say when its cause is gone.
 const podsRefusedAgain = 5 * time.Minute
 
 func (b *statusBuilder) endPodsRefused(reason, message string) {

@@ -22,7 +22,8 @@ const (
 	reasonRulesMissing  = "ContainerRestartRulesMissing"
 	reasonRulesStored   = "ContainerRestartRulesStored"
 	messageRulesStored  = "the Jobs have the restart rules of their containers"
-	messageRulesMissing = "kube-apiserver has left out the restart rules of container %s of Job %s, so that its pods are recreated when they fail: " +
+	messageRulesMissing = "kube-apiserver has left out the restart rules of container %s of Job %s, so that its pods are recreated when " +
+		"they fail: " +
 		"the feature gate ContainerRestartRules of kube-apiserver is off, or it is older than 1.35"
 )
 
@@ -35,7 +36,8 @@ func LostRules(job, stored *batchv1.Job) string {
 		if len(container.RestartPolicyRules) == 0 {
 			continue
 		}
-		if i := slices.IndexFunc(have, func(c corev1.Container) bool { return c.Name == container.Name }); i >= 0 && len(have[i].RestartPolicyRules) == 0 {
+		if i := slices.IndexFunc(have, func(c corev1.Container) bool { return c.Name == container.Name }); i >= 0 &&
+			len(have[i].RestartPolicyRules) == 0 {
 			return container.Name
 		}
 	}

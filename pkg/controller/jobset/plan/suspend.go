@@ -41,8 +41,8 @@ type duePatch struct {
 	waits bool
 }
 
-// jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume). No more are resumed than leaves the
-// backlog of the Job controller, for which so many Jobs wait, within its bound.
+// jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume). No more are
+// resumed than leaves the backlog of the Job controller, for which so many Jobs wait, within its bound.
 func jobPatches(o Observed, owned children, open []bool, waiting int) jobChanges {
 	active := slices.Concat(o.grouped(owned.active)...)
 	p := jobChanges{resumption: resumption{left: max(0, o.maxBacklog()-waiting)}}

@@ -41,7 +41,8 @@ type Observed struct {
 	Nodes int
 	// Placed is what became of the question for the domains of UnplacedJobs; nil if it was not asked.
 	Placed *Placed
-	// Priorities are the values of PriorityClasses by name, and under the empty name that of pods which name none; nil without exclusive placement.
+	// Priorities are the values of PriorityClasses by name, and under the empty name that of pods which name none; nil
+	// without exclusive placement.
 	Priorities map[string]int32
 	// Waiting are the pods that wait for a node, by the UID of their Job; only for sets with a placement.
 	Waiting map[types.UID]Waiting
@@ -55,9 +56,11 @@ type Observed struct {
 	Grouped *Grouped
 	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
-	// OwnEndpoints means that the Service, if it is created, is created so that the cluster does not write its addresses, because this program does.
+	// OwnEndpoints means that the Service, if it is created, is created so that the cluster does not write its addresses,
+	// because this program does.
 	OwnEndpoints bool
-	// EndpointsRefusal is why the cluster writes the addresses of the Service although the set asks for those of this program; nil if that is not known.
+	// EndpointsRefusal is why the cluster writes the addresses of the Service although the set asks for those of this
+	// program; nil if that is not known.
 	EndpointsRefusal *EndpointsRefusal
 	// Claims are the claims of ClaimNames that exist.
 	Claims sets.Set[string]

@@ -12,8 +12,9 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestUnplacedJobsGoOn turns exclusive placement on for sets whose Jobs were created without it: nothing happens to Jobs that run, be they ready or not, nor
-// to those that have ended or are suspended, and the status stays as it would be without the feature.
+// TestUnplacedJobsGoOn turns exclusive placement on for sets whose Jobs were created without it: nothing happens to
+// Jobs that run, be they ready or not, nor to those that have ended or are suspended, and the status stays as it would
+// be without the feature.
 func TestUnplacedJobsGoOn(t *testing.T) {
 	ready := func(job *batchv1.Job) { job.Status.Active, job.Status.Ready = 1, ptr.To[int32](1) }
 	pending := func(job *batchv1.Job) { job.Status.Active = 1 }
@@ -47,8 +48,8 @@ func TestUnplacedJobsGoOn(t *testing.T) {
 	}
 }
 
-// TestOnlyNewJobsArePlaced follows a set with one Job that was created without placement, and one that is missing: only the latter gets a domain. After a
-// restart, both do.
+// TestOnlyNewJobsArePlaced follows a set with one Job that was created without placement, and one that is missing: only
+// the latter gets a domain. After a restart, both do.
 func TestOnlyNewJobsArePlaced(t *testing.T) {
 	runs := jobNamed("w", 0)
 	set := newSet(with("w", 2), byRack, failurePolicy(1))

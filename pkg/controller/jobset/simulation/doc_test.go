@@ -13,11 +13,12 @@
 // Invariants are checked at every decision and every write (invariants_test.go, rules_test.go, writes_test.go). In the end
 // nothing fails any more, and the set must come to rest, in the state that its spec asks for (settle_test.go, rest_test.go).
 //
-// Worlds (world_test.go) are histories of a few sets that share a small cluster. Most ask for exclusive placement. The Placer is the real one too;
-// nodes, the scheduler, an autoscaler and the Job controller are simulated with their pods. In the end all sets must finish.
+// Worlds (world_test.go) are histories of a few sets that share a small cluster. Most ask for exclusive placement. The
+// Placer is the real one too; nodes, the scheduler, an autoscaler and the Job controller are simulated with their pods.
+// In the end all sets must finish.
 //
-// In some worlds the pods of all sets restart in place (inplace_worlds_test.go): agents follow the protocol, each with a watch that lags behind, containers
-// fail, and kubelets restart them.
+// In some worlds the pods of all sets restart in place (inplace_worlds_test.go): agents follow the protocol, each with
+// a watch that lags behind, containers fail, and kubelets restart them.
 //
 // Everything in a history follows from its seed. SIMULATION_SEED=n runs that one and prints its steps,
 // SIMULATION_HISTORIES=n sets how many are run. For worlds, these are SIMULATION_WORLD=n and SIMULATION_WORLDS=n, and

@@ -20,8 +20,8 @@ import (
 	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// This file holds the pods of sets that restart in place: agents that follow the protocol (docs/reference/jobset.md#in-place-restart), containers
-// that fail, and kubelets that restart them.
+// This file holds the pods of sets that restart in place: agents that follow the protocol
+// (docs/reference/jobset.md#in-place-restart), containers that fail, and kubelets that restart them.
 
 const (
 	// exitOfWorker and exitOfAgent are the exit codes of a container that fails by itself, and of an agent that restarts its pod.

@@ -27,8 +27,8 @@ type worldFaults struct {
 	sync, caches, jobs, pods, schedule, users, nodes, others, time, restarts, late, ends int
 	// failing is the percentage of the ends of Jobs that are failures, and unread that of questions about a failure without an answer.
 	failing, unread int
-	// containers and agents are the weights of containers that fail and of what agents do, and unwritten is the percentage of the writes of agents
-	// that fail or whose answer is lost; only where sets restart in place.
+	// containers and agents are the weights of containers that fail and of what agents do, and unwritten is the percentage
+	// of the writes of agents that fail or whose answer is lost; only where sets restart in place.
 	containers, agents, unwritten int
 }
 
@@ -216,8 +216,8 @@ func (w *world) disturbNode() {
 	}
 }
 
-// dispensable reports whether all sets could run without a node. One for which no domains are large enough gets the largest, and its Jobs that have
-// run do not leave them for others of the set when the node is back.
+// dispensable reports whether all sets could run without a node. One for which no domains are large enough gets the
+// largest, and its Jobs that have run do not leave them for others of the set when the node is back.
 func (w *world) dispensable(node *corev1.Node) bool {
 	kept := w.nodes.Objects
 	defer func() { w.nodes.Objects = kept }()

@@ -37,8 +37,8 @@ type worldProcess struct {
 	pods   sim.Informer[*corev1.Pod]
 	nodes  sim.Informer[*corev1.Node]
 	memory *consistency.ConsistencyStore
-	// held are the placements of sets that hold domains, and waiting is which pods wait for a node, or have one that the scheduler chose, as the caches
-	// last showed them.
+	// held are the placements of sets that hold domains, and waiting is which pods wait for a node, or have one that the
+	// scheduler chose, as the caches last showed them.
 	held    map[string]*jobsetv1alpha2.Placement
 	waiting map[string]string
 	// syncer, placer and feed are the real ones.

@@ -36,9 +36,11 @@ const (
 // worldRules check what is stored in a world, and where pods run.
 type worldRules struct {
 	*world
-	// late means that a request of a controller that did not wait for it any more was carried out: two controllers may have given one domain away.
+	// late means that a request of a controller that did not wait for it any more was carried out: two controllers may
+	// have given one domain away.
 	late bool
-	// reached is what version the cache of pods had when all pods of a set had reached an attempt, and podsSince since which version pods exist.
+	// reached is what version the cache of pods had when all pods of a set had reached an attempt, and podsSince since
+	// which version pods exist.
 	reached   map[reachedAttempt]string
 	podsSince map[types.UID]int
 }
@@ -66,7 +68,8 @@ func (r *worldRules) bound(pod *corev1.Pod, node *corev1.Node) {
 	r.seen["pods of exclusive Jobs bound"]++
 }
 
-// mayMeet reports whether pods of two Jobs may meet in a domain: either the Jobs ask for domains of different kinds, or they are of one set and one of them leaves.
+// mayMeet reports whether pods of two Jobs may meet in a domain: either the Jobs ask for domains of different kinds, or
+// they are of one set and one of them leaves.
 func (r *worldRules) mayMeet(mine, its *batchv1.Job, key string, stops bool) bool {
 	if topologyOf(r.setOf(its), its.Labels[jobsetv1alpha2.ReplicatedJobNameKey]) != key {
 		return true

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// This file holds the scheduler of a world. It goes by what is written in pods: node selector, node affinity, affinity and anti-affinity among
-// pods, requests and priority.
+// This file holds the scheduler of a world. It goes by what is written in pods: node selector, node affinity, affinity
+// and anti-affinity among pods, requests and priority.
 
 // schedule binds pods that wait, the most important ones first. It reports whether anything changed.
 func (w *world) schedule() (busy bool) {

@@ -21,8 +21,9 @@ import (
 	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// A world is a small cluster with a few sets, most of which ask for exclusive placement. Its nodes come and go, a simulated scheduler binds pods by what
-// their templates say, and in some worlds an autoscaler adds nodes. The Syncer and the Placer are the real ones.
+// A world is a small cluster with a few sets, most of which ask for exclusive placement. Its nodes come and go, a
+// simulated scheduler binds pods by what their templates say, and in some worlds an autoscaler adds nodes. The Syncer
+// and the Placer are the real ones.
 
 const (
 	rackKey  = "example.com/rack"

@@ -83,7 +83,8 @@ func (d *Directives) add(update PodSetUpdate) error {
 		what     string
 		to, from map[string]string
 	}{
-		{"label", d.Labels, update.Labels}, {"annotation", d.Annotations, update.Annotations}, {"node selector", d.NodeSelector, update.NodeSelector},
+		{"label", d.Labels, update.Labels}, {"annotation", d.Annotations, update.Annotations},
+		{"node selector", d.NodeSelector, update.NodeSelector},
 	} {
 		if err := merge(part.what, part.to, part.from); err != nil {
 			return err

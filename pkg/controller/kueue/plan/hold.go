@@ -112,7 +112,8 @@ func (h Holding) end() HoldPlan {
 
 // ending is the condition of a Workload that has finished.
 func (h Holding) ending() *metav1.Condition {
-	c := &metav1.Condition{Type: ConditionFinished, Status: metav1.ConditionTrue, Reason: "OwnerNotFound", Message: "The SequentialJob is gone"}
+	c := &metav1.Condition{Type: ConditionFinished, Status: metav1.ConditionTrue, Reason: "OwnerNotFound",
+		Message: "The SequentialJob is gone"}
 	if h.SequentialJob == nil || h.SequentialJob.DeletionTimestamp != nil {
 		return c
 	}
@@ -230,7 +231,8 @@ func (h Holding) podsReady() *metav1.Condition {
 
 // Holds returns whether the Workload has quota that a child may run with.
 func Holds(w *Workload) bool {
-	return w != nil && w.DeletionTimestamp == nil && w.Active() && w.Is(ConditionAdmitted) && !w.Is(ConditionEvicted) && !w.Is(ConditionFinished)
+	return w != nil && w.DeletionTimestamp == nil && w.Active() && w.Is(ConditionAdmitted) && !w.Is(ConditionEvicted) &&
+		!w.Is(ConditionFinished)
 }
 
 func inUse(w *Workload) bool { return slices.Contains(w.Finalizers, InUseFinalizer) }

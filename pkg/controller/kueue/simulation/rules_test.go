@@ -34,7 +34,8 @@ const (
 const (
 	// maxLag is how long watches lag at most.
 	maxLag = 20 * time.Second
-	// maxAge is the age of what may be given out: requests that hang for a minute before and in the outage of a minute that is overlooked, and the lag.
+	// maxAge is the age of what may be given out: requests that hang for a minute before and in the outage of a minute
+	// that is overlooked, and the lag.
 	maxAge = 4 * time.Minute
 	// recovery is the time after the end of all trouble: that of a request that hangs, and some for polls and pauses.
 	recovery = 90 * time.Second

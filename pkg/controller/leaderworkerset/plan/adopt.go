@@ -28,8 +28,8 @@ const (
 	OrphanRevision    OrphanKind = "ControllerRevision"
 )
 
-// Orphan is an object without a controller that is made like a child of the set in its label: the set was deleted without its children, or the objects were restored
-// from a backup without their owners.
+// Orphan is an object without a controller that is made like a child of the set in its label: the set was deleted
+// without its children, or the objects were restored from a backup without their owners.
 type Orphan struct {
 	Ref
 	// Kind of the object.
@@ -47,7 +47,8 @@ type Adoption struct {
 	Owner metav1.OwnerReference
 }
 
-// OrphanOf returns what decisions use of an object without a controller. It returns nil if the object has a controller, is not made like a child of the set in its label, or is being deleted.
+// OrphanOf returns what decisions use of an object without a controller. It returns nil if the object has a controller,
+// is not made like a child of the set in its label, or is being deleted.
 func OrphanOf(object metav1.Object) *Orphan {
 	set := object.GetLabels()[leaderworkersetv1.SetNameLabelKey]
 	if set == "" || metav1.GetControllerOfNoCopy(object) != nil || object.GetDeletionTimestamp() != nil {
@@ -66,7 +67,8 @@ func OrphanOf(object metav1.Object) *Orphan {
 		return nil
 	}
 	return &Orphan{
-		Ref: Ref{object.GetName(), object.GetUID()}, Kind: kind, Revision: object.GetLabels()[leaderworkersetv1.RevisionKey], Created: object.GetCreationTimestamp(),
+		Ref: Ref{object.GetName(), object.GetUID()}, Kind: kind, Revision: object.GetLabels()[leaderworkersetv1.RevisionKey],
+		Created: object.GetCreationTimestamp(),
 	}
 }
 
@@ -99,8 +101,8 @@ func likeService(service *corev1.Service, set string) bool {
 	return index >= 0 && parent == set && len(selector) == 2 && grouped
 }
 
-// adopt gives orphans the controller that would have created them. Workers that are older than the leader pod of their name, or of another revision, belong to another
-// group, and stay as they are.
+// adopt gives orphans the controller that would have created them. Workers that are older than the leader pod of their
+// name, or of another revision, belong to another group, and stay as they are.
 func adopt(o Observed, groups []group, p *Plan) {
 	if len(o.Orphans) == 0 {
 		return
@@ -132,7 +134,8 @@ func ownerOf(o Observed, orphan Orphan, leaders map[string]*group) (owner metav1
 	switch {
 	case g == nil || g.leader.Deleting:
 		return owner, false
-	case orphan.Kind == OrphanStatefulSet && (g.workers != nil || g.size == 1 || orphan.Revision != g.leader.Revision || orphan.Created.Before(&g.leader.Created)):
+	case orphan.Kind == OrphanStatefulSet && (g.workers != nil || g.size == 1 || orphan.Revision != g.leader.Revision ||
+		orphan.Created.Before(&g.leader.Created)):
 		return owner, false
 	}
 	return leaderReference(g.leader), true
@@ -152,7 +155,8 @@ func (p *Plan) adoptions(r Results) (out []Event) {
 	return out
 }
 
-// adopted is the event about the adoptions of one pass. Those of one pass with a reason of their own would be folded into the first of them.
+// adopted is the event about the adoptions of one pass. Those of one pass with a reason of their own would be folded
+// into the first of them.
 func (p *Plan) adopted(which []int) Event {
 	var names []string
 	for _, i := range which[:min(len(which), maxNamedAdoptions)] {

@@ -56,8 +56,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestBackoffOfGroupThatStaysReady restarts a group at once that has been ready for long enough, and whose container restarted so fast that its pod was never seen as not
-// ready.
+// TestBackoffOfGroupThatStaysReady restarts a group at once that has been ready for long enough, and whose container
+// restarted so fast that its pod was never seen as not ready.
 func TestBackoffOfGroupThatStaysReady(t *testing.T) {
 	f := newFixture(t, 1, 2)
 	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10), MaxSeconds: ptr.To[int32](60)}

@@ -22,8 +22,8 @@ type MissingCause struct {
 	Workers types.UID
 }
 
-// MissingCauses returns the groups whose causes a decision on the snapshot needs and does not have. A group does not wait for its cause: without one, what is
-// known of its pods is recorded.
+// MissingCauses returns the groups whose causes a decision on the snapshot needs and does not have. A group does not
+// wait for its cause: without one, what is known of its pods is recorded.
 func MissingCauses(o Observed) (out []MissingCause) {
 	if o.Set.DeletionTimestamp != nil || !anyFailed(o) {
 		return nil
@@ -96,7 +96,8 @@ func (r *restarts) causeOf(f failure) *jobsetv1alpha2.FailureCause {
 		return f.group.lossOf()
 	}
 	pod := f.pods[0]
-	cause := &jobsetv1alpha2.FailureCause{Job: r.statefulSetOf(f.group, pod), Pod: pod.Name, Node: pod.Node, Message: "a container of the pod restarted"}
+	cause := &jobsetv1alpha2.FailureCause{Job: r.statefulSetOf(f.group, pod), Pod: pod.Name, Node: pod.Node,
+		Message: "a container of the pod restarted"}
 	if pod.Deleting {
 		cause.Message = "the pod was deleted"
 	}
@@ -114,7 +115,8 @@ func (g *group) lossOf() *jobsetv1alpha2.FailureCause {
 	return cause
 }
 
-// replacement returns the name of the worker that was created last, which replaces the last lost worker to return. It is empty if there is no worker.
+// replacement returns the name of the worker that was created last, which replaces the last lost worker to return. It
+// is empty if there is no worker.
 func (g *group) replacement() string {
 	if g.workers == nil || len(g.workers.Pods) == 0 {
 		return ""

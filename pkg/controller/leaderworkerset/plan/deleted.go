@@ -25,7 +25,8 @@ const (
 	expectedDeletion
 	// awaitedDeletion carries out a restart that was counted, and waits.
 	awaitedDeletion
-	// unexpectedDeletion is not the decision of this controller: a user has deleted the pod, it was evicted, or its StatefulSet has replaced it because it failed.
+	// unexpectedDeletion is not the decision of this controller: a user has deleted the pod, it was evicted, or its
+	// StatefulSet has replaced it because it failed.
 	unexpectedDeletion
 )
 
@@ -36,8 +37,9 @@ type deletedLeader struct {
 	verdict
 }
 
-// recordDeleted records the groups that are recreated because their leader pod was deleted, whoever has done that. The StatefulSet of the leaders creates the
-// next one, so that no limit and no delay holds. Of one group, one pass records one recreation, so that the UID in its entry tells what has been stored.
+// recordDeleted records the groups that are recreated because their leader pod was deleted, whoever has done that. The
+// StatefulSet of the leaders creates the next one, so that no limit and no delay holds. Of one group, one pass records
+// one recreation, so that the UID in its entry tells what has been stored.
 func (r *restarts) recordDeleted() {
 	recorded := 0
 	for _, d := range r.deletedLeaders() {
@@ -129,7 +131,8 @@ func (r *restarts) replacedLeader(leader types.UID, index int32) bool {
 	return now != nil && now.leader.UID != leader && r.stored[index].RestartedLeader == now.leader.UID
 }
 
-// recordRecreation records that a group is recreated. It counts unless that was decided before, or the limit is reached: what cannot be prevented does not exceed it.
+// recordRecreation records that a group is recreated. It counts unless that was decided before, or the limit is
+// reached: what cannot be prevented does not exceed it.
 func (r *restarts) recordRecreation(d deletedLeader) {
 	g := &group{index: d.index, leader: d.Pod, workers: r.workersOf(d.UID)}
 	e := r.entry(g)

@@ -146,7 +146,8 @@ func TestDeletedLeaderHasItsFirstCause(t *testing.T) {
 	}
 }
 
-// TestDeletedLeaderAndTheLimit has the leaders of groups deleted that wait, or have used up their restarts: they are recreated nevertheless, which counts no more.
+// TestDeletedLeaderAndTheLimit has the leaders of groups deleted that wait, or have used up their restarts: they are
+// recreated nevertheless, which counts no more.
 func TestDeletedLeaderAndTheLimit(t *testing.T) {
 	for name, prepare := range map[string]func(f *fixture){
 		"the group has used up its restarts": func(f *fixture) {
@@ -184,7 +185,8 @@ func TestDeletedLeaderAndTheLimit(t *testing.T) {
 	}
 }
 
-// TestJudgedLeadersAreRemembered has a set scaled down and up again while its highest leader is on its way out: that is no recreation of the group.
+// TestJudgedLeadersAreRemembered has a set scaled down and up again while its highest leader is on its way out: that is
+// no recreation of the group.
 func TestJudgedLeadersAreRemembered(t *testing.T) {
 	f := newFixture(t, 2, 3)
 	f.settle()
@@ -202,7 +204,8 @@ func TestJudgedLeadersAreRemembered(t *testing.T) {
 	}
 }
 
-// TestWorkerThatNeverStartedIsNoFailure has a worker deleted that still waits for its node, as what is left of the group before may make the garbage collector do.
+// TestWorkerThatNeverStartedIsNoFailure has a worker deleted that still waits for its node, as what is left of the
+// group before may make the garbage collector do.
 func TestWorkerThatNeverStartedIsNoFailure(t *testing.T) {
 	f := newFixture(t, 2, 2)
 	f.settle()

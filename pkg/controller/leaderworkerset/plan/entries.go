@@ -21,7 +21,8 @@ const (
 	maxLongMessages, maxShortMessage = 100, 128
 )
 
-// store puts the entries into the next status, by ascending index: none of groups that are no more, and the most important ones if there are too many.
+// store puts the entries into the next status, by ascending index: none of groups that are no more, and the most
+// important ones if there are too many.
 func (r *restarts) store() {
 	exists := make(map[int32]bool, len(r.groups))
 	for i := range r.groups {
@@ -49,8 +50,8 @@ func (r *restarts) store() {
 	}
 }
 
-// byImportance returns the entries, the most important first: entries of groups with a decision that is not carried out yet, which must not be lost, and
-// then entries with the most restarts.
+// byImportance returns the entries, the most important first: entries of groups with a decision that is not carried out
+// yet, which must not be lost, and then entries with the most restarts.
 func (r *restarts) byImportance() []*leaderworkersetv1.GroupStatus {
 	underway := make(map[int32]bool)
 	for i := range r.groups {

@@ -16,7 +16,8 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// TestEntriesAreBounded has all of very many groups fail at once, several times: as many are underway as there are entries, and none restarts twice.
+// TestEntriesAreBounded has all of very many groups fail at once, several times: as many are underway as there are
+// entries, and none restarts twice.
 func TestEntriesAreBounded(t *testing.T) {
 	const groups = 1300
 	f := newFixture(t, groups, 1)

@@ -23,15 +23,17 @@ type FailedWrite struct {
 }
 
 // reasonsOfFailures are the reasons of events about writes that have failed, by their action.
-var reasonsOfFailures = map[string]string{ActionCreate: reasonFailedCreate, ActionUpdate: reasonFailedUpdate, ActionDelete: reasonFailedDelete}
+var reasonsOfFailures = map[string]string{ActionCreate: reasonFailedCreate, ActionUpdate: reasonFailedUpdate,
+	ActionDelete: reasonFailedDelete}
 
 // StatusFailure is the event about a status that could not be stored.
 func StatusFailure(err error) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: reasonFailedUpdate, Action: ActionUpdate, Note: "Failed to update the status: " + err.Error()}
+	return Event{Type: corev1.EventTypeWarning, Reason: reasonFailedUpdate, Action: ActionUpdate, Note: "Failed to update the status: " +
+		err.Error()}
 }
 
-// begun returns the next status, without the times of requested restarts whose leader pods were not deleted, as the API refuses it: they have not begun, and a time that changed with each try
-// would make each try a write.
+// begun returns the next status, without the times of requested restarts whose leader pods were not deleted, as the API
+// refuses it: they have not begun, and a time that changed with each try would make each try a write.
 func (p *Plan) begun(o Observed, r Results) *leaderworkersetv1.LeaderWorkerSetStatus {
 	next := p.Status
 	for _, i := range r.KeptLeaders {

@@ -71,7 +71,8 @@ func (p *Plan) notice(e Event) {
 
 // revisionCreated reports whether the revision of a plan exists. Without it, the leader StatefulSet is not applied.
 func (p *Plan) revisionCreated(r Results) bool {
-	return p.CreateRevision != nil && (r.LeaderApplied || r.LeaderError != "" || p.ApplyLeader == nil && r.RevisionError == "" && !r.Interrupted)
+	return p.CreateRevision != nil && (r.LeaderApplied || r.LeaderError != "" || p.ApplyLeader == nil && r.RevisionError == "" &&
+		!r.Interrupted)
 }
 
 // failures returns the events of what could not be written.
@@ -82,7 +83,8 @@ func failures(o Observed, p Plan, r Results, taken Taken) (out []Event) {
 	name := o.Set.Name
 	switch {
 	case o.LeaderTaken && !p.adopts(name):
-		failed(reasonFailedCreate, ActionCreate, "", fmt.Sprintf("Failed to create leader statefulset %s: a StatefulSet with this name exists and does not belong to the LeaderWorkerSet", name))
+		failed(reasonFailedCreate, ActionCreate, "", fmt.Sprintf(
+			"Failed to create leader statefulset %s: a StatefulSet with this name exists and does not belong to the LeaderWorkerSet", name))
 	case r.LeaderError != "" && o.Leader == nil:
 		failed(reasonFailedCreate, ActionCreate, "", fmt.Sprintf("Failed to create leader statefulset %s: %s", name, r.LeaderError))
 	case r.LeaderError != "":
@@ -93,7 +95,8 @@ func failures(o Observed, p Plan, r Results, taken Taken) (out []Event) {
 	}
 	namesTaken(o, r, taken, failed)
 	for _, pod := range slices.Sorted(maps.Keys(r.WorkerErrors)) {
-		failed(reasonFailedCreate, ActionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: %s", pod, r.WorkerErrors[pod]))
+		failed(reasonFailedCreate, ActionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: %s", pod,
+			r.WorkerErrors[pod]))
 	}
 	for _, w := range r.Failed {
 		failed(reasonsOfFailures[w.Action], w.Action, "", fmt.Sprintf("Failed to %s %s: %s", strings.ToLower(w.Action), w.Object, w.Error))
@@ -105,12 +108,14 @@ func failures(o Observed, p Plan, r Results, taken Taken) (out []Event) {
 func namesTaken(o Observed, r Results, taken Taken, failed func(reason, action, related, note string)) {
 	for _, service := range r.TakenServices {
 		if takenByOthers(o, service, taken.Services[service]) {
-			failed(reasonFailedCreate, ActionCreate, "", fmt.Sprintf("Failed to create headless service %s: a Service with this name exists and does not belong to the LeaderWorkerSet", service))
+			failed(reasonFailedCreate, ActionCreate, "", fmt.Sprintf(
+				"Failed to create headless service %s: a Service with this name exists and does not belong to the LeaderWorkerSet", service))
 		}
 	}
 	for _, pod := range r.TakenWorkers {
 		if takenByOthers(o, pod, taken.Workers[pod]) {
-			failed(reasonFailedCreate, ActionCreate, pod, fmt.Sprintf("Failed to create worker statefulset for leader pod %s: a StatefulSet with this name exists and does not belong to the pod", pod))
+			failed(reasonFailedCreate, ActionCreate, pod, fmt.Sprintf(
+				"Failed to create worker statefulset for leader pod %s: a StatefulSet with this name exists and does not belong to the pod", pod))
 		}
 	}
 }

@@ -45,7 +45,8 @@ func TestRevisionIsReported(t *testing.T) {
 	}
 }
 
-// TestTakenNamesAreReported has names that other objects have: at once they may be those of a set or leader pod before, which is about to go.
+// TestTakenNamesAreReported has names that other objects have: at once they may be those of a set or leader pod before,
+// which is about to go.
 func TestTakenNamesAreReported(t *testing.T) {
 	const service = "Failed to create headless service s: a Service with this name exists and does not belong to the LeaderWorkerSet"
 	const workers = "Failed to create worker statefulset for leader pod s-0: a StatefulSet with this name exists and does not belong to the pod"

@@ -52,7 +52,8 @@ func createPodGroups(o Observed, rev revision, groups []group, p *Plan) {
 	}
 }
 
-// lackingPodGroups returns the groups without a PodGroup. That of the leader before has the same name, if it is of the same revision, until it is gone.
+// lackingPodGroups returns the groups without a PodGroup. That of the leader before has the same name, if it is of the
+// same revision, until it is gone.
 func lackingPodGroups(o Observed, groups []group) (out []*group) {
 	exists := make(map[string]bool, len(o.PodGroups))
 	for i := range o.PodGroups {
@@ -93,7 +94,8 @@ func podGroup(gang GangProvider, set *leaderworkersetv1.LeaderWorkerSet, g *grou
 	return out
 }
 
-// members returns how many pods of a group have to be scheduled together. Workers that are created once the leader is ready cannot be among them.
+// members returns how many pods of a group have to be scheduled together. Workers that are created once the leader is
+// ready cannot be among them.
 func members(set *leaderworkersetv1.LeaderWorkerSet) int64 {
 	if set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady {
 		return 1

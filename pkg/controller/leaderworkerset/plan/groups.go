@@ -67,7 +67,8 @@ func groupsAt(o Observed, rev revision) []group {
 	return out
 }
 
-// judge says whether the group is ready, and of the current revision. One that is being deleted is not ready any longer, whatever its containers do.
+// judge says whether the group is ready, and of the current revision. One that is being deleted is not ready any
+// longer, whatever its containers do.
 func (g *group) judge(key string) {
 	if !g.complete() {
 		return
@@ -81,7 +82,8 @@ func (g *group) judge(key string) {
 	}
 }
 
-// canBuild returns whether the workers of a leader could be created: its revision is there, and the domain of its node is known if that matters.
+// canBuild returns whether the workers of a leader could be created: its revision is there, and the domain of its node
+// is known if that matters.
 func canBuild(o Observed, rev revision, leader *Pod) bool {
 	if leader.Revision != rev.key && newest(o.Revisions, leader.Revision) == nil {
 		return false

@@ -18,12 +18,13 @@ import (
 const (
 	// maxUnused is how many revisions that no group has are kept during an update, which may never end.
 	maxUnused = 10
-	// maxAwaited is how many are kept while a leader pod is missing: the leader StatefulSet is going to create it at a revision that maybe no other group has.
+	// maxAwaited is how many are kept while a leader pod is missing: the leader StatefulSet is going to create it at a
+	// revision that maybe no other group has.
 	maxAwaited = 100
 )
 
-// deleteRevisions deletes former revisions: once the update is complete those beyond spec.revisionHistoryLimit, and before it what would grow without bound.
-// Those that a group has stay in any case.
+// deleteRevisions deletes former revisions: once the update is complete those beyond spec.revisionHistoryLimit, and
+// before it what would grow without bound. Those that a group has stay in any case.
 func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 	if o.Leader == nil || o.LeaderTaken || rev.create != nil {
 		return
@@ -70,8 +71,8 @@ func unusedLimit(o Observed, rev revision, groups []group) int {
 	return limit
 }
 
-// awaitsLeader returns whether a leader pod is missing that the leader StatefulSet creates now, or after the set was scaled up. Those below the partition are created
-// at the revision that was the last one whose update was completed.
+// awaitsLeader returns whether a leader pod is missing that the leader StatefulSet creates now, or after the set was
+// scaled up. Those below the partition are created at the revision that was the last one whose update was completed.
 func awaitsLeader(o Observed, groups []group) bool {
 	wanted := max(helper.Partition(o.Set), helper.Replicas(o.Set))
 	exist := int32(0)

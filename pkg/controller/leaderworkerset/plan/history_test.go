@@ -46,7 +46,8 @@ func TestFormerRevisionsStayUntilTheUpdateIsComplete(t *testing.T) {
 	}
 }
 
-// TestRevisionOfAMissingLeaderIsKept has a canary above a partition, which was updated many times while the groups below stayed, and then production loses its leaders.
+// TestRevisionOfAMissingLeaderIsKept has a canary above a partition, which was updated many times while the groups
+// below stayed, and then production loses its leaders.
 func TestRevisionOfAMissingLeaderIsKept(t *testing.T) {
 	const updates = 12
 	for name, c := range map[string]struct {

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// ApplyHash returns a hash of a leader StatefulSet as it is applied. A value that is no longer wanted shows in it, and not in the live object alone.
+// ApplyHash returns a hash of a leader StatefulSet as it is applied. A value that is no longer wanted shows in it, and
+// not in the live object alone.
 func ApplyHash(sts *appsv1.StatefulSet) string {
 	data, err := json.Marshal(sts)
 	if err != nil {
@@ -31,7 +32,8 @@ func hex(data []byte) (out []byte) {
 	return out
 }
 
-// holds returns whether the live object has all values that are wanted. It has others, too: defaults of the API, and what others have added.
+// holds returns whether the live object has all values that are wanted. It has others, too: defaults of the API, and
+// what others have added.
 func holds(live, wanted any) bool {
 	l, w := fields(live), fields(wanted)
 	if l == nil || w == nil {
@@ -78,7 +80,8 @@ func holdsValue(key string, live any, exists bool, wanted any) bool {
 
 // mergedLists are the fields whose lists are merged by key, so that others may add to them. Other lists are replaced as a whole.
 var mergedLists = map[string]bool{
-	"containers": true, "initContainers": true, "ephemeralContainers": true, "volumes": true, "env": true, "imagePullSecrets": true, "resourceClaims": true,
+	"containers": true, "initContainers": true, "ephemeralContainers": true, "volumes": true, "env": true, "imagePullSecrets": true,
+	"resourceClaims":  true,
 	"schedulingGates": true, "claims": true, "ports": true, "volumeMounts": true, "volumeDevices": true, "hostAliases": true,
 	"topologySpreadConstraints": true, "ownerReferences": true, "finalizers": true,
 }

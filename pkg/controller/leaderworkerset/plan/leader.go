@@ -27,7 +27,8 @@ func applyLeader(o Observed, rev revision, groups []group, p *Plan) {
 	r := rolloutOf(o, rev, groups)
 	t := r.decide()
 	p.CreateRevision, p.RevisionEvent = rev.create, rev.event
-	right := &Reading{Set: o.Set, Revision: rev.same, Leader: o.Leader, Applied: o.Applied, Key: rev.key, Partition: t.partition, Replicas: t.count}
+	right := &Reading{Set: o.Set, Revision: rev.same, Leader: o.Leader, Applied: o.Applied, Key: rev.key, Partition: t.partition,
+		Replicas: t.count}
 	if o.Before.hasLeader(o, rev.key, t) {
 		p.Reading = right
 		return
@@ -41,8 +42,8 @@ func applyLeader(o Observed, rev revision, groups []group, p *Plan) {
 	p.ApplyLeader, p.LeaderEvents = intended, leaderEvents(o, rev, r, t)
 }
 
-// unchanged returns whether the leader StatefulSet has what was applied. The API drops values of features that are off: an object of the generation
-// that the application had has what there can be.
+// unchanged returns whether the leader StatefulSet has what was applied. The API drops values of features that are off:
+// an object of the generation that the application had has what there can be.
 func unchanged(o Observed, intended *appsv1.StatefulSet) bool {
 	switch {
 	case o.Leader == nil:
@@ -84,8 +85,9 @@ func leaderStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, key string, t tar
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: set.Name, Namespace: set.Namespace,
-			Labels:          merged(set.Labels, own),
-			Annotations:     merged(set.Annotations, map[string]string{leaderworkersetv1.ReplicasAnnotationKey: strconv.Itoa(int(helper.Replicas(set)))}),
+			Labels: merged(set.Labels, own),
+			Annotations: merged(set.Annotations, map[string]string{leaderworkersetv1.ReplicasAnnotationKey: strconv.Itoa(
+				int(helper.Replicas(set)))}),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, setKind)},
 		},
 		Spec: appsv1.StatefulSetSpec{
@@ -175,7 +177,8 @@ func leaderEvents(o Observed, rev revision, r rollout, t target) (out []Event) {
 	case t.count == last:
 		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionDelete, fmt.Sprintf("deleting surge replica %s-%d", name, last))
 	case t.count < last:
-		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionDelete, fmt.Sprintf("deleting surge replicas from %s-%d to %s-%d", name, t.count, name, last))
+		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionDelete, fmt.Sprintf("deleting surge replicas from %s-%d to %s-%d", name, t.count,
+			name, last))
 	}
 	switch {
 	case r.changed && r.paused:
@@ -184,7 +187,8 @@ func leaderEvents(o Observed, rev revision, r rollout, t target) (out []Event) {
 	case t.partition == r.partition-1:
 		normal(leaderworkersetv1.ReasonGroupsUpdating, ActionUpdate, fmt.Sprintf("Updating replica %d", t.partition))
 	case t.partition < r.partition:
-		normal(leaderworkersetv1.ReasonGroupsUpdating, ActionUpdate, fmt.Sprintf("Updating replicas %d to %d (inclusive)", t.partition, r.partition-1))
+		normal(leaderworkersetv1.ReasonGroupsUpdating, ActionUpdate, fmt.Sprintf("Updating replicas %d to %d (inclusive)", t.partition,
+			r.partition-1))
 	}
 	return out
 }

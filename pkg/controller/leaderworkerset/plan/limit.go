@@ -28,7 +28,8 @@ func exhausted(set *leaderworkersetv1.LeaderWorkerSet, e *leaderworkersetv1.Grou
 // reportFailed reports that a group is left as it is.
 func (r *restarts) reportFailed(e *leaderworkersetv1.GroupStatus) {
 	r.st.event(corev1.EventTypeWarning, leaderworkersetv1.ReasonMaxGroupRestartsExceeded, ActionUpdate,
-		fmt.Sprintf("Group %d has failed again after %s and is left as it is; maxGroupRestarts is %d", e.Index, times(e.Restarts), *r.o.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts))
+		fmt.Sprintf("Group %d has failed again after %s and is left as it is; maxGroupRestarts is %d", e.Index, times(e.Restarts),
+			*r.o.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts))
 }
 
 func times(restarts int32) string {

@@ -10,13 +10,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// nudgeAfter is when StatefulSets that lack pods are nudged, after the server that mutates pods has returned. Their controller looks at them more and more
-// rarely while pods are refused. It looks at those that are younger than the time anyway.
+// nudgeAfter is when StatefulSets that lack pods are nudged, after the server that mutates pods has returned. Their
+// controller looks at them more and more rarely while pods are refused. It looks at those that are younger than the
+// time anyway.
 var nudgeAfter = []time.Duration{2 * time.Second, 15 * time.Second, 35 * time.Second}
 
-// nudge asks for another look at StatefulSets that lack pods since the server of the set was away. Nothing is nudged at rest, and never more often than a
-// few times after each interruption. A StatefulSet that its controller has not looked at is nudged only if it is older than the
-// interruption: its time is of the clock of another server, and does not say so of others.
+// nudge asks for another look at StatefulSets that lack pods since the server of the set was away. Nothing is nudged at
+// rest, and never more often than a few times after each interruption. A StatefulSet that its controller has not looked
+// at is nudged only if it is older than the interruption: its time is of the clock of another server, and does not say
+// so of others.
 func nudge(o Observed, groups []group, p *Plan) {
 	if o.ServedSince.IsZero() {
 		return
@@ -65,8 +67,9 @@ func (g *group) lacksPods() bool {
 	return w != nil && !w.Deleting && !g.leader.Deleting && w.Created < w.Replicas
 }
 
-// nudgeTimes returns the last time at which StatefulSets are nudged that is not in the future, zero if there is none, and how long it is to the next one; 0 if
-// there is none. The last time is past after as long as those before took, so that it ends.
+// nudgeTimes returns the last time at which StatefulSets are nudged that is not in the future, zero if there is none,
+// and how long it is to the next one; 0 if there is none. The last time is past after as long as those before took, so
+// that it ends.
 func nudgeTimes(o Observed) (due time.Time, next time.Duration) {
 	passed := o.Now.Sub(o.ServedSince)
 	if passed > 2*nudgeAfter[len(nudgeAfter)-1] {

@@ -21,8 +21,8 @@ func heldByKueue(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool { return gate.Name == kueueGate })
 }
 
-// RunsDespiteQueue returns whether the set names a queue and no pod of it waits for quota. In a cluster without Kueue, such a set runs without quota.
-// Pods that Kueue held before it was removed still wait.
+// RunsDespiteQueue returns whether the set names a queue and no pod of it waits for quota. In a cluster without Kueue,
+// such a set runs without quota. Pods that Kueue held before it was removed still wait.
 func RunsDespiteQueue(o Observed) bool {
 	held := func(p Pod) bool { return p.HeldByKueue }
 	return o.Set.Labels[jobsetv1alpha2.QueueNameKey] != "" && o.Set.DeletionTimestamp == nil && !slices.ContainsFunc(o.Leaders, held) &&
@@ -33,7 +33,8 @@ func RunsDespiteQueue(o Observed) bool {
 func queueIgnored(queue string) Event {
 	return Event{
 		Type: corev1.EventTypeWarning, Reason: reasonQueueIgnored, Action: ActionCreate,
-		Note: fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so that the set runs without quota",
+		Note: fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so that the set runs "+
+			"without quota",
 			jobsetv1alpha2.QueueNameKey, queue, kueueplan.Group),
 	}
 }

@@ -9,8 +9,8 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// Reading is what a decision has found out about large objects, so that the next one need not read them again. Objects of caches never change, so that the same
-// pointers have the same content. Decisions are the same without it.
+// Reading is what a decision has found out about large objects, so that the next one need not read them again. Objects
+// of caches never change, so that the same pointers have the same content. Decisions are the same without it.
 type Reading struct {
 	// Revision means the same as the spec of Set; nil if no revision is known to.
 	Set      *leaderworkersetv1.LeaderWorkerSet

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// podsRefusedAfter is how long pods are refused before that is reported, and refusedLately how old a refusal may be to begin with. A process that has
-	// just started does not know whether an older one is about pods that exist since.
+	// podsRefusedAfter is how long pods are refused before that is reported, and refusedLately how old a refusal may be to
+	// begin with. A process that has just started does not know whether an older one is about pods that exist since.
 	podsRefusedAfter, refusedLately = 5 * time.Second, 2 * time.Minute
 	// podsRefusedAgain is how long a refusal is taken for true before it is looked at again.
 	podsRefusedAgain = 5 * time.Minute
@@ -55,7 +55,8 @@ func (b *statusBuilder) setPodsRefused() time.Duration {
 	head := refusedPodsOf(refused.StatefulSets)
 	if refused.StatefulSets == 0 {
 		if known {
-			b.setCondition(leaderworkersetv1.ConditionPodCreationFailure, metav1.ConditionFalse, leaderworkersetv1.ReasonPodsCreated, "no pods are refused")
+			b.setCondition(leaderworkersetv1.ConditionPodCreationFailure, metav1.ConditionFalse, leaderworkersetv1.ReasonPodsCreated,
+				"no pods are refused")
 		}
 		return 0
 	}
@@ -83,6 +84,7 @@ func refusedPodsOf(statefulSets int) string {
 // setCondition puts a condition in place that says nothing about how far the set is.
 func (b *statusBuilder) setCondition(conditionType string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&b.next.Conditions, metav1.Condition{
-		Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: b.o.Now, ObservedGeneration: b.o.Set.Generation,
+		Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: b.o.Now,
+		ObservedGeneration: b.o.Set.Generation,
 	})
 }

@@ -15,12 +15,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-// maxRequestedLeaders is how many leaders of a requested restart are stored at a time. Those of larger sets follow once half of them are gone.
+// maxRequestedLeaders is how many leaders of a requested restart are stored at a time. Those of larger sets follow once
+// half of them are gone.
 const maxRequestedLeaders = leaderworkersetv1.MaxGroupStatuses
 
-// findRequested finds the leaders to delete because users have requested a restart, and ends the restart when none of them is left. It takes all leaders that exist when
-// the controller sees the request: Observed has at least the leaders that the API had after the request. Later leaders stay. Times are not compared, because one server
-// sets the times of pods and another one the time of the request.
+// findRequested finds the leaders to delete because users have requested a restart, and ends the restart when none of
+// them is left. It takes all leaders that exist when the controller sees the request: Observed has at least the leaders
+// that the API had after the request. Later leaders stay. Times are not compared, because one server sets the times of
+// pods and another one the time of the request.
 func (r *restarts) findRequested() {
 	req := r.st.next.Restart
 	if req == nil || r.o.Leader == nil {
@@ -38,8 +40,9 @@ func (r *restarts) findRequested() {
 	}
 }
 
-// requestedLeaders returns the leaders that have to be deleted, those that are known first, and how many groups from index 0 on are left to look at; nil if these leaders are
-// all. Groups are looked at once, highest first: those of a set that is too large to be found at once have other leaders by the time the next ones are found.
+// requestedLeaders returns the leaders that have to be deleted, those that are known first, and how many groups from
+// index 0 on are left to look at; nil if these leaders are all. Groups are looked at once, highest first: those of a
+// set that is too large to be found at once have other leaders by the time the next ones are found.
 func (r *restarts) requestedLeaders(req *leaderworkersetv1.RequestedRestart, known []types.UID) (leaders []types.UID, left *int32) {
 	has, groups := setOf(known), setOf(req.Groups)
 	wanted := func(g *group) bool {
@@ -69,8 +72,8 @@ func setOf[T comparable](list []T) map[T]bool {
 	return out
 }
 
-// deleteRequested deletes leaders that a stored request names: groups by index at once; of all groups so many that no more are unavailable than in a rolling
-// update, highest first, and those at once that are not ready anyhow.
+// deleteRequested deletes leaders that a stored request names: groups by index at once; of all groups so many that no
+// more are unavailable than in a rolling update, highest first, and those at once that are not ready anyhow.
 func (r *restarts) deleteRequested() {
 	req := r.o.Set.Status.Restart
 	if req == nil {

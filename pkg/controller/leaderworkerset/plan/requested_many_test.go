@@ -16,8 +16,8 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// TestRequestOfVeryManyGroups stores a part of the leaders at a time. Another server sets the times of pods: by its clock, all leaders are younger than the request, or their
-// replacements are older.
+// TestRequestOfVeryManyGroups stores a part of the leaders at a time. Another server sets the times of pods: by its
+// clock, all leaders are younger than the request, or their replacements are older.
 func TestRequestOfVeryManyGroups(t *testing.T) {
 	const groups = 2300
 	for name, ahead := range map[string]time.Duration{"one clock": 0, "the clock of pods is ahead": time.Hour, "the clock of pods is behind": -time.Hour} {

@@ -170,8 +170,9 @@ func TestRequestEnds(t *testing.T) {
 	}
 }
 
-// TestRequestDoesNotCompareClocks has the clocks of the two API servers differ: that of pods is ahead, so that all seem to be younger than the request. A request that a
-// former release has stored, and whose leaders are not found, is carried out in the same way.
+// TestRequestDoesNotCompareClocks has the clocks of the two API servers differ: that of pods is ahead, so that all seem
+// to be younger than the request. A request that a former release has stored, and whose leaders are not found, is
+// carried out in the same way.
 func TestRequestDoesNotCompareClocks(t *testing.T) {
 	for name, groups := range map[string][]int32{"of all": nil, "of groups": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +193,8 @@ func TestRequestDoesNotCompareClocks(t *testing.T) {
 	}
 }
 
-// TestRequestWaitsForTheStatefulSet requests a restart when the cache does not show the StatefulSet of the leaders: it does not end before their pods are known.
+// TestRequestWaitsForTheStatefulSet requests a restart when the cache does not show the StatefulSet of the leaders: it
+// does not end before their pods are known.
 func TestRequestWaitsForTheStatefulSet(t *testing.T) {
 	f := newFixture(t, 3, 1)
 	f.settle()

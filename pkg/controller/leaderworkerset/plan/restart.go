@@ -16,8 +16,9 @@ import (
 // maxRestarts is the highest number of restarts that is counted.
 const maxRestarts = 1<<31 - 1
 
-// restartGroups carries out restart policies, limits and requested restarts. That a group is recreated, and how often it was, is stored first: its leader is
-// deleted by a later plan, which finds the UID of the leader in status. So no failure counts twice, and no restart is lost. Other groups do not wait for that.
+// restartGroups carries out restart policies, limits and requested restarts. That a group is recreated, and how often
+// it was, is stored first: its leader is deleted by a later plan, which finds the UID of the leader in status. So no
+// failure counts twice, and no restart is lost. Other groups do not wait for that.
 func restartGroups(o Observed, groups []group, st *statusBuilder, p *Plan) {
 	r := newRestarts(o, groups, st, p)
 	r.follow()
@@ -53,7 +54,8 @@ type restarts struct {
 func newRestarts(o Observed, groups []group, st *statusBuilder, p *Plan) *restarts {
 	r := &restarts{
 		o: o, groups: groups, st: st, p: p, backoff: backoffOf(o.Set), entries: byIndex(st.next.Groups),
-		stored: make(map[int32]leaderworkersetv1.GroupStatus, len(o.Set.Status.Groups)), leaders: make(map[int32]*group, len(groups)), decided: map[int32]bool{},
+		stored: make(map[int32]leaderworkersetv1.GroupStatus, len(o.Set.Status.Groups)), leaders: make(map[int32]*group, len(groups)),
+		decided: map[int32]bool{},
 	}
 	for _, e := range o.Set.Status.Groups {
 		r.stored[e.Index] = e
@@ -125,7 +127,8 @@ type failure struct {
 	trigger
 }
 
-// failures returns, by ascending index, the failed groups without a decision, and the groups that had reached a restart limit which was raised since.
+// failures returns, by ascending index, the failed groups without a decision, and the groups that had reached a restart
+// limit which was raised since.
 func (r *restarts) failures() (out []failure) {
 	recreate, afterStart := recreates(r.o.Set)
 	if !recreate {
@@ -218,7 +221,8 @@ func (r *restarts) room() bool {
 
 func (r *restarts) delete(g *group, e Event) {
 	g.leaving = true
-	r.p.DeleteLeaders = append(r.p.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e, Group: g.index, Requested: e.Reason == reasonRestartRequested})
+	r.p.DeleteLeaders = append(r.p.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e, Group: g.index,
+		Requested: e.Reason == reasonRestartRequested})
 }
 
 // recreateGroup is the event about a group that is recreated after a failure.

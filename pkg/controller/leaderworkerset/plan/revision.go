@@ -28,8 +28,8 @@ type revision struct {
 	event  Event
 }
 
-// revisionOf returns the revision of the spec. The one that exists is kept if it means the same, in whatever way a former release has written it. One that
-// a former pass has created and could not apply is not created again.
+// revisionOf returns the revision of the spec. The one that exists is kept if it means the same, in whatever way a
+// former release has written it. One that a former pass has created and could not apply is not created again.
 func revisionOf(o Observed) revision {
 	if o.Leader == nil {
 		return revisionFor(o, "a newly created LeaderWorkerSet")
@@ -82,8 +82,9 @@ func freeKey(revisions []*appsv1.ControllerRevision, data []byte) string {
 	return key
 }
 
-// mayBeOf returns whether a key whose revision is lost may be the key of the spec: only the hash in the key is left of the templates of workers. Keys of
-// former releases are no such hashes. For such a key, the result is whether the spec is unchanged since the controller last saw it.
+// mayBeOf returns whether a key whose revision is lost may be the key of the spec: only the hash in the key is left of
+// the templates of workers. Keys of former releases are no such hashes. For such a key, the result is whether the spec
+// is unchanged since the controller last saw it.
 func mayBeOf(set *leaderworkersetv1.LeaderWorkerSet, key string) bool {
 	if !helper.IsRevisionKey(key) {
 		return set.Status.ObservedGeneration == 0 || set.Status.ObservedGeneration == set.Generation

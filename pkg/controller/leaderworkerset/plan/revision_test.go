@@ -159,7 +159,8 @@ func TestLostRevisionIsCreatedWithTheKeyOfGroups(t *testing.T) {
 	w.finish().wantGroups("N N N")
 }
 
-// A revision that is lost while only the template of workers changes must not come back with the template of now: groups of its key run the former one.
+// A revision that is lost while only the template of workers changes must not come back with the template of now:
+// groups of its key run the former one.
 func TestLostRevisionDoesNotTakeOtherWorkers(t *testing.T) {
 	workers := func(image string) func(*leaderworkersetv1.LeaderWorkerSetSpec) {
 		return func(s *leaderworkersetv1.LeaderWorkerSetSpec) {

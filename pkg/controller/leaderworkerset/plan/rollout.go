@@ -5,12 +5,13 @@ package plan
 
 import "time"
 
-// rollout is what the partition and the replicas of the leader StatefulSet depend on. Groups with an index of partition and above get the current
-// revision, highest first.
+// rollout is what the partition and the replicas of the leader StatefulSet depend on. Groups with an index of partition
+// and above get the current revision, highest first.
 type rollout struct {
 	// replicas, unavailable, surge and lowest are the values R, U, S and P of the spec.
 	replicas, unavailable, surge, lowest int32
-	// exists means that there is a leader StatefulSet. partition and count are its values, and resized that replicas were others when it was applied.
+	// exists means that there is a leader StatefulSet. partition and count are its values, and resized that replicas were
+	// others when it was applied.
 	exists           bool
 	partition, count int32
 	resized          bool
@@ -64,8 +65,8 @@ func (r rollout) unpaused() target {
 	return target{r.next(states[:stay], r.unavailable+stay-r.replicas), count}
 }
 
-// pause returns what holds while the rolling update is paused. Groups that were released before stay released, and no group joins them. While none is, new
-// groups get the revision of the others.
+// pause returns what holds while the rolling update is paused. Groups that were released before stay released, and no
+// group joins them. While none is, new groups get the revision of the others.
 func (r rollout) pause(t target) target {
 	if t.count > r.count {
 		t.count = max(r.replicas, r.count)
@@ -103,7 +104,8 @@ func (r rollout) want(bad int32) int32 {
 	return r.most()
 }
 
-// state is the state of one group. A broken one has not been ready for so long that the update does not wait for it. One that is leaving is about to be recreated.
+// state is the state of one group. A broken one has not been ready for so long that the update does not wait for it.
+// One that is leaving is about to be recreated.
 type state struct{ ready, updated, broken, leaving bool }
 
 // done returns whether a group needs nothing of the update, and stays.
@@ -123,8 +125,9 @@ func (r rollout) states() []state {
 	return out
 }
 
-// next returns the partition that releases groups below the groups that are ready and updated. With it, at most step groups are down. Groups that are not
-// ready count as down, wherever they are, unless only the update can repair them. Releasing one of them takes no group down.
+// next returns the partition that releases groups below the groups that are ready and updated. With it, at most step
+// groups are down. Groups that are not ready count as down, wherever they are, unless only the update can repair them.
+// Releasing one of them takes no group down.
 func (r rollout) next(states []state, step int32) int32 {
 	end := int32(len(states)) //nolint:gosec // no more than there are groups
 	for end > 0 && states[end-1].done() {

@@ -245,7 +245,8 @@ func TestUpdateOfGroupsThatWereNeverReady(t *testing.T) {
 	}
 }
 
-// A cluster without the feature MaxUnavailableStatefulSet drops the field and replaces one leader after the other; the controller replaces the rest.
+// A cluster without the feature MaxUnavailableStatefulSet drops the field and replaces one leader after the other; the
+// controller replaces the rest.
 func TestUpdateWhereStatefulSetsReplaceOneAtATime(t *testing.T) {
 	w := newWorld(t, rolling(6, 3, 0, 0))
 	w.counting = countOne

@@ -13,7 +13,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-// createServices creates the headless Services that are missing: one for the set, or one for each group. Those of another policy stay as long as their owner.
+// createServices creates the headless Services that are missing: one for the set, or one for each group. Those of
+// another policy stay as long as their owner.
 func createServices(o Observed, groups []group, p *Plan) {
 	exists := make(map[string]bool, len(o.Services))
 	for i := range o.Services {
@@ -51,7 +52,8 @@ func leaderReference(leader *Pod) metav1.OwnerReference {
 	return *metav1.NewControllerRef(&metav1.ObjectMeta{Name: leader.Name, UID: leader.UID}, corev1.SchemeGroupVersion.WithKind("Pod"))
 }
 
-func headlessService(set *leaderworkersetv1.LeaderWorkerSet, name string, owner metav1.OwnerReference, selector map[string]string) *corev1.Service {
+func headlessService(set *leaderworkersetv1.LeaderWorkerSet, name string, owner metav1.OwnerReference,
+	selector map[string]string) *corev1.Service {
 	label := map[string]string{leaderworkersetv1.SetNameLabelKey: set.Name}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: set.Namespace, Labels: label, OwnerReferences: []metav1.OwnerReference{owner}},

@@ -25,7 +25,8 @@ func PodOf(pod *corev1.Pod) Pod {
 	p := Pod{
 		Ref:   Ref{Name: pod.Name, UID: pod.UID},
 		Index: numberOf(pod.Labels, leaderworkersetv1.WorkerIndexLabelKey), Group: numberOf(pod.Labels, leaderworkersetv1.GroupIndexLabelKey),
-		Revision: pod.Labels[leaderworkersetv1.RevisionKey], OwnRevision: pod.Labels[appsv1.ControllerRevisionHashLabelKey], Phase: pod.Status.Phase, Restarted: hasRestarted(pod),
+		Revision: pod.Labels[leaderworkersetv1.RevisionKey], OwnRevision: pod.Labels[appsv1.ControllerRevisionHashLabelKey],
+		Phase: pod.Status.Phase, Restarted: hasRestarted(pod),
 		Deleting: pod.DeletionTimestamp != nil, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp, RequestsTPUs: requestsTPUs(&pod.Spec),
 		LeaderName: pod.Annotations[leaderworkersetv1.LeaderPodNameAnnotationKey], HeldByKueue: heldByKueue(pod),
 	}

@@ -106,11 +106,13 @@ func (b *statusBuilder) observe(groups []group) {
 	}
 }
 
-// admittedByKueue returns whether Kueue admits the groups of a set: it marks the template of their workers. Kueue takes as many updated replicas as the set
-// has for the end of an update and deletes the Workloads of the surge, so that an update that waits for the surge would never end if the surge counted.
+// admittedByKueue returns whether Kueue admits the groups of a set: it marks the template of their workers. Kueue takes
+// as many updated replicas as the set has for the end of an update and deletes the Workloads of the surge, so that an
+// update that waits for the surge would never end if the surge counted.
 func admittedByKueue(set *leaderworkersetv1.LeaderWorkerSet) bool {
 	worker := &set.Spec.LeaderWorkerTemplate.WorkerTemplate
-	return set.Labels[kueueplan.QueueKey] != "" || worker.Labels[kueueplan.QueueKey] != "" || worker.Annotations[kueueplan.SuspendingParentKey] != ""
+	return set.Labels[kueueplan.QueueKey] != "" || worker.Labels[kueueplan.QueueKey] != "" ||
+		worker.Annotations[kueueplan.SuspendingParentKey] != ""
 }
 
 // progress is a condition that says how far a set is. The others are set False by it.
@@ -134,7 +136,8 @@ var (
 	}
 )
 
-// assert makes conditions True, in order, until one of them changes something: the others follow in the next pass. The first one names the event.
+// assert makes conditions True, in order, until one of them changes something: the others follow in the next pass. The
+// first one names the event.
 func (b *statusBuilder) assert(wanted ...progress) {
 	for _, w := range wanted {
 		if !b.set(w) {
@@ -158,7 +161,8 @@ func (b *statusBuilder) set(w progress) (changed bool) {
 		}
 	}
 	next := metav1.Condition{
-		Type: w.condition, Status: metav1.ConditionTrue, Reason: w.reason, Message: w.message, LastTransitionTime: b.o.Now, ObservedGeneration: generation,
+		Type: w.condition, Status: metav1.ConditionTrue, Reason: w.reason, Message: w.message, LastTransitionTime: b.o.Now,
+		ObservedGeneration: generation,
 	}
 	current := meta.FindStatusCondition(b.next.Conditions, w.condition)
 	switch {

@@ -109,7 +109,8 @@ func TestConditionsOfSpecialSets(t *testing.T) {
 	}
 }
 
-// Kueue deletes the Workloads of the surge once as many replicas are updated as there are, so that those of the surge do not count in a queue.
+// Kueue deletes the Workloads of the surge once as many replicas are updated as there are, so that those of the surge
+// do not count in a queue.
 func TestUpdatedReplicasInQueues(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*leaderworkersetv1.LeaderWorkerSet)

@@ -15,10 +15,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-// replaceStuck deletes leader pods that the update has released and that the StatefulSet controller does not replace: it waits while as many pods as its
-// maxUnavailable are not ready, even if those are the pods that wait to be replaced. Pods that are not ready lose nothing by it. Ready ones follow only as
-// far as groups that have been broken for long keep the StatefulSet controller from replacing them, or as a cluster without the feature
-// MaxUnavailableStatefulSet would replace one after the other.
+// replaceStuck deletes leader pods that the update has released and that the StatefulSet controller does not replace:
+// it waits while as many pods as its maxUnavailable are not ready, even if those are the pods that wait to be replaced.
+// Pods that are not ready lose nothing by it. Ready ones follow only as far as groups that have been broken for long
+// keep the StatefulSet controller from replacing them, or as a cluster without the feature MaxUnavailableStatefulSet
+// would replace one after the other.
 func replaceStuck(o Observed, rev revision, groups []group, p *Plan) {
 	if !rolls(o, rev) {
 		return
@@ -50,8 +51,8 @@ func rolls(o Observed, rev revision) bool {
 		sts.Labels[leaderworkersetv1.RevisionKey] == rev.key
 }
 
-// spareLeaders returns whether the StatefulSet controller may replace none, because so many leader pods are not available, or one at most, and how many more
-// could be replaced if those of broken groups were not counted.
+// spareLeaders returns whether the StatefulSet controller may replace none, because so many leader pods are not
+// available, or one at most, and how many more could be replaced if those of broken groups were not counted.
 func spareLeaders(o Observed, groups []group) (spare int32, stuck bool) {
 	count, limit := leaderCount(o.Leader), helper.LeaderMaxUnavailable(o.Set)
 	unavailable, broken := count, int32(0)

@@ -32,8 +32,9 @@ func takenSince(o Observed, r Results) Taken {
 	return Taken{since(r.TakenServices, o.TakenSince.Services), since(r.TakenWorkers, o.TakenSince.Workers)}
 }
 
-// takenByOthers returns whether the name of a child of the set, or of a leader pod with that name, is taken by another object, and not by what is about to go. Without having
-// been seen for long, that is so if the set or the pod is old, even if the clock of the server that has dated it is behind.
+// takenByOthers returns whether the name of a child of the set, or of a leader pod with that name, is taken by another
+// object, and not by what is about to go. Without having been seen for long, that is so if the set or the pod is old,
+// even if the clock of the server that has dated it is behind.
 func takenByOthers(o Observed, name string, since time.Time) bool {
 	created, skew := o.Set.CreationTimestamp, time.Duration(0)
 	for i := range o.Leaders {

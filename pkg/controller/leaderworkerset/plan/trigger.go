@@ -31,8 +31,8 @@ type trigger struct {
 
 func (t trigger) holds() bool { return len(t.pods) > 0 || t.lost > 0 }
 
-// triggerOf returns why the group has to be recreated. Workers of former incarnations of the group are no reason: they belong to another leader pod, or are of
-// another revision. Neither is anything once the leader is being deleted.
+// triggerOf returns why the group has to be recreated. Workers of former incarnations of the group are no reason: they
+// belong to another leader pod, or are of another revision. Neither is anything once the leader is being deleted.
 func (g *group) triggerOf(o Observed, afterStart bool) (t trigger) {
 	if g.leader.Deleting {
 		return trigger{}
@@ -51,8 +51,9 @@ func (g *group) triggerOf(o Observed, afterStart bool) (t trigger) {
 	return t
 }
 
-// replaces returns whether a pod that is being deleted is a worker that has not started, or one of a group that was never complete since its leader was created. Such a
-// group has not failed: its StatefulSet replaces the pod, as what is left of the group before may make it do.
+// replaces returns whether a pod that is being deleted is a worker that has not started, or one of a group that was
+// never complete since its leader was created. Such a group has not failed: its StatefulSet replaces the pod, as what
+// is left of the group before may make it do.
 func (g *group) replaces(pod *Pod) bool {
 	return pod != g.leader && pod.Deleting && !pod.Restarted && (pod.Phase == corev1.PodPending || g.workers.NeverComplete)
 }
@@ -77,8 +78,8 @@ func failed(pod *Pod) bool {
 	return pod.Deleting || pod.Restarted && (pod.Phase == corev1.PodRunning || pod.Phase == corev1.PodPending)
 }
 
-// started returns what of a trigger counts for groups that are recreated only after they have started: all of it if all pods exist and none is pending. A
-// group that has lost workers had started before if all of its other pods have.
+// started returns what of a trigger counts for groups that are recreated only after they have started: all of it if all
+// pods exist and none is pending. A group that has lost workers had started before if all of its other pods have.
 func (g *group) started(t trigger) trigger {
 	pods, pending := 0, 0
 	for pod := range g.pods() {

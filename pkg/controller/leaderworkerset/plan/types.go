@@ -31,8 +31,8 @@ type Observed struct {
 	AppliedGeneration int64
 	// Leaders are the pods that the leader StatefulSet controls, terminating ones included.
 	Leaders []Pod
-	// GoneLeaders are pods that were among Leaders and are gone, as far as this process has seen, in the order in which they went. A pod is left out once it is
-	// Judged.
+	// GoneLeaders are pods that were among Leaders and are gone, as far as this process has seen, in the order in which
+	// they went. A pod is left out once it is Judged.
 	GoneLeaders []Pod
 	// Judged are the deleted leader pods whose deletion was judged. It holds no pods that exist and are not being deleted.
 	Judged map[types.UID]bool
@@ -54,8 +54,8 @@ type Observed struct {
 	Domains map[string]string
 	// Causes are why groups failed, by the UID of the leader pod; only those that MissingCauses has asked for.
 	Causes map[types.UID]*jobsetv1alpha2.FailureCause
-	// ServedSince is since when the server of the set, which mutates pods, is served without interruption, as far as this process has seen; zero
-	// if it is not served.
+	// ServedSince is since when the server of the set, which mutates pods, is served without interruption, as far as this
+	// process has seen; zero if it is not served.
 	ServedSince time.Time
 	// TakenSince is since when names are taken that the last pass found taken.
 	TakenSince Taken
@@ -101,7 +101,8 @@ type Pod struct {
 	OwnRevision string
 	// Phase of the pod.
 	Phase corev1.PodPhase
-	// Ready is its condition Ready, and NotReadySince since when it is not True: zero while it is True, and the creation of the pod if it has no such condition.
+	// Ready is its condition Ready, and NotReadySince since when it is not True: zero while it is True, and the creation
+	// of the pod if it has no such condition.
 	Ready         bool
 	NotReadySince metav1.Time
 	// Restarted means that a container or an init container of it has restarted.
@@ -199,7 +200,8 @@ type Plan struct {
 	// DeleteRevisions are ControllerRevisions to delete.
 	DeleteRevisions []Ref
 
-	// Judged are the leader pods of which it is decided what their deletion means, once Status is stored: those that are being deleted, and gone ones.
+	// Judged are the leader pods of which it is decided what their deletion means, once Status is stored: those that are
+	// being deleted, and gone ones.
 	Judged []types.UID
 	// More means that the plan is full, and that the next decision has more to do.
 	More bool
@@ -255,12 +257,14 @@ type Results struct {
 	ServiceError string
 	// WorkerErrors are why StatefulSets of workers were not created, by the name of the leader pod. AlreadyExists is none.
 	WorkerErrors map[string]string
-	// TakenServices and TakenWorkers are names of Services and of StatefulSets of workers that other objects have, or those of a leader pod that is gone.
+	// TakenServices and TakenWorkers are names of Services and of StatefulSets of workers that other objects have, or
+	// those of a leader pod that is gone.
 	TakenServices, TakenWorkers []string
-	// CreatedWorkers are the indexes in Plan.CreateWorkers of StatefulSets that were created. DeletedLeaders are the indexes in Plan.DeleteLeaders of pods
-	// whose deletion was accepted.
+	// CreatedWorkers are the indexes in Plan.CreateWorkers of StatefulSets that were created. DeletedLeaders are the
+	// indexes in Plan.DeleteLeaders of pods whose deletion was accepted.
 	CreatedWorkers, DeletedLeaders []int
-	// Adopted are the indexes in Plan.Adopt of those that have their controller, and AdoptError is why one has not; empty if it is tried again anyway.
+	// Adopted are the indexes in Plan.Adopt of those that have their controller, and AdoptError is why one has not; empty
+	// if it is tried again anyway.
 	Adopted    []int
 	AdoptError string
 	// LeaderApplied means that the leader StatefulSet was applied.

@@ -16,9 +16,10 @@ import (
 // clockSkew is how far the clock of this controller and that of the API server, which dates pods, may differ.
 const clockSkew = 5 * time.Minute
 
-// unseen returns how many workers of a group are gone or were replaced without a process of this controller that saw it. All groups were complete when the set
-// became available, and as long as it is, nothing was seen since. So a worker that is younger is not the one that was there then. Of sets that were not
-// available, or have changed since, nothing is known.
+// unseen returns how many workers of a group are gone or were replaced without a process of this controller that saw
+// it. All groups were complete when the set became available, and as long as it is, nothing was seen since. So a worker
+// that is younger is not the one that was there then. Of sets that were not available, or have changed since, nothing
+// is known.
 func unseen(o Observed, g *group) (lost int) {
 	since := availableSince(o)
 	if since.IsZero() || o.Now.Sub(since) < clockSkew || g.index >= helper.Replicas(o.Set) {

@@ -22,14 +22,15 @@ import (
 const (
 	// maxGroupWrites is how many StatefulSets of workers, PodGroups, deletions of leaders and nudges one plan has at most, each.
 	maxGroupWrites = 100
-	// revisionAfter is when to look again for the revision of a new leader pod: later and later, at most every revisionLost. One that is missing for that long is lost.
+	// revisionAfter is when to look again for the revision of a new leader pod: later and later, at most every
+	// revisionLost. One that is missing for that long is lost.
 	revisionAfter, revisionLost = 2 * time.Second, 30 * time.Second
 	// domainAfter is when to look again for the label of the node of a leader pod.
 	domainAfter = 10 * time.Second
 )
 
-// createWorkers creates the StatefulSets of workers that groups lack. They are created only, and never changed: a group gets other workers when its leader is
-// replaced.
+// createWorkers creates the StatefulSets of workers that groups lack. They are created only, and never changed: a group
+// gets other workers when its leader is replaced.
 func createWorkers(o Observed, rev revision, groups []group, p *Plan) {
 	lacking := lackingWorkers(o, groups, p)
 	if len(lacking) == 0 {
@@ -96,7 +97,8 @@ func recursion(g *group) Event {
 	}
 }
 
-// awaitRevision has another look at the revision of a leader pod, which caches may show later than the pod, and reports one that does not come.
+// awaitRevision has another look at the revision of a leader pod, which caches may show later than the pod, and reports
+// one that does not come.
 func awaitRevision(o Observed, g *group, p *Plan) {
 	due := revisionDue(o, g)
 	p.RequeueAfter = sooner(p.RequeueAfter, due)
@@ -105,18 +107,20 @@ func awaitRevision(o Observed, g *group, p *Plan) {
 	}
 	p.notice(Event{
 		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
-		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q of the pod, "+
+		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q "+
+			"of the pod, "+
 			"or it cannot be read. %s", g.leader.Name, g.leader.Revision, wayOut(o, g)),
 	})
 }
 
-// wayOut returns what recreates a group of a revision that is lost. A leader pod that is deleted comes back at the same revision as long as it is below a
-// partition, or as the leader StatefulSet is of that revision itself.
+// wayOut returns what recreates a group of a revision that is lost. A leader pod that is deleted comes back at the same
+// revision as long as it is below a partition, or as the leader StatefulSet is of that revision itself.
 func wayOut(o Observed, g *group) string {
 	kept := o.Leader != nil && (g.index < partitionOf(o.Leader) || o.Leader.Labels[leaderworkersetv1.RevisionKey] == g.leader.Revision)
 	switch {
 	case g.index < helper.Partition(o.Set):
-		return fmt.Sprintf("Lower spec.rolloutStrategy.rollingUpdateConfiguration.partition to %d to recreate the group at the current revision", g.index)
+		return fmt.Sprintf("Lower spec.rolloutStrategy.rollingUpdateConfiguration.partition to %d to recreate the group at the current revision",
+			g.index)
 	case kept && helper.Paused(o.Set):
 		return "Set spec.paused to false to recreate the group at the current revision"
 	case kept:
@@ -125,8 +129,8 @@ func wayOut(o Observed, g *group) string {
 	return "Delete the pod to recreate the group"
 }
 
-// revisionDue returns when to look again for the revision of a leader pod: after twice as long as the pod has been there. By a clock of kube-apiserver that is
-// ahead it is not there yet.
+// revisionDue returns when to look again for the revision of a leader pod: after twice as long as the pod has been
+// there. By a clock of kube-apiserver that is ahead it is not there yet.
 func revisionDue(o Observed, g *group) time.Duration {
 	age := o.Now.Sub(g.leader.Created.Time)
 	if age < 0 {
@@ -135,8 +139,8 @@ func revisionDue(o Observed, g *group) time.Duration {
 	return max(revisionAfter, min(2*age, revisionLost))
 }
 
-// fullPlan returns the first groups that one plan has room for. If there are more, those that are refused again and again do not keep others from their turn:
-// where it begins follows from the time.
+// fullPlan returns the first groups that one plan has room for. If there are more, those that are refused again and
+// again do not keep others from their turn: where it begins follows from the time.
 func fullPlan(o Observed, groups []*group, room int, p *Plan) []*group {
 	n := len(groups)
 	if n <= room {
@@ -151,7 +155,8 @@ func fullPlan(o Observed, groups []*group, room int, p *Plan) []*group {
 	return out
 }
 
-// workerStatefulSet returns the StatefulSet of the workers of a group. set has the spec of the leader pod's revision, and its current metadata.
+// workerStatefulSet returns the StatefulSet of the workers of a group. set has the spec of the leader pod's revision,
+// and its current metadata.
 func workerStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, g *group) *appsv1.StatefulSet {
 	leader := g.leader
 	identity := map[string]string{

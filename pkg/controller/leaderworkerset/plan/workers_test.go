@@ -259,8 +259,8 @@ func TestWorkersAreBounded(t *testing.T) {
 	}
 }
 
-// TestGroupsThatWaitTakeNoRoom has more leaders without a node than a plan has room for: the others are not delayed, and nothing follows at once that would be
-// like this plan.
+// TestGroupsThatWaitTakeNoRoom has more leaders without a node than a plan has room for: the others are not delayed,
+// and nothing follows at once that would be like this plan.
 func TestGroupsThatWaitTakeNoRoom(t *testing.T) {
 	const groups, placed = 250, 30
 	f := newFixture(t, groups, 2)

@@ -22,7 +22,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-// world is a cluster with one set. Its StatefulSet controller creates, replaces and removes leader pods, and groups become ready when a test says so.
+// world is a cluster with one set. Its StatefulSet controller creates, replaces and removes leader pods, and groups
+// become ready when a test says so.
 type world struct {
 	t       *testing.T
 	set     *leaderworkersetv1.LeaderWorkerSet

@@ -60,11 +60,13 @@ type env struct {
 	// templates are the templates of StatefulSets by their UID and the name of their own revision.
 	templates map[types.UID]map[string]*corev1.PodTemplateSpec
 
-	// gang is the scheduler of gangs, dropping means that the API drops maxUnavailable of StatefulSets, and unlabeled are the nodes without a domain.
+	// gang is the scheduler of gangs, dropping means that the API drops maxUnavailable of StatefulSets, and unlabeled are
+	// the nodes without a domain.
 	gang      plan.GangProvider
 	dropping  bool
 	unlabeled map[string]bool
-	// outage means that the server of the set is away, and servedSince is when it has returned. refusals are StatefulSets whose pods were refused.
+	// outage means that the server of the set is away, and servedSince is when it has returned. refusals are StatefulSets
+	// whose pods were refused.
 	outage      bool
 	servedSince time.Time
 	refusals    map[types.UID]refusal

@@ -112,8 +112,8 @@ func (e *env) editLeaders() {
 	e.statefulSets.Put(next)
 }
 
-// loseRevision lets a user delete a revision. It keeps revisions that groups need to be rebuilt: former ones that groups have, and the current one while
-// the partition keeps groups from the update.
+// loseRevision lets a user delete a revision. It keeps revisions that groups need to be rebuilt: former ones that
+// groups have, and the current one while the partition keeps groups from the update.
 func (e *env) loseRevision() {
 	sts, set := e.leaders(), e.set()
 	if sts == nil || len(e.revisions.Objects) == 0 {

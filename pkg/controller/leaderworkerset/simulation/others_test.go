@@ -145,7 +145,8 @@ func (e *env) others() (statefulSets, services []string) {
 	return statefulSets, services
 }
 
-// awaitReports lets others keep names for so long that they must be reported, and removes what is in the way of the set. It returns false if nothing was.
+// awaitReports lets others keep names for so long that they must be reported, and removes what is in the way of the
+// set. It returns false if nothing was.
 func (e *env) awaitReports(begin time.Time) bool {
 	statefulSets, services := e.others()
 	if len(statefulSets)+len(services) > 0 {
@@ -212,7 +213,8 @@ func (e *env) leaderNamed(name string) *corev1.Pod {
 	return pod
 }
 
-// removeStrays removes StatefulSets and Services that nothing controls and that belong to groups which are gone. Others must have been adopted.
+// removeStrays removes StatefulSets and Services that nothing controls and that belong to groups which are gone. Others
+// must have been adopted.
 func (e *env) removeStrays() (busy bool) {
 	if e.set() == nil {
 		return false

@@ -155,7 +155,8 @@ func orphan(owners map[types.UID]bool, obj metav1.Object) bool {
 	return owner != nil && !owners[owner.UID]
 }
 
-// collectGarbage deletes what has no owner any more, and goes on with deletions in the foreground. It reports whether there was anything to do.
+// collectGarbage deletes what has no owner any more, and goes on with deletions in the foreground. It reports whether
+// there was anything to do.
 func (e *env) collectGarbage() (busy bool) {
 	owners := e.owners()
 	for _, sts := range slices.Clone(e.statefulSets.Objects) {

@@ -76,8 +76,9 @@ func (r *rules) adopted(before, after metav1.Object) {
 	}
 }
 
-// strike notes that a user or a controller deletes a pod, or is about to. If the pod is a leader whose StatefulSet has nothing to do, the status has to show that. In all other cases,
-// something else that happens to the set may be the reason.
+// strike notes that a user or a controller deletes a pod, or is about to. If the pod is a leader whose StatefulSet has
+// nothing to do, the status has to show that. In all other cases, something else that happens to the set may be the
+// reason.
 func (r *rules) strike(pod *corev1.Pod) {
 	sts := r.leaders()
 	if sts == nil || sts.DeletionTimestamp != nil || !metav1.IsControlledBy(pod, sts) || pod.DeletionTimestamp != nil || r.recorded[pod.UID] || r.requested[pod.UID] {

@@ -42,7 +42,8 @@ const (
 	ruleUntouched   = "a decision does not change what it was made on"
 )
 
-// maxRevisions is the maximum number of revisions of a set: the history, the revisions that groups have, and the revisions of an update that does not end.
+// maxRevisions is the maximum number of revisions of a set: the history, the revisions that groups have, and the
+// revisions of an update that does not end.
 const maxRevisions = 20
 
 // rules know what is true about the set, and check every decision about it and every write.
@@ -51,11 +52,12 @@ type rules struct {
 	// Each holds UIDs of leader pods: recorded if a status has named the pod as one to delete, counted if a restart of it has counted, and
 	// deleted if its deletion was requested.
 	recorded, counted, deleted map[types.UID]bool
-	// losses are the leaders of worker pods that are gone though their group was complete, by the UID of the worker pod, and lost are those leaders once
-	// the process has seen it: they have to go.
+	// losses are the leaders of worker pods that are gone though their group was complete, by the UID of the worker pod,
+	// and lost are those leaders once the process has seen it: they have to go.
 	losses map[types.UID]loss
 	lost   map[types.UID]loss
-	// unseen are the losses, by the UID of the leader, of worker pods that went while no controller ran and that existed according to the status.
+	// unseen are the losses, by the UID of the leader, of worker pods that went while no controller ran and that existed
+	// according to the status.
 	unseen map[types.UID]loss
 	// requested are the leader pods of groups that users have asked to restart.
 	requested map[types.UID]bool
@@ -64,7 +66,8 @@ type rules struct {
 	failed map[types.UID]bool
 	// ledBy are the leader pods of StatefulSets of workers.
 	ledBy map[types.UID]types.UID
-	// struck are the leader pods of groups at rest that a user or a controller deleted, true once the process has seen that the pod is gone. inStatus are the leader pods that a status has named.
+	// struck are the leader pods of groups at rest that a user or a controller deleted, true once the process has seen
+	// that the pod is gone. inStatus are the leader pods that a status has named.
 	struck   map[types.UID]bool
 	inStatus map[types.UID]bool
 	// images are the images of worker templates by the key of the revision.

@@ -50,8 +50,8 @@ func (r *rules) applied(live, next *appsv1.StatefulSet) {
 	r.released(is, was, stay, next.Labels[leaderworkersetv1.RevisionKey], int(helper.MaxUnavailable(set))+max(0, stay-int(helper.Replicas(set))))
 }
 
-// released checks that a step takes down no more groups than are allowed to be down in addition to the groups that are, as far as the controller saw. Groups
-// that have been down for very long do not count.
+// released checks that a step takes down no more groups than are allowed to be down in addition to the groups that are,
+// as far as the controller saw. Groups that have been down for very long do not count.
 func (r *rules) released(is, was, n int, key string, allowed int) {
 	o := r.observed
 	ready, old := map[int]bool{}, map[int]bool{}
@@ -114,8 +114,8 @@ func (r *rules) observedReady(leader *plan.Pod) (since time.Time, ready bool) {
 	return since, ready && (found || alone)
 }
 
-// heldUp checks a decision to delete leaders that hold up an update: the StatefulSet controller knows of the update, and it takes down no more leaders than
-// it would itself if it did not count those that have been down for very long.
+// heldUp checks a decision to delete leaders that hold up an update: the StatefulSet controller knows of the update,
+// and it takes down no more leaders than it would itself if it did not count those that have been down for very long.
 func (r *rules) heldUp(o plan.Observed, p plan.Plan) {
 	stuck := map[types.UID]bool{}
 	for _, d := range p.DeleteLeaders {

@@ -140,8 +140,8 @@ func (e *env) denyOne() (request, how string) {
 // endured is how long requests are refused.
 const endured = 6 * time.Minute
 
-// endure lets the API servers refuse one kind of requests for some minutes in which nothing else happens, and then checks that whoever looks at the set sees it, and that
-// requests and passes are few.
+// endure lets the API servers refuse one kind of requests for some minutes in which nothing else happens, and then
+// checks that whoever looks at the set sees it, and that requests and passes are few.
 func (e *env) endure() {
 	e.Note("from here on only one kind of requests fails")
 	e.faults, e.rival = faults{}, nil

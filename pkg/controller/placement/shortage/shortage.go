@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shortage reads the message with which a placement says why Jobs have no domain. Programs that have only the condition or the event of
-// a set, such as the kubectl plugin, learn from it what is in the way. placement.Shortage writes the message; a test keeps both in step.
+// Package shortage reads the message with which a placement says why Jobs have no domain. Programs that have only the
+// condition or the event of a set, such as the kubectl plugin, learn from it what is in the way. placement.Shortage
+// writes the message; a test keeps both in step.
 package shortage
 
 import (

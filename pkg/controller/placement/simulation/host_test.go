@@ -104,7 +104,8 @@ func (h *history) groupOf(j *job) *group {
 }
 
 func (h *history) apply(s *set, r *placement.Request, result *placement.Result) {
-	// Higher priorities are served first, so a set that preempts comes after the set that it preempts only if that set was placed in an earlier call.
+	// Higher priorities are served first, so a set that preempts comes after the set that it preempts only if that set was
+	// placed in an earlier call.
 	h.placed++
 	assigned := map[string]*placement.Assignment{}
 	for i := range result.Assignments {

@@ -182,7 +182,8 @@ func (h *history) capacities(s *set, free func(*node) int) map[string]int {
 	return out
 }
 
-// fits returns whether there are domains for all Jobs of a set at once. ReplicatedJobs differ in the number of pods only, so that it is enough to count.
+// fits returns whether there are domains for all Jobs of a set at once. ReplicatedJobs differ in the number of pods
+// only, so that it is enough to count.
 func fits(s *set, capacities map[string]int) bool {
 	for _, at := range s.groups {
 		needed, there := 0, 0

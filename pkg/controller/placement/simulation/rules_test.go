@@ -165,7 +165,8 @@ func (h *history) checkReturn(s *set, r *placement.Result, room map[string]int) 
 	}
 }
 
-// checkPresent looks for two Jobs in one domain, once results were carried out. With affinity, the scheduler decides who was first, and pods show it.
+// checkPresent looks for two Jobs in one domain, once results were carried out. With affinity, the scheduler decides
+// who was first, and pods show it.
 func (h *history) checkPresent() {
 	var all []*job
 	for _, s := range h.sets {

@@ -178,7 +178,8 @@ func TestHistoriesShowDefects(t *testing.T) {
 	}
 }
 
-// TestMoves has pods without a Job take the room of a Job before its own pods are there, and stay. The Job must go elsewhere, and its set finish.
+// TestMoves has pods without a Job take the room of a Job before its own pods are there, and stay. The Job must go
+// elsewhere, and its set finish.
 func TestMoves(t *testing.T) {
 	stay := real()
 	stay.move = func(placement.Pending, time.Time) placement.Move { return placement.Move{} }

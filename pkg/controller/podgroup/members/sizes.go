@@ -63,7 +63,8 @@ type Sizes struct {
 
 // NewSizes returns a reader that remembers nothing yet.
 func NewSizes(kube kubernetes.Interface, jobSets versioned.Interface, dynamicClient dynamic.Interface, c clock.PassiveClock) *Sizes {
-	return &Sizes{kube: kube, jobSets: jobSets, dynamic: dynamicClient, clock: c, known: expiring.NewLRUExpireCache(maxRemembered), Parallel: maxReads}
+	return &Sizes{kube: kube, jobSets: jobSets, dynamic: dynamicClient, clock: c, known: expiring.NewLRUExpireCache(maxRemembered),
+		Parallel: maxReads}
 }
 
 // about is what a size is about: a JobSet may have pods in several groups.
@@ -77,8 +78,8 @@ type remembered struct {
 	at   time.Time
 }
 
-// Read returns the sizes of owners, none of them older than the age. The error is about the first owner that could not be read: it is part of a
-// status, which would otherwise change from pass to pass.
+// Read returns the sizes of owners, none of them older than the age. The error is about the first owner that could not
+// be read: it is part of a status, which would otherwise change from pass to pass.
 func (s *Sizes) Read(ctx context.Context, group Group, owners []plan.Owner, age time.Duration) (map[plan.Owner]plan.OwnerSize, error) {
 	var (
 		sizes   = make(map[plan.Owner]plan.OwnerSize, len(owners))

@@ -16,8 +16,8 @@ import (
 const (
 	// statusEvery is how often counts alone are a reason to write the status of a PodReadinessGroup.
 	statusEvery = time.Second
-	// ownersEvery is how often owners are asked for their sizes while all of their pods run, and there should be more. It is more than the age of sizes that
-	// are remembered, and leaves room for another pass in a minute.
+	// ownersEvery is how often owners are asked for their sizes while all of their pods run, and there should be more. It
+	// is more than the age of sizes that are remembered, and leaves room for another pass in a minute.
 	ownersEvery = 12 * time.Second
 )
 
@@ -61,7 +61,8 @@ type Refused struct {
 
 // Figures are how far a group is.
 type Figures struct {
-	// Pods is the number of pods that count, Running the number of pods that run or have succeeded, and Labeled the number of pods with the label.
+	// Pods is the number of pods that count, Running the number of pods that run or have succeeded, and Labeled the number
+	// of pods with the label.
 	Pods, Running, Labeled int32
 	// Size is the number of pods that the group is meant to have, and Source where that comes from. SizeKnown is false if the owners
 	// could not be asked.

@@ -205,8 +205,8 @@ func Needs(o Observed) []Owner {
 	return Owners(o.Pods)
 }
 
-// Owners returns the owners of pods that say how many pods there are to be, in the order in which the pods come. Those whose pods have all failed are among
-// them: they want others.
+// Owners returns the owners of pods that say how many pods there are to be, in the order in which the pods come. Those
+// whose pods have all failed are among them: they want others.
 func Owners(pods []*Pod) []Owner {
 	return owners(pods, func(p *Pod) bool { return !p.Terminating })
 }

@@ -74,7 +74,8 @@ func (p *Plan) addStatus(o Observed) {
 
 // onlyCounts returns whether two statuses say the same but for numbers of pods.
 func onlyCounts(old, next *batchv1alpha1.PodReadinessGroupStatus) bool {
-	was, is := meta.FindStatusCondition(old.Conditions, batchv1alpha1.ConditionReady), meta.FindStatusCondition(next.Conditions, batchv1alpha1.ConditionReady)
+	was, is := meta.FindStatusCondition(old.Conditions, batchv1alpha1.ConditionReady), meta.FindStatusCondition(next.Conditions,
+		batchv1alpha1.ConditionReady)
 	return old.Phase == next.Phase && old.ObservedGeneration == next.ObservedGeneration && old.ReadyTime.Equal(next.ReadyTime) &&
 		was != nil && was.Status == is.Status && was.Reason == is.Reason
 }

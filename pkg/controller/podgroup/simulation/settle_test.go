@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	// maxRounds is how often everybody may get a turn until all is at rest, and quietRounds how many without any change are rest: while an owner wants more
-	// pods, the controller reads it every 12 seconds.
+	// maxRounds is how often everybody may get a turn until all is at rest, and quietRounds how many without any change
+	// are rest: while an owner wants more pods, the controller reads it every 12 seconds.
 	maxRounds, quietRounds = 400, 8
 	// refusedFor is how long a server refuses a request before the end of some histories.
 	refusedFor = 12 * time.Minute

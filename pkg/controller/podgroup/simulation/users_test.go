@@ -75,8 +75,8 @@ func (e *env) liveSomePod() {
 	}
 }
 
-// live takes a pod a step further: it starts, becomes ready or unready, ends, or is gone. It reports whether anything changed. Pods that do not end run on once
-// they are ready.
+// live takes a pod a step further: it starts, becomes ready or unready, ends, or is gone. It reports whether anything
+// changed. Pods that do not end run on once they are ready.
 func (e *env) live(pod *corev1.Pod, ends bool) bool {
 	switch {
 	case pod.DeletionTimestamp != nil:

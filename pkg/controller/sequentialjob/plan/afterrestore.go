@@ -166,7 +166,8 @@ func (b *statusBuilder) afterRestore(owned family) bool {
 	return b.holdUnlessActed()
 }
 
-// holdUnlessActed holds the sequence if it must be held, unless a user has acted on it since the restore. It returns whether the sequence is held.
+// holdUnlessActed holds the sequence if it must be held, unless a user has acted on it since the restore. It returns
+// whether the sequence is held.
 func (b *statusBuilder) holdUnlessActed() bool {
 	why := whyHeld(b.o)
 	if why == "" || b.o.ActedSinceRestore {
@@ -176,7 +177,8 @@ func (b *statusBuilder) holdUnlessActed() bool {
 	return true
 }
 
-// follow takes over the step of the newest child, which ends a hold if it runs. A child of a step that the sequence has behind it is left alone.
+// follow takes over the step of the newest child, which ends a hold if it runs. A child of a step that the sequence has
+// behind it is left alone.
 func (b *statusBuilder) follow(newest *member, wasHeld bool) {
 	if newest.index < b.index() || newest.index >= len(b.steps) {
 		b.hold(fmt.Sprintf("child %s is of an attempt that the sequence does not know: it is left alone", newest.Name))
@@ -200,7 +202,8 @@ func (b *statusBuilder) runsAgain() bool {
 // hold begins the hold. The clock of the deadline stands still meanwhile.
 func (b *statusBuilder) hold(why string) {
 	sj := b.o.SequentialJob
-	message := fmt.Sprintf("the store was restored from a backup in which %s; delete the sequence, or let it continue with `kubectl jobset resume sj/%s -n %s`",
+	message := fmt.Sprintf("the store was restored from a backup in which %s; delete the sequence, or let it continue with `kubectl jobset "+
+		"resume sj/%s -n %s`",
 		why, sj.Name, sj.Namespace)
 	if b.set(batchv1alpha1.ConditionHeld, metav1.ConditionTrue, batchv1alpha1.ReasonRestoredFromBackup, message) {
 		b.event(corev1.EventTypeWarning, batchv1alpha1.ReasonRestoredFromBackup, message)
@@ -237,7 +240,8 @@ func (b *statusBuilder) takeOver(newest member) {
 	b.setProgressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d runs", newest.index))
 	b.followClock()
 	b.event(corev1.EventTypeNormal, reasonProgressTakenOver, fmt.Sprintf(
-		"The store was restored from a backup. Attempt %d of job %d was taken over from %s %s", newest.Attempt, newest.index, newest.Kind, newest.Name))
+		"The store was restored from a backup. Attempt %d of job %d was taken over from %s %s", newest.Attempt, newest.index, newest.Kind,
+		newest.Name))
 }
 
 // takeOverSucceeded records that a step has succeeded, because a later one has begun.

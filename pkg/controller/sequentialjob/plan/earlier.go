@@ -12,9 +12,10 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 )
 
-// No pods of two steps, or of two attempts of one, run at the same time: they may write one volume. That a child has ended, or is gone, does not mean that
-// its pods have ended. A JobSet completes while some of its Jobs run, if its success policy says so; a Job that a user deletes is gone before its pods. So
-// before a child is created, the API is asked for pods of the sequence that are not of this attempt, and for Jobs of its JobSets that may create more. The
+// No pods of two steps, or of two attempts of one, run at the same time: they may write one volume. That a child has
+// ended, or is gone, does not mean that its pods have ended. A JobSet completes while some of its Jobs run, if its
+// success policy says so; a Job that a user deletes is gone before its pods. So before a child is created, the API is
+// asked for pods of the sequence that are not of this attempt, and for Jobs of its JobSets that may create more. The
 // end of a step is stored before that, since a child that has ended and is deleted meanwhile must not run again.
 
 // Earlier is what is known of pods and Jobs of earlier children, which end before the next child is created.
@@ -79,7 +80,8 @@ func (b *statusBuilder) waitForEarlier(owned family, p *Plan) bool {
 	case e.Unreadable == "":
 		p.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: b.jobSetsBefore(owned)}
 	case waited >= PassesAfter:
-		b.setProgressing(batchv1alpha1.ReasonWaitingForPods, fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(e.Unreadable)))
+		b.setProgressing(batchv1alpha1.ReasonWaitingForPods, fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s",
+			index, truncated(e.Unreadable)))
 	}
 	b.followClock()
 	p.RequeueAfter = sooner(p.RequeueAfter, min(max(waited, earlierSoonest), earlierLatest))

@@ -49,7 +49,8 @@ func (b *statusBuilder) completeFailure(owned family, finished *metav1.Condition
 	switch {
 	case entry == nil:
 	case owned.current != nil && owned.current.End == Succeeded:
-		entry.ChildUID, entry.State, entry.CompletionTime, entry.ExitCode = owned.current.UID, batchv1alpha1.StepSucceeded, b.endTime(*owned.current), ptr.To(int32(0))
+		entry.ChildUID, entry.State, entry.CompletionTime, entry.ExitCode = owned.current.UID, batchv1alpha1.StepSucceeded,
+			b.endTime(*owned.current), ptr.To(int32(0))
 		b.next.Progress.CompletedIndices = append(b.next.Progress.CompletedIndices, int32(b.index()))
 	default:
 		b.stopStep(finished.Reason)

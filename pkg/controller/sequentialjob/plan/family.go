@@ -54,7 +54,8 @@ func ChildOfJobSet(js *jobsetv1alpha2.JobSet) Child {
 	}
 	all := jobsethelper.TotalReplicas(js)
 	c.Ready, c.JobsEnded = ready >= all, ended >= all
-	if refused := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.PodCreationFailure); refused != nil && refused.Status == metav1.ConditionTrue {
+	if refused := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.PodCreationFailure); refused != nil &&
+		refused.Status == metav1.ConditionTrue {
 		c.RefusedPods = refused.Message
 	}
 	// The same holds for a JobSet that its controller has not seen suspended.
@@ -90,7 +91,8 @@ func childOf(obj metav1.Object, kind batchv1alpha1.StepKind) Child {
 	attempt, _ := strconv.ParseInt(labels[batchv1alpha1.StepAttemptKey], 10, 32) // what is no number says nothing
 	return Child{
 		ChildRef:        ChildRef{Kind: kind, Name: obj.GetName(), UID: obj.GetUID()},
-		ResourceVersion: obj.GetResourceVersion(), Attempt: int32(attempt), Created: obj.GetCreationTimestamp(), Queued: labels[batchhelper.QueueKey] != "",
+		ResourceVersion: obj.GetResourceVersion(), Attempt: int32(attempt), Created: obj.GetCreationTimestamp(),
+		Queued:    labels[batchhelper.QueueKey] != "",
 		Admission: obj.GetAnnotations()[batchv1alpha1.AdmissionKey], Deleting: obj.GetDeletionTimestamp() != nil,
 	}
 }

@@ -74,7 +74,8 @@ func (out *Outcome) noteDeletions(o Observed, p Plan, r Results) {
 		}
 	}
 	for _, i := range r.Forbidden {
-		note := fmt.Sprintf("Job %d was left to run because the controller has no permission to delete %s %s", p.Delete[i].Index, p.Delete[i].Kind, p.Delete[i].Name)
+		note := fmt.Sprintf("Job %d was left to run because the controller has no permission to delete %s %s", p.Delete[i].Index,
+			p.Delete[i].Kind, p.Delete[i].Name)
 		out.Warnings = append(out.Warnings, Event{Type: corev1.EventTypeWarning, Reason: reasonJobNotStopped, Note: note})
 		out.RemoveFinalizer = r.Error == ""
 	}
@@ -132,7 +133,8 @@ func RetryNamesAfter(o Observed) time.Duration {
 
 func (b *statusBuilder) nameConflict() string {
 	entry := entryOf(b.next)
-	return fmt.Sprintf("a %s named %s already exists and does not belong to the sequence; job %d starts once that one is deleted", entry.Kind, entry.ChildName, b.index())
+	return fmt.Sprintf("a %s named %s already exists and does not belong to the sequence; job %d starts once that one is deleted", entry.Kind,
+		entry.ChildName, b.index())
 }
 
 // setUnavailable reports that the cluster lacks resources for the current step. The message stays while the reason does: the
@@ -160,7 +162,8 @@ func (b *statusBuilder) endTroubles() {
 }
 
 func (b *statusBuilder) endUnavailable() {
-	b.set(batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionFalse, batchv1alpha1.ReasonResourcesAvailable, "the current job has what it needs")
+	b.set(batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionFalse, batchv1alpha1.ReasonResourcesAvailable,
+		"the current job has what it needs")
 }
 
 // noteError records that the pass failed, or that one has succeeded again.

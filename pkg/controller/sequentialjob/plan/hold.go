@@ -20,7 +20,8 @@ type Quota int
 
 // Quotas.
 const (
-	// QuotaUnknown means that the Workloads are not known, as while a controller starts or the API of Kueue is away. What runs goes on, and nothing begins.
+	// QuotaUnknown means that the Workloads are not known, as while a controller starts or the API of Kueue is away. What
+	// runs goes on, and nothing begins.
 	QuotaUnknown Quota = iota
 	// QuotaMissing means that the sequence has none. Its child must not run.
 	QuotaMissing
@@ -81,8 +82,9 @@ func (b *statusBuilder) waitHeld(entry *batchv1alpha1.SequentialJobStepStatus) {
 	entry.State = batchv1alpha1.StepWaiting
 	b.setProgressing(batchv1alpha1.ReasonWaitingForQuota, b.waiting())
 	if !b.o.Queue.Served {
-		b.setUnavailable(batchv1alpha1.ReasonQueueUnavailable, fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
-			"install Kueue, or remove the label %s from the SequentialJob", b.index(), kueue.QueueKey))
+		b.setUnavailable(batchv1alpha1.ReasonQueueUnavailable,
+			fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
+				"install Kueue, or remove the label %s from the SequentialJob", b.index(), kueue.QueueKey))
 	} else if b.is(batchv1alpha1.ConditionResourcesUnavailable) {
 		b.endUnavailable()
 	}
@@ -105,7 +107,8 @@ func (b *statusBuilder) holdChild(p *Plan) {
 	if err != nil {
 		p.CreateJob, p.CreateJobSet = nil, nil
 		entryOf(b.next).State = batchv1alpha1.StepWaiting
-		b.setProgressing(batchv1alpha1.ReasonWaitingForQuota, fmt.Sprintf("Job %d cannot run where Kueue admitted the sequence: %v", b.index(), err))
+		b.setProgressing(batchv1alpha1.ReasonWaitingForQuota, fmt.Sprintf("Job %d cannot run where Kueue admitted the sequence: %v", b.index(),
+			err))
 	}
 }
 
@@ -164,7 +167,8 @@ func (b *statusBuilder) followHeld(c Child, p *Plan) {
 		b.waitHeld(entry)
 		return
 	case c.Suspended && c.Admission != hold.Key:
-		b.event(corev1.EventTypeNormal, reasonAdmittedElsewhere, fmt.Sprintf("Job %d runs again, because Kueue admitted the sequence to other nodes", b.index()))
+		b.event(corev1.EventTypeNormal, reasonAdmittedElsewhere,
+			fmt.Sprintf("Job %d runs again, because Kueue admitted the sequence to other nodes", b.index()))
 		b.begin(b.index())
 		return
 	case c.Suspended && b.o.Contest != nil:

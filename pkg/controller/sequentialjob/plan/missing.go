@@ -38,7 +38,8 @@ func failureOf(c Child) batchv1.JobCondition {
 // it is gone decides whether its step runs again.
 func Unseen(o Observed) *ChildRef {
 	sj, entry := o.SequentialJob, begunStep(o.SequentialJob)
-	if entry == nil || entry.ChildUID == "" || helper.ManagedElsewhere(sj) || helper.Finished(sj) != nil || sj.DeletionTimestamp != nil && !hasFinalizer(sj) {
+	if entry == nil || entry.ChildUID == "" || helper.ManagedElsewhere(sj) || helper.Finished(sj) != nil || sj.DeletionTimestamp != nil &&
+		!hasFinalizer(sj) {
 		return nil
 	}
 	for i := range o.Children {
@@ -49,8 +50,9 @@ func Unseen(o Observed) *ChildRef {
 	return &ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}
 }
 
-// unseenAtEnd returns the child of the current step if the snapshot does not hold it although it may run; nil if it does not. Caches do not show a child that
-// lost its label, and without its finalizer the sequence would leave it to run.
+// unseenAtEnd returns the child of the current step if the snapshot does not hold it although it may run; nil if it
+// does not. Caches do not show a child that lost its label, and without its finalizer the sequence would leave it to
+// run.
 func unseenAtEnd(o Observed) *ChildRef {
 	entry := currentEntry(o.SequentialJob)
 	if entry == nil || entry.State == batchv1alpha1.StepSucceeded || entry.State == batchv1alpha1.StepPending {
@@ -98,7 +100,8 @@ func NamesQueue(o Observed) bool {
 
 // MayQueue returns whether children of the sequence may name a queue.
 func MayQueue(sj *batchv1alpha1.SequentialJob) bool {
-	return sj.Labels[helper.QueueKey] != "" || slices.ContainsFunc(helper.Steps(&sj.Spec), func(step helper.Step) bool { return queueOf(sj, step) != "" }) ||
+	return sj.Labels[helper.QueueKey] != "" || slices.ContainsFunc(helper.Steps(&sj.Spec),
+		func(step helper.Step) bool { return queueOf(sj, step) != "" }) ||
 		slices.ContainsFunc(sj.Status.Steps, func(s batchv1alpha1.SequentialJobStepStatus) bool {
 			return s.State == batchv1alpha1.StepWaiting || s.State == batchv1alpha1.StepSuspended
 		})

@@ -38,7 +38,8 @@ func NewChild(sj *batchv1alpha1.SequentialJob, step helper.Step, attempt int32) 
 	return newJob(sj, step, metav1.ObjectMeta{}, spec, labels), nil
 }
 
-func newJob(sj *batchv1alpha1.SequentialJob, step helper.Step, template metav1.ObjectMeta, spec batchv1.JobSpec, labels map[string]string) *batchv1.Job {
+func newJob(sj *batchv1alpha1.SequentialJob, step helper.Step, template metav1.ObjectMeta, spec batchv1.JobSpec,
+	labels map[string]string) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: childMeta(sj, step, template, labels), Spec: spec}
 	job.Spec.TTLSecondsAfterFinished = nil // counts from the end of the step
 	job.Spec.Suspend = startsSuspended(job.Labels)

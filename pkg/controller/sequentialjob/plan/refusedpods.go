@@ -10,20 +10,22 @@ import (
 )
 
 const (
-	// podsRefusedAfter is how long pods are refused before that is reported, and refusedLately how old a refusal may be to begin with. A process that has
-	// just started does not know whether an older one is about pods that exist since.
+	// podsRefusedAfter is how long pods are refused before that is reported, and refusedLately how old a refusal may be to
+	// begin with. A process that has just started does not know whether an older one is about pods that exist since.
 	podsRefusedAfter, refusedLately = 5 * time.Second, 2 * time.Minute
 	// podsRefusedAgain is how long a refusal is taken for true before it is looked at again.
 	podsRefusedAgain = 5 * time.Minute
 )
 
-// refusedPods returns why the API refuses pods of the current child; empty if it does not. The second value is when that may be worth reporting.
+// refusedPods returns why the API refuses pods of the current child; empty if it does not. The second value is when
+// that may be worth reporting.
 func (b *statusBuilder) refusedPods(c Child) (message string, due time.Duration) {
 	if c.RefusedPods != "" {
 		return c.RefusedPods, 0 // its own controller has waited
 	}
 	refused := b.o.RefusedPods
-	known := b.is(batchv1alpha1.ConditionResourcesUnavailable) && b.hasReason(batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonPodsRefused)
+	known := b.is(batchv1alpha1.ConditionResourcesUnavailable) && b.hasReason(batchv1alpha1.ConditionResourcesUnavailable,
+		batchv1alpha1.ReasonPodsRefused)
 	switch left := podsRefusedAfter - b.o.Now.Sub(refused.Since); {
 	case refused.Message == "" || !c.LacksPods || !known && b.o.Now.Sub(refused.At) > refusedLately:
 		return "", 0

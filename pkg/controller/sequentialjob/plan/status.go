@@ -51,7 +51,8 @@ func (b *statusBuilder) takeUp(owned family) {
 	if b.next.Progress.CompletedIndices == nil {
 		b.next.Progress.CompletedIndices = []int32{}
 	}
-	if meta.FindStatusCondition(b.next.Conditions, batchv1alpha1.ConditionAvailable) == nil || b.hasReason(batchv1alpha1.ConditionAvailable, batchv1alpha1.ReasonRetried) {
+	if meta.FindStatusCondition(b.next.Conditions, batchv1alpha1.ConditionAvailable) == nil ||
+		b.hasReason(batchv1alpha1.ConditionAvailable, batchv1alpha1.ReasonRetried) {
 		b.setAvailable()
 	}
 }

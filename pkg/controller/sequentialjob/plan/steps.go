@@ -196,8 +196,9 @@ func (b *statusBuilder) wantCause(c Child, known *jobsetv1alpha2.FailureCause) {
 	}
 }
 
-// endTime returns when a child ended, which is not after now, and not before its step began. The clock of the server that has Jobs may differ from ours: one
-// that says that a child was created before its step began is behind by at least that much.
+// endTime returns when a child ended, which is not after now, and not before its step began. The clock of the server
+// that has Jobs may differ from ours: one that says that a child was created before its step began is behind by at
+// least that much.
 func (b *statusBuilder) endTime(c Child) *metav1.Time {
 	if c.EndTime.IsZero() {
 		return b.now()

@@ -96,9 +96,11 @@ func (b *statusBuilder) yield(c Child) {
 	b.see(c)
 	entryOf(b.next).State = batchv1alpha1.StepWaiting
 	who := cmp.Or(b.o.Contest.By, "somebody")
-	message := fmt.Sprintf("Job %d waits: %s suspends %s %s again whenever it is resumed, so that it is left suspended until somebody resumes it",
+	message := fmt.Sprintf("Job %d waits: %s suspends %s %s again whenever it is resumed, so that it is left suspended until somebody "+
+		"resumes it",
 		b.index(), who, strings.ToLower(string(c.Kind)), c.Name)
-	if was := meta.FindStatusCondition(b.next.Conditions, batchv1alpha1.ConditionProgressing); was == nil || was.Reason != batchv1alpha1.ReasonSuspendedByOthers {
+	if was := meta.FindStatusCondition(b.next.Conditions, batchv1alpha1.ConditionProgressing); was == nil ||
+		was.Reason != batchv1alpha1.ReasonSuspendedByOthers {
 		b.event(corev1.EventTypeWarning, batchv1alpha1.ReasonSuspendedByOthers, message)
 	}
 	b.setProgressing(batchv1alpha1.ReasonSuspendedByOthers, message)

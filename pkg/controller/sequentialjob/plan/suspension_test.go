@@ -110,8 +110,8 @@ func TestSuspendedQueuedChildren(t *testing.T) {
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
 }
 
-// TestSuspendedQueuedChildrenOfUnknownWorkloads suspends a sequence while the Workloads are being read. Kueue would start a child again whose Workload is active, so that
-// its pods would stop, start, and stop once more.
+// TestSuspendedQueuedChildrenOfUnknownWorkloads suspends a sequence while the Workloads are being read. Kueue would
+// start a child again whose Workload is active, so that its pods would stop, start, and stop once more.
 func TestSuspendedQueuedChildrenOfUnknownWorkloads(t *testing.T) {
 	w := newWorld(t, queued).settle()
 	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true})

@@ -30,7 +30,8 @@ type Observed struct {
 	Unschedulable Unschedulable
 	// RefusedPods are the pods of a Job that the API refuses.
 	RefusedPods RefusedPods
-	// Contest is what is known of a current child that another client suspends; nil unless that happened again each time the controller resumed it.
+	// Contest is what is known of a current child that another client suspends; nil unless that happened again each time
+	// the controller resumed it.
 	Contest *Contest
 	// Queue is what is known of Kueue. It is of interest only while a queue is named.
 	Queue Queue
@@ -121,7 +122,8 @@ type Queue struct {
 	Unreadable string
 }
 
-// ChildWorkload is what is known of the Workload of a child. Its zero value says that nothing is, as while a controller starts or the API of Kueue is away.
+// ChildWorkload is what is known of the Workload of a child. Its zero value says that nothing is, as while a controller
+// starts or the API of Kueue is away.
 type ChildWorkload struct {
 	known    bool
 	workload *Workload

@@ -19,8 +19,10 @@ const unschedulableAfter = 30 * time.Second
 func (b *statusBuilder) setUnschedulable(c Child) (due time.Duration) {
 	waits, known := b.o.Unschedulable, b.hasReason(batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonUnschedulable)
 	if c.Queued && !b.o.Queue.Served {
-		b.setUnavailable(batchv1alpha1.ReasonQueueUnavailable, fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
-			"install Kueue, or remove the label %s from the SequentialJob and from %s %s", b.index(), helper.QueueKey, strings.ToLower(string(c.Kind)), c.Name))
+		b.setUnavailable(batchv1alpha1.ReasonQueueUnavailable,
+			fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
+				"install Kueue, or remove the label %s from the SequentialJob and from %s %s", b.index(), helper.QueueKey,
+				strings.ToLower(string(c.Kind)), c.Name))
 		return 0
 	}
 	if message, wait := b.refusedPods(c); message != "" || wait > 0 {
@@ -39,7 +41,8 @@ func (b *statusBuilder) setUnschedulable(c Child) (due time.Duration) {
 	case wait > 0:
 		return wait
 	default:
-		b.setUnavailable(batchv1alpha1.ReasonUnschedulable, fmt.Sprintf("%s of job %d cannot be scheduled: %s", countPods(waits.Pods), b.index(), waits.Reason))
+		b.setUnavailable(batchv1alpha1.ReasonUnschedulable, fmt.Sprintf("%s of job %d cannot be scheduled: %s", countPods(waits.Pods), b.index(),
+			waits.Reason))
 	}
 	return 0
 }

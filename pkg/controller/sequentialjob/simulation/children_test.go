@@ -100,8 +100,8 @@ func (e *env) end(child metav1.Object, end plan.End) {
 	})
 }
 
-// collectGarbage deletes what has no owner any more, and lets a sequence go that is deleted in the foreground, or whose children are to be orphaned. It reports
-// whether there was anything to do.
+// collectGarbage deletes what has no owner any more, and lets a sequence go that is deleted in the foreground, or whose
+// children are to be orphaned. It reports whether there was anything to do.
 func (e *env) collectGarbage() bool {
 	sj, busy := e.sequence(), false
 	deleting := func(finalizer string) bool {

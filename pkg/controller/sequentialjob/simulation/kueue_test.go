@@ -20,12 +20,13 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// This file holds what Kueue does, and what the controller knows of it: nothing while Kueue is away, and nothing until a controller that has started has read it.
+// This file holds what Kueue does, and what the controller knows of it: nothing while Kueue is away, and nothing until
+// a controller that has started has read it.
 
 // kueue is what Kueue does with sequences.
 type kueue struct {
-	// holds means that sequences hold quota for all of their steps, served that the cluster has Kueue, and admitted to which nodes the sequence was admitted;
-	// empty if it has no quota.
+	// holds means that sequences hold quota for all of their steps, served that the cluster has Kueue, and admitted to
+	// which nodes the sequence was admitted; empty if it has no quota.
 	holds, served bool
 	admitted      string
 }

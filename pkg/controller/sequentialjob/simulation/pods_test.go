@@ -16,8 +16,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// This file holds what is below children: the pods of a sequence, and Jobs of JobSets. A pod ends with its Job, but a JobSet may end, or be gone, before all of
-// its Jobs are. A child that a user deletes in the background, or without its dependents, is gone before its pods.
+// This file holds what is below children: the pods of a sequence, and Jobs of JobSets. A pod ends with its Job, but a
+// JobSet may end, or be gone, before all of its Jobs are. A child that a user deletes in the background, or without its
+// dependents, is gone before its pods.
 
 const ruleRuns = "pods of two steps, or of two attempts, never run at the same time"
 

@@ -23,8 +23,8 @@ const (
 // maxRounds is how often everybody may get a turn until all is at rest.
 const maxRounds = 200
 
-// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user interferes. Children end
-// as given; with an empty end they run on.
+// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user
+// interferes. Children end as given; with an empty end they run on.
 func (e *env) settle() plan.End {
 	e.Note("from here on nothing fails")
 	e.faults = faults{}

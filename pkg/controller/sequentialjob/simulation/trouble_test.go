@@ -58,7 +58,8 @@ var reasonsOfRefusals = []string{
 // endured is how long requests are refused.
 const endured = 6 * time.Minute
 
-// endure lets the API refuse one kind of requests for some minutes in which nothing else happens, and then checks that whoever looks at the sequence sees it.
+// endure lets the API refuse one kind of requests for some minutes in which nothing else happens, and then checks that
+// whoever looks at the sequence sees it.
 func (e *env) endure() {
 	e.Note("from here on only one kind of requests fails")
 	e.faults, e.unreadable, e.rival = faults{}, nil, nil

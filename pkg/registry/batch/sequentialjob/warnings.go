@@ -49,7 +49,8 @@ type warner struct{ warnings.List }
 func (w *warner) names(sj *batch.SequentialJob) {
 	longest := validation.LongestName(sj)
 	if n := len(longest.Name); n >= validation.MaxNameLength-nearLimit {
-		w.Add(field.NewPath("metadata", "name"), "names of %s such as %q have %d of at most %d characters; use a shorter name", longest.What, longest.Name, n, validation.MaxNameLength)
+		w.Add(field.NewPath("metadata", "name"), "names of %s such as %q have %d of at most %d characters; use a shorter name", longest.What,
+			longest.Name, n, validation.MaxNameLength)
 	}
 }
 
@@ -72,7 +73,8 @@ func (w *warner) template(spec *batch.SequentialJobSpec, path *field.Path) {
 		volume := &spec.Template.Spec.Volumes[i]
 		if n := mounts[volume.Name]; n > 1 && (volume.EmptyDir != nil || volume.Ephemeral != nil) {
 			w.Add(path.Child("template", "spec", "volumes").Index(i),
-				"%d steps mount %q, but each pod gets a volume of its own, so that a step does not see the files of the one before; use a persistentVolumeClaim to pass files on", n, volume.Name)
+				"%d steps mount %q, but each pod gets a volume of its own, so that a step does not see the files of the one before; use a "+
+					"persistentVolumeClaim to pass files on", n, volume.Name)
 		}
 	}
 }
@@ -155,8 +157,10 @@ func (s *sharing) use(step string, pod *corev1.PodSpec, path *field.Path) {
 			continue
 		}
 		s.warned.Insert(source.ClaimName)
-		s.Add(path.Child("volumes").Index(i), "the steps %q and %q use the claim %q, but select different nodes; if its access mode is ReadWriteOnce, "+
-			"the pods wait until the volume is detached from the other node, and never start if it cannot be attached to theirs", other.step, step, source.ClaimName)
+		s.Add(path.Child("volumes").Index(i), "the steps %q and %q use the claim %q, but select different nodes; if its access mode is "+
+			"ReadWriteOnce, "+
+			"the pods wait until the volume is detached from the other node, and never start if it cannot be attached to theirs", other.step, step,
+			source.ClaimName)
 	}
 }
 
@@ -170,7 +174,8 @@ func (w *warner) job(template *batchv1.JobTemplateSpec, last bool, path *field.P
 func (w *warner) timeToLive(seconds *int32, last bool, path *field.Path) {
 	if seconds != nil && !last {
 		w.Add(path.Child("ttlSecondsAfterFinished"),
-			"counts from the end of the step; %d seconds later its pods and logs are deleted, even while later steps run; leave it out to keep them until the sequence is deleted", *seconds)
+			"counts from the end of the step; %d seconds later its pods and logs are deleted, even while later steps run; leave it out to keep "+
+				"them until the sequence is deleted", *seconds)
 	}
 }
 
@@ -185,6 +190,7 @@ func (s Strategy) jobSet(w *warner, sj *batch.SequentialJob, index int, path *fi
 		w.Append(warning)
 	}
 	if template.Spec.ActiveDeadlineSeconds != nil && !s.options.Gates.JobSetActiveDeadlineSeconds {
-		w.Add(path.Child("spec", "activeDeadlineSeconds"), "ignored, because the feature gate JobSetActiveDeadlineSeconds of the API server is off")
+		w.Add(path.Child("spec", "activeDeadlineSeconds"), "ignored, because the feature gate JobSetActiveDeadlineSeconds of the API server "+
+			"is off")
 	}
 }

@@ -76,7 +76,8 @@ func (Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList 
 
 // ValidateUpdate checks a changed DisaggregatedSetRoleScaler. The generic metadata rules were checked by the caller.
 func (Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateScalerUpdate(obj.(*disaggregatedset.DisaggregatedSetRoleScaler), old.(*disaggregatedset.DisaggregatedSetRoleScaler))
+	return validation.ValidateScalerUpdate(obj.(*disaggregatedset.DisaggregatedSetRoleScaler),
+		old.(*disaggregatedset.DisaggregatedSetRoleScaler))
 }
 
 // WarningsOnCreate is silent.
@@ -126,5 +127,6 @@ func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 
 // ValidateUpdate checks a changed status.
 func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateScalerStatusUpdate(obj.(*disaggregatedset.DisaggregatedSetRoleScaler), old.(*disaggregatedset.DisaggregatedSetRoleScaler))
+	return validation.ValidateScalerStatusUpdate(obj.(*disaggregatedset.DisaggregatedSetRoleScaler),
+		old.(*disaggregatedset.DisaggregatedSetRoleScaler))
 }

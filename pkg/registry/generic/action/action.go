@@ -101,7 +101,8 @@ func (r *REST[P, T, R]) GroupVersionKind(schema.GroupVersion) schema.GroupVersio
 }
 
 // Create carries the request out on the object of the name.
-func (r *REST[P, T, R]) Create(ctx context.Context, name string, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *REST[P, T, R]) Create(ctx context.Context, name string, obj runtime.Object, createValidation rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	kind := r.Action.Kind
 	req, ok := obj.(R)
 	if !ok {
@@ -139,11 +140,13 @@ func (r *REST[P, T, R]) Create(ctx context.Context, name string, obj runtime.Obj
 // address checks that the request names the object of the URL, and sets the name and namespace if they are empty.
 func (t Target) address(ctx context.Context, req metav1.Object, name string) error {
 	if n := req.GetName(); n != "" && n != name {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name must be %q, the name of the %s in the URL, not %q: correct it or leave it out", name, t.Kind, n))
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name must be %q, the name of the %s in the URL, not %q: correct it or leave it out",
+			name, t.Kind, n))
 	}
 	namespace := request.NamespaceValue(ctx)
 	if n := req.GetNamespace(); n != "" && n != namespace {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace must be %q, the namespace in the URL, not %q: correct it or leave it out", namespace, n))
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace must be %q, the namespace in the URL, not %q: correct it or leave it out",
+			namespace, n))
 	}
 	req.SetName(name)
 	req.SetNamespace(namespace)
@@ -152,7 +155,8 @@ func (t Target) address(ctx context.Context, req metav1.Object, name string) err
 
 // change applies the action to the object of the name. An object that the action left alone is not written, and has not
 // changed.
-func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActFunc[P, R], options *metav1.CreateOptions) (changed bool, err error) {
+func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActFunc[P, R],
+	options *metav1.CreateOptions) (changed bool, err error) {
 	var user string
 	if info, ok := request.UserFrom(ctx); ok {
 		user = info.GetName()
@@ -170,7 +174,8 @@ func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActF
 		return object, err
 	}, edit.limit, edit.mutate)
 	info = bounds.Metadata(info, schema.GroupKind{Group: r.store.DefaultQualifiedResource.Group, Kind: r.Target.Kind})
-	_, _, err = r.store.Update(fieldvalidation.With(ctx, options.FieldValidation), name, info, rest.ValidateAllObjectFunc, edit.validate, false, edit.options)
+	_, _, err = r.store.Update(fieldvalidation.With(ctx, options.FieldValidation), name, info, rest.ValidateAllObjectFunc, edit.validate,
+		false, edit.options)
 	if changed && err == nil {
 		for _, text := range warnings {
 			warning.AddWarning(ctx, "", text)

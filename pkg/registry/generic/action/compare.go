@@ -36,8 +36,8 @@ func differ(a, b runtime.Object) bool {
 	return !equality.Semantic.DeepEqual(next, prev) || !equality.Semantic.DeepEqual(part(a, "Spec").Interface(), part(b, "Spec").Interface())
 }
 
-// reversed returns the field of the spec that the action changed, and that has its former value again; "" if there is none. A field that has
-// a third value was changed further, as by any edit that admission completes.
+// reversed returns the field of the spec that the action changed, and that has its former value again; "" if there is
+// none. A field that has a third value was changed further, as by any edit that admission completes.
 func reversed(obj, wanted, former runtime.Object) string {
 	is, want, was := part(obj, "Spec"), part(wanted, "Spec"), part(former, "Spec")
 	for i := range is.NumField() {

@@ -61,7 +61,8 @@ func (e edit) mutate(ctx context.Context, obj, current runtime.Object) (runtime.
 	keep(obj, wanted)
 	if field := reversed(obj, wanted, current); field != "" {
 		return nil, admission.NewForbidden(attributes, fmt.Errorf(
-			"the action must change %s, but a mutating webhook or policy for UPDATE of %s changed it back", field, attributes.GetResource().Resource))
+			"the action must change %s, but a mutating webhook or policy for UPDATE of %s changed it back", field,
+			attributes.GetResource().Resource))
 	}
 	return obj, nil
 }

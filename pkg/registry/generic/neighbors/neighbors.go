@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package neighbors lets a server warn of objects that need the same name as others, of the same kind or of another one. It knows no kinds: each has a
-// function that finds such objects.
+// Package neighbors lets a server warn of objects that need the same name as others, of the same kind or of another
+// one. It knows no kinds: each has a function that finds such objects.
 //
 // All are read by name, from the cache of the server, and only when an object has been created; a bounded number of names is looked up.
 package neighbors
@@ -49,9 +49,10 @@ func (n *Neighbors) Serve(resource schema.GroupResource, read Read) {
 	n.reads[resource] = read
 }
 
-// BeginCreate returns a hook of stores. It warns of what find finds when the object has been created, so that what is refused costs nothing, and only users: an
-// object with a controller has the name that its owner gave to it.
-func (n *Neighbors) BeginCreate(find func(*Look, runtime.Object)) func(context.Context, runtime.Object, *metav1.CreateOptions) (registry.FinishFunc, error) {
+// BeginCreate returns a hook of stores. It warns of what find finds when the object has been created, so that what is
+// refused costs nothing, and only users: an object with a controller has the name that its owner gave to it.
+func (n *Neighbors) BeginCreate(find func(*Look, runtime.Object)) func(context.Context, runtime.Object,
+	*metav1.CreateOptions) (registry.FinishFunc, error) {
 	return func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (registry.FinishFunc, error) {
 		return func(_ context.Context, created bool) {
 			if object, ok := obj.(metav1.Object); n == nil || !ok || !created || metav1.GetControllerOfNoCopy(object) != nil {
@@ -86,7 +87,8 @@ func (n *Neighbors) Look(ctx context.Context) *Look {
 	return &Look{neighbors: n, ctx: ctx, left: MaxReads, known: map[key]metav1.Object{}}
 }
 
-// Read returns an object as the cache of the server has it; nil if there is none, if it is about to be gone, if it cannot be read, or if enough was read.
+// Read returns an object as the cache of the server has it; nil if there is none, if it is about to be gone, if it
+// cannot be read, or if enough was read.
 func (l *Look) Read(resource schema.GroupResource, name string) metav1.Object {
 	k := key{resource, name}
 	if object, known := l.known[k]; known || l.Ends() || name == "" {

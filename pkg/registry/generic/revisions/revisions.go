@@ -1,7 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revisions describes how storages read the history of an object, which controllers keep as ControllerRevisions in the main cluster.
+// Package revisions describes how storages read the history of an object, which controllers keep as ControllerRevisions
+// in the main cluster.
 package revisions
 
 import (

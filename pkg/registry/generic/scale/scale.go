@@ -93,7 +93,8 @@ func (r *REST[P]) Get(ctx context.Context, name string, options *metav1.GetOptio
 }
 
 // Update sets the size. It never creates an object, not even for an applier.
-func (r *REST[P]) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (r *REST[P]) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	validate := func(ctx context.Context, obj, old runtime.Object) error {
 		scale, err := r.scaleOf(obj)
 		if err != nil {
@@ -108,7 +109,8 @@ func (r *REST[P]) Update(ctx context.Context, name string, objInfo rest.UpdatedO
 	if updateValidation == nil {
 		validate = nil
 	}
-	obj, _, err := r.store.Update(ctx, name, &updatedInfo[P]{UpdatedObjectInfo: objInfo, kind: r.kind}, rest.ValidateAllObjectFunc, validate, false, options)
+	obj, _, err := r.store.Update(ctx, name, &updatedInfo[P]{UpdatedObjectInfo: objInfo, kind: r.kind}, rest.ValidateAllObjectFunc, validate,
+		false, options)
 	if err != nil {
 		return nil, false, err
 	}

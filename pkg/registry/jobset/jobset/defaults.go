@@ -55,7 +55,8 @@ func SetCreateDefaults(spec *jobset.JobSetSpec) {
 // setSchedulingDefaults makes one gang of a set that says nothing about its groups, unless its replicatedJobs start one after another.
 func setSchedulingDefaults(spec *jobset.JobSetSpec) {
 	scheduling := spec.Scheduling
-	if scheduling == nil || scheduling.SchedulingPolicy != nil || len(scheduling.ReplicatedJobs) > 0 || spec.StartupPolicy.StartupPolicyOrder == jobset.InOrder {
+	if scheduling == nil || scheduling.SchedulingPolicy != nil || len(scheduling.ReplicatedJobs) > 0 ||
+		spec.StartupPolicy.StartupPolicyOrder == jobset.InOrder {
 		return
 	}
 	for i := range spec.ReplicatedJobs {

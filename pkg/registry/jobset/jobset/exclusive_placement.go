@@ -29,7 +29,8 @@ func (w *warner) exclusivePlacement(js *jobset.JobSet, path *field.Path) {
 		rj, p := &js.Spec.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i).Child("template")
 		w.annotations(rj.Template.Annotations, p.Child("metadata", "annotations"))
 		if _, found := rj.Template.Annotations[jobsetv1alpha2.PlacementLevelsKey]; found {
-			w.Add(p.Child("metadata", "annotations").Key(jobsetv1alpha2.PlacementLevelsKey), "has no effect on a replicatedJob; set it on the JobSet")
+			w.Add(p.Child("metadata", "annotations").Key(jobsetv1alpha2.PlacementLevelsKey),
+				"has no effect on a replicatedJob; set it on the JobSet")
 		}
 		podAnnotations := p.Child("spec", "template", "metadata", "annotations")
 		for _, key := range []string{jobset.ExclusiveKey, jobset.NodeSelectorStrategyKey} {
@@ -101,6 +102,7 @@ func (w *warner) levels(js *jobset.JobSet, path *field.Path) {
 // labelKey warns of a value that cannot be the key of a label of nodes.
 func (w *warner) labelKey(path *field.Path, key string) {
 	if len(validation.IsQualifiedName(key)) > 0 {
-		w.Add(path, "%q is not the key of a label, so that no node has it; use a key such as topology.kubernetes.io/zone", text.TruncateWithEllipsis(key, maxShownKey))
+		w.Add(path, "%q is not the key of a label, so that no node has it; use a key such as topology.kubernetes.io/zone",
+			text.TruncateWithEllipsis(key, maxShownKey))
 	}
 }

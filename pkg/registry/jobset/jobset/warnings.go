@@ -43,7 +43,8 @@ type warner struct {
 // empty warns of a set that never does anything, and never ends.
 func (w *warner) empty(spec *jobset.JobSetSpec, path *field.Path) {
 	if len(spec.ReplicatedJobs) == 0 {
-		w.Add(path.Child("replicatedJobs"), "no Jobs are created, and the set never completes, because it has no replicatedJobs; they cannot be added later")
+		w.Add(path.Child("replicatedJobs"), "no Jobs are created, and the set never completes, because it has no replicatedJobs; they cannot "+
+			"be added later")
 	}
 }
 
@@ -53,7 +54,8 @@ const maxPodSets = 18
 // queue warns of a set that its queue cannot admit.
 func (w *warner) queue(js *jobset.JobSet, path *field.Path) {
 	if queue := js.Labels[jobsetv1alpha2.QueueNameKey]; queue != "" && len(js.Spec.ReplicatedJobs) > maxPodSets {
-		w.Add(path.Child("replicatedJobs"), "Kueue admits at most %d replicatedJobs, and there are %d: the queue %s never admits the set", maxPodSets, len(js.Spec.ReplicatedJobs), queue)
+		w.Add(path.Child("replicatedJobs"), "Kueue admits at most %d replicatedJobs, and there are %d: the queue %s never admits the set",
+			maxPodSets, len(js.Spec.ReplicatedJobs), queue)
 	}
 }
 

@@ -70,10 +70,12 @@ func warningsOnUpdate(next, prev *leaderworkerset.LeaderWorkerSet) []string {
 	w := &warner{}
 	if !equality.Semantic.DeepEqual(next.Spec.LeaderWorkerTemplate.VolumeClaimTemplates, prev.Spec.LeaderWorkerTemplate.VolumeClaimTemplates) {
 		w.Add(templatePath.Child("volumeClaimTemplates"),
-			"changed, but StatefulSets do not allow that: no further change of this set is applied until it is changed back; delete the set and create it again to change claims")
+			"changed, but StatefulSets do not allow that: no further change of this set is applied until it is changed back; delete the set and "+
+				"create it again to change claims")
 	}
 	const key = leaderworkersetv1.ExclusiveKeyAnnotationKey
-	if next.Annotations[key] != prev.Annotations[key] || validation.HasAnnotation(&next.ObjectMeta, key) != validation.HasAnnotation(&prev.ObjectMeta, key) {
+	if next.Annotations[key] != prev.Annotations[key] || validation.HasAnnotation(&next.ObjectMeta, key) != validation.HasAnnotation(
+		&prev.ObjectMeta, key) {
 		w.Add(annotationsPath.Key(key), "changed: the groups are recreated at once, from the partition up, without being reported as an update")
 	}
 	return append(warnings.Introduced(Warnings(next), Warnings(prev)), w.Texts()...)
@@ -86,13 +88,17 @@ func (w *warner) name(lws *leaderworkerset.LeaderWorkerSet) {
 	budget, path := validation.Budget(lws), field.NewPath("metadata", "name")
 	switch n := len(lws.Name); {
 	case n > budget.Limit:
-		w.Add(path, "has %d characters; with this size and number of groups, pods can be created only with at most %d, because their label controller-revision-hash "+
+		w.Add(path, "has %d characters; with this size and number of groups, pods can be created only with at most %d, because their label "+
+			"controller-revision-hash "+
 			"holds at most 63, and would have %d", n, budget.Limit, len(budget.Label))
 	case n > budget.Safe:
-		w.Add(path, "has %d characters; use at most %d. The label controller-revision-hash of %s holds the name and a hash in at most 63 characters; about 3 of 4 hashes "+
-			"have 10 characters, and would make it %d long, so that pods cannot be created. Each change of the template brings another hash", n, budget.Safe, budget.Pods(), len(budget.Label))
+		w.Add(path, "has %d characters; use at most %d. The label controller-revision-hash of %s holds the name and a hash in at most 63 "+
+			"characters; about 3 of 4 hashes "+
+			"have 10 characters, and would make it %d long, so that pods cannot be created. Each change of the template brings another hash", n,
+			budget.Safe, budget.Pods(), len(budget.Label))
 	case n > budget.Safe-nearLimit && budget.Indexed:
-		w.Add(path, "has %d of at most %d characters; with more groups, so that indexes have one more digit, pods cannot be created; use a shorter name", n, budget.Safe)
+		w.Add(path, "has %d of at most %d characters; with more groups, so that indexes have one more digit, pods cannot be created; use a "+
+			"shorter name", n, budget.Safe)
 	}
 }
 
@@ -123,11 +129,13 @@ func (w *warner) claims(template *leaderworkerset.LeaderWorkerTemplate) {
 		}
 	}
 	recreated := template.RestartPolicy != leaderworkerset.RestartPolicyNone
-	if policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType && len(template.VolumeClaimTemplates) > 0 && ptr.Deref(template.GroupSize, 1) > 1 {
+	if policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType && len(template.VolumeClaimTemplates) > 0 &&
+		ptr.Deref(template.GroupSize, 1) > 1 {
 		when := "updated"
 		if recreated {
 			when = "recreated or updated"
 		}
-		w.Add(path.Child("whenDeleted"), "Delete deletes the claims of the workers of a group each time the group is %s, because their StatefulSet is deleted then; use Retain to keep their data", when)
+		w.Add(path.Child("whenDeleted"), "Delete deletes the claims of the workers of a group each time the group is %s, because their "+
+			"StatefulSet is deleted then; use Retain to keep their data", when)
 	}
 }

@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package allreduce is a training run without the training: workers add up vectors in a ring over TCP, step by step, and save what they have to a volume. It
-// goes on from there when it is restarted, and its result is known beforehand, so that a step that is lost or counted twice shows.
+// Package allreduce is a training run without the training: workers add up vectors in a ring over TCP, step by step,
+// and save what they have to a volume. It goes on from there when it is restarted, and its result is known beforehand,
+// so that a step that is lost or counted twice shows.
 package allreduce
 
 import (

@@ -25,7 +25,8 @@ const (
 	dialPause   = 100 * time.Millisecond
 )
 
-// join connects the worker with its neighbors. Workers of another attempt, which have not ended yet or are not known to have ended, are turned away.
+// join connects the worker with its neighbors. Workers of another attempt, which have not ended yet or are not known to
+// have ended, are turned away.
 func join(ctx context.Context, c Config) (*ring, error) {
 	listener, err := net.Listen("tcp", c.listen())
 	if err != nil {
@@ -135,8 +136,8 @@ func (r *ring) broadcast(values []uint64) error {
 	return nil
 }
 
-// sum replaces the values of each worker by the sums over all workers, in two rounds: in the first, each chunk is added up on its way round the ring, so that
-// each worker ends with the sums of one chunk; in the second, these go round.
+// sum replaces the values of each worker by the sums over all workers, in two rounds: in the first, each chunk is added
+// up on its way round the ring, so that each worker ends with the sums of one chunk; in the second, these go round.
 func (r *ring) sum(values []uint64) error {
 	for round := range 2 {
 		for i := range r.workers - 1 {

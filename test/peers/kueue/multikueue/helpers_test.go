@@ -75,7 +75,8 @@ spec:
 	return s
 }
 
-// jobSet creates a JobSet in the manager cluster. It has two Jobs with one pod each; a pod requests one CPU and runs until the test ends it.
+// jobSet creates a JobSet in the manager cluster. It has two Jobs with one pod each; a pod requests one CPU and runs
+// until the test ends it.
 func (s sites) jobSet(name string) {
 	s.manager.Helper()
 	s.manager.OKIn(fmt.Sprintf(`apiVersion: jobset.x-k8s.io/v1alpha2

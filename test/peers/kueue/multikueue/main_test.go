@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package multikueue runs our kinds in two clusters that the real Kueue connects: users create objects at the manager, and Kueue runs them at the worker. It starts
-// both clusters, or uses those whose directories are in JOBSET_MULTIKUEUE_MANAGER_DIR and JOBSET_MULTIKUEUE_WORKER_DIR, which run no Kueue.
+// Package multikueue runs our kinds in two clusters that the real Kueue connects: users create objects at the manager,
+// and Kueue runs them at the worker. It starts both clusters, or uses those whose directories are in
+// JOBSET_MULTIKUEUE_MANAGER_DIR and JOBSET_MULTIKUEUE_WORKER_DIR, which run no Kueue.
 package multikueue
 
 import (

@@ -70,7 +70,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kueue-se
 subjects: [{kind: ServiceAccount, name: kueue-controller-manager, namespace: kueue-system}]
 `
 
-// A sequence that names MultiKueue in spec.managedBy runs as a whole at the worker, and its status is copied, once a Workload exists for it.
+// A sequence that names MultiKueue in spec.managedBy runs as a whole at the worker, and its status is copied, once a
+// Workload exists for it.
 func TestSequenceIsAnExternalFramework(t *testing.T) {
 	s := begin(t, 4)
 	s.manager.OKIn(rights, "apply", "-f", "-")

@@ -34,7 +34,8 @@ func Labels(set string, slice int32, revision, role string) map[string]string {
 
 // Selector returns what selects the leader pods of a role in all slices and revisions, for autoscalers.
 func Selector(set, role string) string {
-	return fmt.Sprintf("%s=%s,%s=%s,%s=0", disaggregatedsetv1.SetNameLabelKey, set, disaggregatedsetv1.RoleLabelKey, role, leaderworkersetv1.WorkerIndexLabelKey)
+	return fmt.Sprintf("%s=%s,%s=%s,%s=0", disaggregatedsetv1.SetNameLabelKey, set, disaggregatedsetv1.RoleLabelKey, role,
+		leaderworkersetv1.WorkerIndexLabelKey)
 }
 
 // Slices returns the number of slices of a set.

@@ -16,8 +16,8 @@ import (
 // revisionLength is the length of a revision.
 const revisionLength = 8
 
-// Revision returns the revision of a set: a hash of the names and templates of its roles, in their order. What else a role has does not count,
-// nor do the fields that the released upstream does not have.
+// Revision returns the revision of a set: a hash of the names and templates of its roles, in their order. What else a
+// role has does not count, nor do the fields that the released upstream does not have.
 func Revision(ds *disaggregatedsetv1.DisaggregatedSet) (string, error) {
 	type payload struct {
 		Name     string                                 `json:"name"`

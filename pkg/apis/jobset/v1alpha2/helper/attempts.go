@@ -50,7 +50,8 @@ func BeginAttempt(status *jobsetv1alpha2.JobSetStatus, a jobsetv1alpha2.Attempt,
 }
 
 // EndAttempt ends the attempt that runs and returns it; nil if none runs. The user is empty if no user asked for the end.
-func EndAttempt(status *jobsetv1alpha2.JobSetStatus, outcome jobsetv1alpha2.AttemptOutcome, user, reason string, now time.Time) *jobsetv1alpha2.Attempt {
+func EndAttempt(status *jobsetv1alpha2.JobSetStatus, outcome jobsetv1alpha2.AttemptOutcome, user, reason string,
+	now time.Time) *jobsetv1alpha2.Attempt {
 	a := RunningAttempt(status)
 	if a == nil {
 		return nil

@@ -38,7 +38,8 @@ func AvoidedInWords(nodes []jobsetv1alpha2.AvoidedNode) string {
 	var out []string
 	for i := range nodes[:min(len(nodes), named)] {
 		node := &nodes[i]
-		out = append(out, fmt.Sprintf("%s until %s (attempt %d: %s)", node.Name, node.Until.UTC().Format(time.RFC3339), node.Attempt, node.Reason))
+		out = append(out, fmt.Sprintf("%s until %s (attempt %d: %s)", node.Name, node.Until.UTC().Format(time.RFC3339), node.Attempt,
+			node.Reason))
 	}
 	text := strings.Join(out, ", ")
 	if more := len(nodes) - named; more > 0 {

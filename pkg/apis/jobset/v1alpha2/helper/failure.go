@@ -21,8 +21,8 @@ import (
 // signalBase is what a shell, and a container runtime, adds to the number of the signal that ended a process.
 const signalBase, maxSignal = 128, 64
 
-// reasonRemovedToRestart is what kubelet notes, with an exit code of its own and without a time, of containers that it removes because a rule of another one
-// restarts all containers of the pod.
+// reasonRemovedToRestart is what kubelet notes, with an exit code of its own and without a time, of containers that it
+// removes because a rule of another one restarts all containers of the pod.
 const reasonRemovedToRestart = "RestartingAllContainers"
 
 // PodFailure is the first failure in a pod.
@@ -85,7 +85,8 @@ func FirstFailure(failures ...*PodFailure) (first *PodFailure) {
 func FirstCause(job string, failure batchv1.JobCondition, first *PodFailure) *jobsetv1alpha2.FailureCause {
 	if first == nil {
 		return &jobsetv1alpha2.FailureCause{
-			Job: job, Reason: failure.Reason, Message: text.Truncate(text.Printable(failure.Message), jobsetv1alpha2.MaxCauseBytes), Time: timeOrNil(failure.LastTransitionTime),
+			Job: job, Reason: failure.Reason, Message: text.Truncate(text.Printable(failure.Message), jobsetv1alpha2.MaxCauseBytes),
+			Time: timeOrNil(failure.LastTransitionTime),
 		}
 	}
 	cause := *first.Cause.DeepCopy()

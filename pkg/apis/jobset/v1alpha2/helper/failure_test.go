@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestFirstFailureOfPodThatRestartsAllContainers has a container fail in a pod with an agent as a sidecar. kubelet kills the other containers, and times are in
-// seconds.
+// TestFirstFailureOfPodThatRestartsAllContainers has a container fail in a pod with an agent as a sidecar. kubelet
+// kills the other containers, and times are in seconds.
 func TestFirstFailureOfPodThatRestartsAllContainers(t *testing.T) {
 	ended := func(code int32, second int64, reason string) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason, FinishedAt: metav1.Unix(second, 0)}}
@@ -45,7 +45,8 @@ func TestFirstFailureOfPodThatRestartsAllContainers(t *testing.T) {
 	}
 }
 
-// TestContainersRemovedToRestart has a worker whose failure restarts all containers of its pod. Those that kubelet removes for that have not failed.
+// TestContainersRemovedToRestart has a worker whose failure restarts all containers of its pod. Those that kubelet
+// removes for that have not failed.
 func TestContainersRemovedToRestart(t *testing.T) {
 	removed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "RestartingAllContainers"}}
 	failed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", FinishedAt: metav1.Unix(1000, 0)}}

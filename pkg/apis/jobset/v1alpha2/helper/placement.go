@@ -60,7 +60,10 @@ func placedByKueue(template *corev1.PodTemplateSpec) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(template.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool { return gate.Name == kueuePrefix+"topology" })
+	return slices.ContainsFunc(template.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool {
+		return gate.Name == kueuePrefix+
+			"topology"
+	})
 }
 
 // PlacementOf returns where the Jobs of a replicatedJob run that have the topology as theirs, by job index; nil if that is not decided.
@@ -76,8 +79,8 @@ func PlacementOf(status *jobsetv1alpha2.JobSetStatus, name, topology string) *jo
 	return nil
 }
 
-// PriorityLabel returns the value of the label PriorityKey. The value of a label cannot begin with a minus sign: that of a negative priority
-// begins with n.
+// PriorityLabel returns the value of the label PriorityKey. The value of a label cannot begin with a minus sign: that
+// of a negative priority begins with n.
 func PriorityLabel(priority int32) string {
 	if priority < 0 {
 		return "n" + strconv.FormatInt(-int64(priority), 10)

@@ -11,7 +11,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestExclusiveTopology shows who places the Jobs of a replicatedJob: the controller, an administrator through node selectors, Kueue, or the scheduler alone.
+// TestExclusiveTopology shows who places the Jobs of a replicatedJob: the controller, an administrator through node
+// selectors, Kueue, or the scheduler alone.
 func TestExclusiveTopology(t *testing.T) {
 	const exclusive, selector = jobsetv1alpha2.ExclusiveKey, jobsetv1alpha2.NodeSelectorStrategyKey
 	kueue := func(key string) map[string]string { return map[string]string{"kueue.x-k8s.io/" + key: "rack"} }

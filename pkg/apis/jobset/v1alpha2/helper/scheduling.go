@@ -38,7 +38,8 @@ func PodGroups(js *jobsetv1alpha2.JobSet) (podgroups.Set, []PodGrouping) {
 	if len(out.Entries) > 0 {
 		return out, asked
 	}
-	whole := PodGrouping{Policy: policyOf(spec.Scheduling.SchedulingPolicy), Constraints: spec.Scheduling.SchedulingConstraints, Disruption: spec.Scheduling.DisruptionMode}
+	whole := PodGrouping{Policy: policyOf(spec.Scheduling.SchedulingPolicy), Constraints: spec.Scheduling.SchedulingConstraints,
+		Disruption: spec.Scheduling.DisruptionMode}
 	out.Group(whole.Policy.Gang != nil)
 	for range out.Entries {
 		asked = append(asked, whole)

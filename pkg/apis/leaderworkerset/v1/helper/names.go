@@ -58,8 +58,8 @@ func hash(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// SubGroupIndex returns the index of the subgroup of a worker. The leader is in subgroup 0 unless it is excluded; where subGroupSize divides size less 1
-// and not size, it is an extra member of it.
+// SubGroupIndex returns the index of the subgroup of a worker. The leader is in subgroup 0 unless it is excluded; where
+// subGroupSize divides size less 1 and not size, it is an extra member of it.
 func SubGroupIndex(size, subGroupSize, worker int32) int32 {
 	switch {
 	case subGroupSize < 1:
@@ -75,13 +75,14 @@ func RevisionName(set, key string, number int64) string {
 	return fmt.Sprintf("%s-%s-%d", set[:min(len(set), maxRevisionPrefix)], key, number)
 }
 
-// PodGroupName returns the name of the PodGroup of a group that is scheduled as a gang. revision is the key of the revision of its leader pod.
+// PodGroupName returns the name of the PodGroup of a group that is scheduled as a gang. revision is the key of the
+// revision of its leader pod.
 func PodGroupName[N int | int32](set string, group N, revision string) string {
 	return fmt.Sprintf("%s-%d-%s", set, group, revision)
 }
 
-// CoschedulingName returns the name of a PodGroup, a result of PodGroupName, for the coscheduling plugin, which finds it by the value of a label. A name that
-// is too long for that is cut, and ends with a hash of all of it.
+// CoschedulingName returns the name of a PodGroup, a result of PodGroupName, for the coscheduling plugin, which finds
+// it by the value of a label. A name that is too long for that is cut, and ends with a hash of all of it.
 func CoschedulingName(name string) string {
 	if len(name) <= maxLabelValue {
 		return name

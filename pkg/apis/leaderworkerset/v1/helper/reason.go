@@ -13,7 +13,8 @@ import (
 
 // Reason returns what keeps a set from having all its groups, in one word; empty if nothing is known that does.
 func Reason(conditions []metav1.Condition) string {
-	for _, conditionType := range []string{namespaceuid.Condition, leaderworkersetv1.ConditionFailed, leaderworkersetv1.ConditionPodCreationFailure} {
+	for _, conditionType := range []string{namespaceuid.Condition, leaderworkersetv1.ConditionFailed,
+		leaderworkersetv1.ConditionPodCreationFailure} {
 		if c := meta.FindStatusCondition(conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
 			return c.Reason
 		}

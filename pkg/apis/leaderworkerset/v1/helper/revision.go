@@ -30,8 +30,8 @@ type payloadSpec struct {
 	NetworkConfig        *leaderworkersetv1.NetworkConfig `json:"networkConfig"`
 }
 
-// RevisionPayload returns what a ControllerRevision of the set holds: what rolls groups when it changes. Sets of upstream with the same spec have the same
-// bytes, and so the same key. maxGroupRestarts is not part of it.
+// RevisionPayload returns what a ControllerRevision of the set holds: what rolls groups when it changes. Sets of
+// upstream with the same spec have the same bytes, and so the same key. maxGroupRestarts is not part of it.
 func RevisionPayload(set *leaderworkersetv1.LeaderWorkerSet) ([]byte, error) {
 	t := set.Spec.LeaderWorkerTemplate
 	t.MaxGroupRestarts = nil
@@ -82,7 +82,8 @@ func IsRevisionKey(key string) bool {
 	return key != "" && len(key) <= longest && strings.Trim(key, rand.SafeEncodeString("0123456789")) == ""
 }
 
-// Restore returns a copy of the set as it was at a revision: with the templates and the network of the payload, and everything else as it is now.
+// Restore returns a copy of the set as it was at a revision: with the templates and the network of the payload, and
+// everything else as it is now.
 func Restore(set *leaderworkersetv1.LeaderWorkerSet, data []byte) (*leaderworkersetv1.LeaderWorkerSet, error) {
 	var p payload
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -141,7 +142,8 @@ func meaning(set *leaderworkersetv1.LeaderWorkerSet, data []byte) ([]byte, error
 // keepTemplateMetadata removes from the metadata of a template what has no meaning there, and what the server does not store.
 func keepTemplateMetadata(t *corev1.PodTemplateSpec) {
 	m := t.ObjectMeta
-	t.ObjectMeta = metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Annotations: m.Annotations, Finalizers: m.Finalizers}
+	t.ObjectMeta = metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, Annotations: m.Annotations,
+		Finalizers: m.Finalizers}
 }
 
 // IsRevision returns whether data is the payload of a revision of a set, and not that of another kind.

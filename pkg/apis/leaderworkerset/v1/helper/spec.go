@@ -31,8 +31,8 @@ func LeaderTemplate(set *leaderworkersetv1.LeaderWorkerSet) *corev1.PodTemplateS
 	return &set.Spec.LeaderWorkerTemplate.WorkerTemplate
 }
 
-// MaxUnavailable returns how many groups may be unavailable during an update. It may be more than there are groups, and 0: a scale request can make it so
-// even without a surge.
+// MaxUnavailable returns how many groups may be unavailable during an update. It may be more than there are groups, and
+// 0: a scale request can make it so even without a surge.
 func MaxUnavailable(set *leaderworkersetv1.LeaderWorkerSet) int32 {
 	if c := set.Spec.RolloutStrategy.RollingUpdateConfiguration; c != nil && c.MaxUnavailable != nil {
 		return scaled(c.MaxUnavailable, Replicas(set), false, 1)

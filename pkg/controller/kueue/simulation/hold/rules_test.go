@@ -36,7 +36,8 @@ const (
 
 const (
 	maxLag = 20 * time.Second
-	// grace is how long what Kueue or a user asked for may be acted on, although they have taken it back: caches lag, and requests arrive late.
+	// grace is how long what Kueue or a user asked for may be acted on, although they have taken it back: caches lag, and
+	// requests arrive late.
 	grace, minute = 3 * time.Minute, time.Minute
 )
 

@@ -38,9 +38,11 @@ func Cancel(sj *batch.SequentialJob, spec *batch.SequentialJobActionSpec, call C
 		return nil, conflict(sj, "the SequentialJob has failed (%s); there is nothing to cancel", c.Reason)
 	}
 	now, status := call.second(), &sj.Status
-	setCondition(sj, now, batchv1alpha1.ConditionFailed, metav1.ConditionTrue, batchv1alpha1.ReasonCancelled, call.signed(cancelled, spec.Reason))
+	setCondition(sj, now, batchv1alpha1.ConditionFailed, metav1.ConditionTrue, batchv1alpha1.ReasonCancelled,
+		call.signed(cancelled, spec.Reason))
 	if held(sj) {
-		setCondition(sj, now, batchv1alpha1.ConditionHeld, metav1.ConditionFalse, batchv1alpha1.ReasonCancelled, call.signed(cancelled, spec.Reason))
+		setCondition(sj, now, batchv1alpha1.ConditionHeld, metav1.ConditionFalse, batchv1alpha1.ReasonCancelled,
+			call.signed(cancelled, spec.Reason))
 	}
 	status.CompletionTime = &now
 	if since := status.ActiveSince; since != nil {

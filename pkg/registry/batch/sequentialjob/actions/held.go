@@ -23,6 +23,7 @@ func endHold(sj *batch.SequentialJob, reason string, call Call) bool {
 	if !held(sj) {
 		return false
 	}
-	setCondition(sj, call.second(), batchv1alpha1.ConditionHeld, metav1.ConditionFalse, batchv1alpha1.ReasonResumed, call.signed("resumed", reason))
+	setCondition(sj, call.second(), batchv1alpha1.ConditionHeld, metav1.ConditionFalse, batchv1alpha1.ReasonResumed,
+		call.signed("resumed", reason))
 	return true
 }

@@ -27,7 +27,8 @@ func checkUID(sj *batch.SequentialJob, p *batch.SequentialJobPreconditions) erro
 	if p == nil || p.UID == nil || *p.UID == sj.UID {
 		return nil
 	}
-	return action.Unmet(conflict(sj, "preconditions.uid is %s, but the SequentialJob has the UID %s: it was deleted and recreated", *p.UID, sj.UID),
+	return action.Unmet(conflict(sj, "preconditions.uid is %s, but the SequentialJob has the UID %s: it was deleted and recreated", *p.UID,
+		sj.UID),
 		metav1.CauseTypeFieldValueInvalid, "uid", "the SequentialJob was deleted and recreated")
 }
 

@@ -21,9 +21,11 @@ import (
 // One that does not name the step is meant for the step that is current.
 
 // begunBefore returns the response to the request that restarted or retried the attempt that this one names; nil if none did.
-func begunBefore(sj *batch.SequentialJob, p *batch.SequentialJobPreconditions, asked batch.SequentialJobAction, call Call) (*batch.SequentialJobActionStatus, error) {
+func begunBefore(sj *batch.SequentialJob, p *batch.SequentialJobPreconditions, asked batch.SequentialJobAction,
+	call Call) (*batch.SequentialJobActionStatus, error) {
 	last := sj.Status.LastAction
-	if last == nil || last.Action != asked || p == nil || p.Attempt == nil || cmp.Or(p.Step, currentOf(sj).name) != last.Step && last.Step != "" {
+	if last == nil || last.Action != asked || p == nil || p.Attempt == nil || cmp.Or(p.Step, currentOf(sj).name) != last.Step &&
+		last.Step != "" {
 		return nil, nil
 	}
 	unstarted := asked == batch.ActionRetry && last.Attempt == 0 && *p.Attempt == 0
@@ -57,7 +59,8 @@ func attemptOf(sj *batch.SequentialJob, name string) int32 {
 // namesLast returns whether a request names the step and the attempt on which the last action, if it is this one, took effect.
 func namesLast(sj *batch.SequentialJob, p *batch.SequentialJobPreconditions, asked batch.SequentialJobAction) bool {
 	last := sj.Status.LastAction
-	return last != nil && last.Action == asked && p != nil && p.Attempt != nil && *p.Attempt == last.Attempt && (p.Step == "" || p.Step == last.Step)
+	return last != nil && last.Action == asked && p != nil && p.Attempt != nil && *p.Attempt == last.Attempt &&
+		(p.Step == "" || p.Step == last.Step)
 }
 
 // lapsed is the error for the repetition of a request that took effect, after which something else happened.

@@ -39,9 +39,12 @@ func Retry(sj *batch.SequentialJob, spec *batch.SequentialJobRetrySpec, call Cal
 		return nil, apierrors.NewInvalid(batch.Kind("SequentialJobRetry"), sj.Name, field.ErrorList{wrong})
 	}
 	goBack(sj, from, call)
-	setCondition(sj, call.second(), batchv1alpha1.ConditionFailed, metav1.ConditionFalse, batchv1alpha1.ReasonRetried, call.signed("retried", spec.Reason))
-	if available := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionAvailable); available != nil && available.Reason == batchv1alpha1.ReasonFailed {
-		setCondition(sj, call.second(), batchv1alpha1.ConditionAvailable, metav1.ConditionTrue, batchv1alpha1.ReasonRetried, call.signed("retried", spec.Reason))
+	setCondition(sj, call.second(), batchv1alpha1.ConditionFailed, metav1.ConditionFalse, batchv1alpha1.ReasonRetried,
+		call.signed("retried", spec.Reason))
+	if available := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionAvailable); available != nil &&
+		available.Reason == batchv1alpha1.ReasonFailed {
+		setCondition(sj, call.second(), batchv1alpha1.ConditionAvailable, metav1.ConditionTrue, batchv1alpha1.ReasonRetried,
+			call.signed("retried", spec.Reason))
 	}
 	record(sj, batch.ActionRetry, spec.Reason, call)
 	return recorded(sj), nil

@@ -32,7 +32,8 @@ var columns = []metav1.TableColumnDefinition{
 
 // newTable prints SequentialJobs. now is the clock of running durations.
 func newTable(now func() time.Time) rest.TableConvertor {
-	return table.Convertor[*batch.SequentialJob]{Columns: columns, Row: func(sj *batch.SequentialJob, age string) []any { return row(sj, age, now()) }}
+	return table.Convertor[*batch.SequentialJob]{Columns: columns,
+		Row: func(sj *batch.SequentialJob, age string) []any { return row(sj, age, now()) }}
 }
 
 // row returns the cells of the columns.
@@ -40,7 +41,8 @@ func row(hub *batch.SequentialJob, age string, now time.Time) []any {
 	sj := actions.Versioned(hub)
 	number, count := stepNumber(sj), helper.StepCount(&sj.Spec)
 	current := ""
-	if steps := helper.Steps(&sj.Spec); sj.Status.Progress.CurrentIndex != nil && number > 0 && helper.Phase(sj) != batchv1alpha1.PhaseCompleted {
+	if steps := helper.Steps(&sj.Spec); sj.Status.Progress.CurrentIndex != nil && number > 0 &&
+		helper.Phase(sj) != batchv1alpha1.PhaseCompleted {
 		current = steps[number-1].Name
 	}
 	return []any{

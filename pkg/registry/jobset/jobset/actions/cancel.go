@@ -14,8 +14,8 @@ import (
 
 const cancelled = "cancelled"
 
-// Cancel fails a set permanently. The controller then deletes the active Jobs as after any failure. If Kueue runs the set in another cluster, it sees that the
-// set has finished here, and deletes the copy there.
+// Cancel fails a set permanently. The controller then deletes the active Jobs as after any failure. If Kueue runs the
+// set in another cluster, it sees that the set has finished here, and deletes the copy there.
 func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.JobSetActionStatus, error) {
 	if err := checkUID(js, spec.Preconditions); err != nil {
 		return nil, err
@@ -40,7 +40,8 @@ func Cancel(js *jobset.JobSet, spec *batch.JobSetActionSpec, call Call) (*batch.
 	}
 	now := metav1.NewTime(call.Now.Truncate(seconds))
 	setCondition(js, now, jobset.ConditionFailed, metav1.ConditionTrue, ReasonCancelled, call.signed(cancelled, spec.Reason))
-	for _, trouble := range []string{jobset.ConditionRestarting, jobset.ConditionCreationFailure, jobset.ConditionUnschedulable, jobset.ConditionHeld} {
+	for _, trouble := range []string{jobset.ConditionRestarting, jobset.ConditionCreationFailure, jobset.ConditionUnschedulable,
+		jobset.ConditionHeld} {
 		endCondition(js, now, trouble, reasonJobSetFailed, "jobset failed")
 	}
 	endCondition(js, now, jobset.ConditionNameConflict, helper.ReasonJobNamesFree, helper.MessageJobNamesFree)

@@ -32,7 +32,8 @@ func recordCheckpoint(next, prev *jobset.JobSet, call Call) {
 // It records nothing for sets of a queue or of an owner: these suspend sets to preempt them and resume them to admit them, and
 // the controller recognizes a preemption by an attempt that no user ended.
 func recordSwitch(next, prev *jobset.JobSet, call Call) {
-	if call.User == "" || suspended(next) == suspended(prev) || decider(next) != "" || decider(prev) != "" || checkManaged(prev) != nil || finishedAs(prev) != "" {
+	if call.User == "" || suspended(next) == suspended(prev) || decider(next) != "" || decider(prev) != "" || checkManaged(prev) != nil ||
+		finishedAs(prev) != "" {
 		return
 	}
 	next.Status = *next.Status.DeepCopy()

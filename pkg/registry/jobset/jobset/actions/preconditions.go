@@ -50,8 +50,8 @@ func checkMeant(js *jobset.JobSet, p *batch.ActionPreconditions, action string) 
 	return checkManaged(js)
 }
 
-// insteadOf says what takes the place of an action on a set that Kueue runs in a worker cluster. Kueue reverts what the action would do to the spec here, and
-// copies the status from there.
+// insteadOf says what takes the place of an action on a set that Kueue runs in a worker cluster. Kueue reverts what the
+// action would do to the spec here, and copies the status from there.
 var insteadOf = map[string]string{
 	"restart": "restart it in the cluster that status.clusterName of its Workload names",
 	"suspend": "to suspend it, set spec.active of its Workload to false",

@@ -19,7 +19,8 @@ import (
 
 // begunBefore returns the attempt that an earlier request like this one began, for the attempt that this one names; nil if none did. It
 // must still be the current one, and no user may have stopped it.
-func begunBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, past string, same func(*jobset.Attempt) bool) (*jobset.Attempt, error) {
+func begunBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, past string,
+	same func(*jobset.Attempt) bool) (*jobset.Attempt, error) {
 	if p == nil || p.Attempt == nil {
 		return nil, nil
 	}
@@ -36,7 +37,8 @@ func begunBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, pas
 
 // endedBefore returns the attempt that this request names, if an earlier one has ended it with the outcome; nil if none
 // did. It must still be the current one.
-func endedBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, past string, outcome jobset.AttemptOutcome) (*jobset.Attempt, error) {
+func endedBefore(js *jobset.JobSet, p *batch.ActionPreconditions, call Call, past string,
+	outcome jobset.AttemptOutcome) (*jobset.Attempt, error) {
 	if p == nil || p.Attempt == nil {
 		return nil, nil
 	}

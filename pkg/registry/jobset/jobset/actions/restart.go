@@ -57,8 +57,9 @@ func Restart(js *jobset.JobSet, spec *batch.JobSetRestartSpec, call Call) (*batc
 	return restarted(js, entry), nil
 }
 
-// WarningsOfRestart tells who restarts a set in a queue that Kueue has given the quota of its succeeded Jobs to others: Kueue cannot reserve it again for the next attempt,
-// unless it admits the whole set again (docs/kueue.md#restarts-after-a-job-has-succeeded).
+// WarningsOfRestart tells who restarts a set in a queue that Kueue has given the quota of its succeeded Jobs to others:
+// Kueue cannot reserve it again for the next attempt, unless it admits the whole set again
+// (docs/kueue.md#restarts-after-a-job-has-succeeded).
 func WarningsOfRestart(js *jobset.JobSet, spec *batch.JobSetRestartSpec) []string {
 	queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]
 	if !queued || !slices.ContainsFunc(js.Status.ReplicatedJobsStatus, func(s jobset.ReplicatedJobStatus) bool {
@@ -66,7 +67,8 @@ func WarningsOfRestart(js *jobset.JobSet, spec *batch.JobSetRestartSpec) []strin
 	}) {
 		return nil
 	}
-	return []string{fmt.Sprintf("Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue %q; kubectl jobset why %s shows what to do", queue, js.Name)}
+	return []string{fmt.Sprintf("Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue %q; kubectl "+
+		"jobset why %s shows what to do", queue, js.Name)}
 }
 
 // checkRestartable refuses restarts of another attempt than the current one, and of sets that do not run.
@@ -161,7 +163,8 @@ func checkBudget(js *jobset.JobSet, spec *batch.JobSetRestartSpec, n int64) erro
 	versioned := Versioned(js)
 	used, limit := helper.CountedRestarts(&versioned.Status), helper.RestartLimit(versioned)
 	if used+n > limit {
-		return conflict(js, "the restart would use %d of the restarts that the failure policy allows, but %d of %d are already used; leave countTowardsMaxRestarts out",
+		return conflict(js, "the restart would use %d of the restarts that the failure policy allows, but %d of %d are already used; leave "+
+			"countTowardsMaxRestarts out",
 			n, used, limit)
 	}
 	return nil

@@ -97,7 +97,8 @@ func checkSwitch(js *jobset.JobSet, p *batch.ActionPreconditions, action string)
 	}
 	switch _, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; {
 	case queued && action == resume:
-		return conflict(js, "%s decides when the JobSet runs, and starts it as soon as there is quota; if its Workload was deactivated, set spec.active of the Workload to true",
+		return conflict(js, "%s decides when the JobSet runs, and starts it as soon as there is quota; if its Workload was deactivated, set "+
+			"spec.active of the Workload to true",
 			decider(js))
 	case queued:
 		return conflict(js, "%s decides when the JobSet runs; to %s it, set spec.active of its Workload to false", decider(js), action)

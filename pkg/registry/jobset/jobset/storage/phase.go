@@ -38,7 +38,8 @@ func summarize(hub *jobset.JobSet, now time.Time) summary {
 // elapsed is the time that a set has run, or "" while it is suspended.
 func elapsed(js *jobsetv1alpha2.JobSet, now time.Time) string {
 	start := js.CreationTimestamp.Time
-	if resumed := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended); resumed != nil && resumed.Status == metav1.ConditionFalse {
+	if resumed := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended); resumed != nil &&
+		resumed.Status == metav1.ConditionFalse {
 		start = resumed.LastTransitionTime.Time
 	}
 	if finished, c := helper.Finished(js); finished != "" {

@@ -41,7 +41,8 @@ func validateScale(s *autoscalingv1.Scale) field.ErrorList {
 	if s.Spec.Replicas >= 1 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), s.Spec.Replicas, "must be at least 1; suspend the JobSet to run no pods")}
+	return field.ErrorList{field.Invalid(field.NewPath("spec", "replicas"), s.Spec.Replicas,
+		"must be at least 1; suspend the JobSet to run no pods")}
 }
 
 // scaleTarget describes the size of the replicatedJob that is scaled. All its Jobs have the same size, and a Scale is
@@ -79,7 +80,8 @@ const maxNamedInErrors = 10
 // Invalid and not a Conflict: kubectl scale repeats a Conflict for five minutes, but only a change of the set helps here.
 func scaledReplicatedJob(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob, error) {
 	if !enabled {
-		return nil, unscalable(js, field.Forbidden(replicatedJobsPath, "cannot be scaled while the feature gate ElasticJobSet is off; ask an administrator of the cluster to turn it on"))
+		return nil, unscalable(js, field.Forbidden(replicatedJobsPath,
+			"cannot be scaled while the feature gate ElasticJobSet is off; ask an administrator of the cluster to turn it on"))
 	}
 	wanted, chosen := js.Annotations[jobsetv1alpha2.ScaleReplicatedJobKey]
 	var elastic []*jobset.ReplicatedJob
@@ -96,13 +98,15 @@ func scaledReplicatedJob(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob
 	path := field.NewPath("metadata", "annotations").Key(jobsetv1alpha2.ScaleReplicatedJobKey)
 	switch {
 	case len(elastic) == 0:
-		return nil, unscalable(js, field.Forbidden(replicatedJobsPath, "cannot be scaled because none is elastic; recreate the JobSet with completionMode Indexed "+
-			"and completions equal to parallelism in the replicatedJob to scale"))
+		return nil, unscalable(js, field.Forbidden(replicatedJobsPath,
+			"cannot be scaled because none is elastic; recreate the JobSet with completionMode Indexed "+
+				"and completions equal to parallelism in the replicatedJob to scale"))
 	case chosen:
 		return nil, unscalable(js, field.Invalid(path, wanted, "must name one of the elastic replicatedJobs: "+namesOf(elastic)))
 	case len(elastic) > 1:
-		return nil, unscalable(js, field.Required(path, fmt.Sprintf("must name one of the elastic replicatedJobs: %s; set it with `kubectl annotate jobset %s %s=%s`, "+
-			"or change parallelism and completions of each with `kubectl edit jobset %s`",
+		return nil, unscalable(js, field.Required(path, fmt.Sprintf(
+			"must name one of the elastic replicatedJobs: %s; set it with `kubectl annotate jobset %s %s=%s`, "+
+				"or change parallelism and completions of each with `kubectl edit jobset %s`",
 			namesOf(elastic), js.Name, jobsetv1alpha2.ScaleReplicatedJobKey, elastic[0].Name, js.Name)))
 	}
 	return elastic[0], nil
@@ -127,7 +131,8 @@ func unscalable(js *jobset.JobSet, err *field.Error) error {
 // isElastic reports whether the pods of a Job are as many as its completions, so that both can change together.
 func isElastic(rj *jobset.ReplicatedJob) bool {
 	job := &rj.Template.Spec
-	return ptr.Deref(job.CompletionMode, "") == batchv1.IndexedCompletion && job.Parallelism != nil && ptr.Equal(job.Parallelism, job.Completions)
+	return ptr.Deref(job.CompletionMode, "") == batchv1.IndexedCompletion && job.Parallelism != nil &&
+		ptr.Equal(job.Parallelism, job.Completions)
 }
 
 // currentSize is the number of pods that a Job of the replicatedJob has. The status counts Jobs and not pods, so that it is

@@ -24,9 +24,11 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Completed", Type: "string"},
 	{Name: "Suspended", Type: "string", Description: "suspended flag"},
 	{Name: "Age", Type: "date", Description: "creation time"},
-	{Name: "Phase", Type: "string", Priority: 1, Description: "summary of the state: Pending, Suspended, Starting, Running, Restarting, Completed, Failed or Terminating"},
+	{Name: "Phase", Type: "string", Priority: 1, Description: "summary of the state: Pending, Suspended, Starting, Running, Restarting, " +
+		"Completed, Failed or Terminating"},
 	{Name: "Ready", Type: "string", Priority: 1, Description: "Jobs that are ready or have succeeded, of all Jobs"},
-	{Name: "Attempt", Type: "string", Priority: 1, Description: "current attempt, of the attempts that the set can reach with the restarts that are left"},
+	{Name: "Attempt", Type: "string", Priority: 1, Description: "current attempt, of the attempts that the set can reach with the restarts " +
+		"that are left"},
 	{Name: "Reason", Type: "string", Priority: 1, Description: "why the set is in the phase, in one word; blank while it runs"},
 	{Name: "Duration", Type: "string", Priority: 1, Description: "time since the set was created or last resumed, until it finished"},
 }
@@ -39,7 +41,8 @@ func newTable(now func() time.Time) rest.TableConvertor {
 // row returns the cells of the columns. A value that is missing is a nil cell, which kubectl leaves blank.
 func row(js *jobset.JobSet, age string, now time.Time) []any {
 	s := summarize(js, now)
-	cells := []any{js.Name, table.Text(js.Status.TerminalState), nil, nil, nil, age, s.phase, s.ready, s.attempt, table.Text(s.reason), table.Text(s.duration)}
+	cells := []any{js.Name, table.Text(js.Status.TerminalState), nil, nil, nil, age, s.phase, s.ready, s.attempt, table.Text(s.reason),
+		table.Text(s.duration)}
 	if !equality.Semantic.DeepEqual(js.Status, jobset.JobSetStatus{}) {
 		cells[2] = strconv.Itoa(int(js.Status.Restarts))
 	}

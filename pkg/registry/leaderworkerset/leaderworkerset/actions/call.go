@@ -46,7 +46,8 @@ func record(set *leaderworkerset.LeaderWorkerSet, last leaderworkerset.LastActio
 // recorded is the response to the request that became the last action.
 func recorded(set *leaderworkerset.LeaderWorkerSet, message string) *batch.LeaderWorkerSetActionStatus {
 	last := set.Status.LastAction
-	return &batch.LeaderWorkerSetActionStatus{UID: set.UID, Revision: last.Revision, User: last.User, Time: last.Time.DeepCopy(), Message: message}
+	return &batch.LeaderWorkerSetActionStatus{UID: set.UID, Revision: last.Revision, User: last.User, Time: last.Time.DeepCopy(),
+		Message: message}
 }
 
 // nothing is the response to a request for what is so already.

@@ -11,20 +11,24 @@ import (
 )
 
 // Pause sets spec.paused.
-func Pause(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetActionSpec, call Call) (*batch.LeaderWorkerSetActionStatus, error) {
+func Pause(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetActionSpec,
+	call Call) (*batch.LeaderWorkerSetActionStatus, error) {
 	return turn(set, spec, true, call)
 }
 
 // Resume clears spec.paused.
-func Resume(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetActionSpec, call Call) (*batch.LeaderWorkerSetActionStatus, error) {
+func Resume(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetActionSpec,
+	call Call) (*batch.LeaderWorkerSetActionStatus, error) {
 	return turn(set, spec, false, call)
 }
 
 // turn pauses or resumes rolling updates of a set.
-func turn(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetActionSpec, pause bool, call Call) (*batch.LeaderWorkerSetActionStatus, error) {
+func turn(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetActionSpec, pause bool,
+	call Call) (*batch.LeaderWorkerSetActionStatus, error) {
 	asked, done, already := leaderworkerset.ActionResume, "rolling updates were resumed", "the LeaderWorkerSet is not paused; nothing changed"
 	if pause {
-		asked, done, already = leaderworkerset.ActionPause, "rolling updates were paused", "the LeaderWorkerSet is already paused; nothing changed"
+		asked, done, already = leaderworkerset.ActionPause, "rolling updates were paused",
+			"the LeaderWorkerSet is already paused; nothing changed"
 	}
 	if err := checkMeant(set, spec.Preconditions); err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ func conflict(set *leaderworkerset.LeaderWorkerSet, format string, args ...any) 
 // checkMeant refuses what was meant for another set of the name, and every action on a set that is being deleted.
 func checkMeant(set *leaderworkerset.LeaderWorkerSet, p *batch.LeaderWorkerSetPreconditions) error {
 	if p != nil && p.UID != nil && *p.UID != set.UID {
-		return action.Unmet(conflict(set, "preconditions.uid is %s, but the LeaderWorkerSet has the UID %s: it was deleted and recreated", *p.UID, set.UID),
+		return action.Unmet(conflict(set, "preconditions.uid is %s, but the LeaderWorkerSet has the UID %s: it was deleted and recreated", *p.UID,
+			set.UID),
 			metav1.CauseTypeFieldValueInvalid, "uid", "the LeaderWorkerSet was deleted and recreated")
 	}
 	if set.DeletionTimestamp != nil {
@@ -57,7 +58,8 @@ func checkRestarts(set *leaderworkerset.LeaderWorkerSet, group int32, p *batch.L
 		return nil
 	}
 	state := fmt.Sprintf("group %d has been restarted %s", group, times(restarts))
-	return action.Unmet(conflict(set, "preconditions.restarts is %d, but %s", *p.Restarts, state), metav1.CauseTypeFieldValueInvalid, "restarts", state)
+	return action.Unmet(conflict(set, "preconditions.restarts is %d, but %s", *p.Restarts, state), metav1.CauseTypeFieldValueInvalid,
+		"restarts", state)
 }
 
 func times(n int32) string {
@@ -67,7 +69,8 @@ func times(n int32) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// repeats returns whether a request names the generation that the last action, which is this one, has changed, and nothing was changed since.
+// repeats returns whether a request names the generation that the last action, which is this one, has changed, and
+// nothing was changed since.
 func repeats(set *leaderworkerset.LeaderWorkerSet, asked leaderworkerset.Action, p *batch.LeaderWorkerSetPreconditions) bool {
 	return asLast(set, asked) && p != nil && p.Generation != nil && *p.Generation == set.Generation-1
 }

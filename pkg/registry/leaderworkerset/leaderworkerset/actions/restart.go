@@ -16,9 +16,10 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// Restart asks the controller to recreate groups: it finds their leader pods, and deletes them. Several people who ask for the same, or one who is
-// impatient, cause one restart.
-func Restart(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetRestartSpec, call Call) (*batch.LeaderWorkerSetActionStatus, error) {
+// Restart asks the controller to recreate groups: it finds their leader pods, and deletes them. Several people who ask
+// for the same, or one who is impatient, cause one restart.
+func Restart(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetRestartSpec,
+	call Call) (*batch.LeaderWorkerSetActionStatus, error) {
 	if err := checkMeant(set, spec.Preconditions); err != nil {
 		return nil, err
 	}
@@ -55,7 +56,8 @@ func checkGroup(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSe
 		return nil
 	}
 	return apierrors.NewInvalid(batch.Kind("LeaderWorkerSetRestart"), set.Name, field.ErrorList{field.Invalid(
-		field.NewPath("spec", "group"), *spec.Group, fmt.Sprintf("must be the index of a group of the LeaderWorkerSet, from 0 to %d", replicas-1))})
+		field.NewPath("spec", "group"), *spec.Group, fmt.Sprintf("must be the index of a group of the LeaderWorkerSet, from 0 to %d",
+			replicas-1))})
 }
 
 // requested returns whether a restart that is not complete is one of the group, or of all groups, already.
@@ -63,8 +65,9 @@ func requested(r *leaderworkerset.RequestedRestart, group *int32) bool {
 	return r != nil && (r.All || group != nil && slices.Contains(r.Groups, *group))
 }
 
-// add returns the requested restart with a group, or all, in addition. Leader pods that the controller has found are kept. It looks for those of
-// the groups of this request only: a group that was recreated for an earlier request is not recreated again.
+// add returns the requested restart with a group, or all, in addition. Leader pods that the controller has found are
+// kept. It looks for those of the groups of this request only: a group that was recreated for an earlier request is not
+// recreated again.
 func add(set *leaderworkerset.LeaderWorkerSet, group *int32, call Call) (*leaderworkerset.RequestedRestart, error) {
 	next := &leaderworkerset.RequestedRestart{RequestTime: call.now(), All: group == nil}
 	before := set.Status.Restart
@@ -80,7 +83,8 @@ func add(set *leaderworkerset.LeaderWorkerSet, group *int32, call Call) (*leader
 		slices.Sort(next.Groups)
 	}
 	if len(next.Groups) > leaderworkersetv1.MaxGroupStatuses {
-		return nil, conflict(set, "restarts of %d groups are pending, which is the limit; try again when the first have begun, or restart the whole LeaderWorkerSet",
+		return nil, conflict(set, "restarts of %d groups are pending, which is the limit; try again when the first have begun, or restart the "+
+			"whole LeaderWorkerSet",
 			leaderworkersetv1.MaxGroupStatuses)
 	}
 	return next, nil

@@ -26,8 +26,10 @@ import (
 const maxNamed = 20
 
 // RollbackTo returns the rollback to one of these revisions. Those that another object controls are ignored.
-func RollbackTo(all []appsv1.ControllerRevision) func(*leaderworkerset.LeaderWorkerSet, *batch.LeaderWorkerSetRollbackSpec, Call) (*batch.LeaderWorkerSetActionStatus, error) {
-	return func(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec, call Call) (*batch.LeaderWorkerSetActionStatus, error) {
+func RollbackTo(all []appsv1.ControllerRevision) func(*leaderworkerset.LeaderWorkerSet, *batch.LeaderWorkerSetRollbackSpec,
+	Call) (*batch.LeaderWorkerSetActionStatus, error) {
+	return func(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec, call Call) (*batch.LeaderWorkerSetActionStatus,
+		error) {
 		own := revisions.Of(all, set.UID)
 		slices.SortStableFunc(own, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
 		return rollback(set, spec, own, call)
@@ -35,11 +37,13 @@ func RollbackTo(all []appsv1.ControllerRevision) func(*leaderworkerset.LeaderWor
 }
 
 // rollback makes the templates and the network of a set those of a former revision. The controller then rolls the groups, as after an edit.
-func rollback(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec, own []*appsv1.ControllerRevision, call Call) (*batch.LeaderWorkerSetActionStatus, error) {
+func rollback(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec, own []*appsv1.ControllerRevision,
+	call Call) (*batch.LeaderWorkerSetActionStatus, error) {
 	if err := checkMeant(set, spec.Preconditions); err != nil {
 		return nil, err
 	}
-	if repeats(set, leaderworkerset.ActionRollback, spec.Preconditions) && (spec.ToRevision == 0 || spec.ToRevision == set.Status.LastAction.Revision) {
+	if repeats(set, leaderworkerset.ActionRollback, spec.Preconditions) &&
+		(spec.ToRevision == 0 || spec.ToRevision == set.Status.LastAction.Revision) {
 		return recorded(set, rolledBack(set)), nil
 	}
 	if err := checkGeneration(set, spec.Preconditions); err != nil {
@@ -54,7 +58,8 @@ func rollback(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetR
 
 // rollbackTo is the rollback of a set that meets the preconditions.
 func rollbackTo(
-	set *leaderworkerset.LeaderWorkerSet, live *leaderworkersetv1.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec, own []*appsv1.ControllerRevision, call Call,
+	set *leaderworkerset.LeaderWorkerSet, live *leaderworkersetv1.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec,
+	own []*appsv1.ControllerRevision, call Call,
 ) (*batch.LeaderWorkerSetActionStatus, error) {
 	if spec.ToRevision == 0 && pending(set, live, own) {
 		last := set.Status.LastAction
@@ -86,8 +91,8 @@ func rolledBack(set *leaderworkerset.LeaderWorkerSet) string {
 	return message
 }
 
-// pending returns whether the set was rolled back, and the controller has not seen it yet. The revision before the current one is then the one that
-// the set was at before: a request that is sent twice would undo itself.
+// pending returns whether the set was rolled back, and the controller has not seen it yet. The revision before the
+// current one is then the one that the set was at before: a request that is sent twice would undo itself.
 func pending(set *leaderworkerset.LeaderWorkerSet, live *leaderworkersetv1.LeaderWorkerSet, own []*appsv1.ControllerRevision) bool {
 	if !asLast(set, leaderworkerset.ActionRollback) || set.Status.ObservedGeneration >= set.Generation {
 		return false
@@ -107,7 +112,8 @@ func find(own []*appsv1.ControllerRevision, number int64) *appsv1.ControllerRevi
 
 // choose returns the revision that a request names; the newest one that differs from the spec if it names none.
 func choose(
-	set *leaderworkerset.LeaderWorkerSet, live *leaderworkersetv1.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec, own []*appsv1.ControllerRevision,
+	set *leaderworkerset.LeaderWorkerSet, live *leaderworkersetv1.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec,
+	own []*appsv1.ControllerRevision,
 ) (*appsv1.ControllerRevision, error) {
 	if spec.ToRevision > 0 {
 		if to := find(own, spec.ToRevision); to != nil {
@@ -142,7 +148,9 @@ func exist(set *leaderworkerset.LeaderWorkerSet, own []*appsv1.ControllerRevisio
 	}
 	limit := ptr.Deref(set.Spec.RevisionHistoryLimit, 0)
 	if limit == 0 {
-		return list + "; spec.revisionHistoryLimit is 0, so that former revisions are deleted when an update is complete; a higher number keeps that many from the next update on"
+		return list + "; spec.revisionHistoryLimit is 0, so that former revisions are deleted when an update is complete; a higher number " +
+			"keeps that many from the next update on"
 	}
-	return fmt.Sprintf("%s; spec.revisionHistoryLimit is %d, so that as many former revisions are kept when an update is complete", list, limit)
+	return fmt.Sprintf("%s; spec.revisionHistoryLimit is %d, so that as many former revisions are kept when an update is complete", list,
+		limit)
 }

@@ -68,7 +68,8 @@ func serve[T, S any, R action.Request[T]](
 }
 
 // prepareRollback reads the revisions of the set, as the server: users need no rights on them. What goes wrong is no fault of the user.
-func prepareRollback(ctx context.Context, reader revisions.Reader, r *batch.LeaderWorkerSetRollback) (act[batch.LeaderWorkerSetRollbackSpec], error) {
+func prepareRollback(ctx context.Context, reader revisions.Reader, r *batch.LeaderWorkerSetRollback) (
+	act[batch.LeaderWorkerSetRollbackSpec], error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	all, err := reader.List(ctx, r.Namespace, leaderworkersetv1.SetNameLabelKey, r.Name)

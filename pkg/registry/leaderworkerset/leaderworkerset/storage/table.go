@@ -18,7 +18,8 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Desired", Type: "integer", Description: "Number of desired replicas"},
 	{Name: "Up-to-date", Type: "integer", Description: "Number of up-to-date replicas"},
 	{Name: "Age", Type: "date", Description: "creation time"},
-	{Name: "Reason", Type: "string", Priority: 1, Description: "what keeps the set from having all its groups, in one word; blank while nothing does"},
+	{Name: "Reason", Type: "string", Priority: 1, Description: "what keeps the set from having all its groups, in one word; blank while " +
+		"nothing does"},
 }
 
 // row returns the cells of the columns. A count of 0 is absent on the wire, and its cell is blank, as for a custom resource.
@@ -27,7 +28,8 @@ func row(lws *leaderworkerset.LeaderWorkerSet, age string) []any {
 	if lws.Spec.Replicas != nil {
 		desired = int64(*lws.Spec.Replicas)
 	}
-	return []any{lws.Name, count(lws.Status.ReadyReplicas), desired, count(lws.Status.UpdatedReplicas), age, table.Text(helper.Reason(lws.Status.Conditions))}
+	return []any{lws.Name, count(lws.Status.ReadyReplicas), desired, count(lws.Status.UpdatedReplicas), age,
+		table.Text(helper.Reason(lws.Status.Conditions))}
 }
 
 func count(n int32) any {
