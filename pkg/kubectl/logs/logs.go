@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package logs is `kubectl jobset logs`: the logs of all pods of a set at once. Which containers are wanted is decided from
-// a snapshot (select.go, attempt.go); their logs are read in parallel and printed in the order of the ranks (read.go), or
+// a snapshot (select.go, jobset.go); their logs are read in parallel and printed in the order of the ranks (read.go), or
 // followed as they are written (follow.go, watch.go).
 package logs
 
