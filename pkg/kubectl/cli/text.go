@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
@@ -131,4 +132,46 @@ func Join(words []string, last string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:end], ", ") + " " + last + " " + words[end]
+}
+
+// Clean makes one line for a terminal of text from other sources: reasons, messages, names of users. Control characters in it could move
+// the cursor or color what follows.
+func Clean(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r == utf8.RuneError, !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// Align returns one line for each row, with the cells of a column under each other. Cells may be painted.
+func Align(rows [][]string) []string {
+	var columns []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(columns) {
+				columns = append(columns, 0)
+			}
+			if len(row) > 1 {
+				columns[i] = max(columns[i], Columns(cell))
+			}
+		}
+	}
+	lines := make([]string, 0, len(rows))
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			if i < len(row)-1 {
+				cell = Pad(cell, columns[i]+gap)
+			}
+			line.WriteString(cell)
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	}
+	return lines
 }

@@ -181,3 +181,14 @@ func (r *reader) list(ctx context.Context) (found newest, version string, err er
 		}
 	}
 }
+
+// Members are an object and what belongs to it. It is known by names, so that events about pods that are gone belong to it, too.
+type Members interface {
+	// Has returns whether the object of the kind is one of them.
+	Has(kind, name string) bool
+	// Since is when the object was created. Events before are about another one of its name.
+	Since() time.Time
+}
+
+// Loader reads an object of a kind and returns its members.
+type Loader func(ctx context.Context, c *cli.Clients, name string) (Members, error)

@@ -46,6 +46,24 @@ var JobSet = Kind{
 	Preview: preview.JobSet, Flags: complete.JobSet, Events: events.JobSet,
 }
 
+// SequentialJob is the kind SequentialJob.
+var SequentialJob = Kind{
+	Kind: cli.SequentialJob,
+	Tree: tree.SequentialJob, Timeline: timeline.SequentialJob, Logs: logs.SequentialJob, Why: why.SequentialJob,
+	Actions: action.SequentialJob{}, Preview: preview.SequentialJob, Flags: complete.SequentialJob, Events: events.SequentialJob,
+}
+
+// LeaderWorkerSet is the kind LeaderWorkerSet.
+var LeaderWorkerSet = Kind{
+	Kind: cli.LeaderWorkerSet,
+	Tree: tree.LeaderWorkerSet, Top: top.LeaderWorkerSet, Timeline: timeline.LeaderWorkerSet, Why: why.LeaderWorkerSet,
+	Logs: logs.LeaderWorkerSet, Events: events.LeaderWorkerSet,
+	Actions: action.LeaderWorkerSet{}, Preview: preview.LeaderWorkerSet, Flags: complete.LeaderWorkerSet,
+}
+
+// DisaggregatedSet is the kind DisaggregatedSet. The other commands take its LeaderWorkerSets.
+var DisaggregatedSet = Kind{Kind: cli.DisaggregatedSet, Why: why.DisaggregatedSet}
+
 // Trees returns the kinds that tree takes.
 func Trees(kinds []Kind) []cli.For[tree.Loader] {
 	return choose(kinds, func(k Kind) (tree.Loader, bool) { return k.Tree, k.Tree != nil })

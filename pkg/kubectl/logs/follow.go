@@ -15,9 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // follower prints lines as they are written, of the pods that are there and of those that come later. It ends when the set
@@ -244,15 +241,6 @@ func wait(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
-}
-
-// over reports whether the set will have no new pods: it finished, or another one has taken its name.
-func over(js *jobsetv1alpha2.JobSet, uid types.UID) bool {
-	if js.UID != uid {
-		return true
-	}
-	state, _ := helper.Finished(js)
-	return state != ""
 }
 
 // errForbidden makes a refused watch readable.

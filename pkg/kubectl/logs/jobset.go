@@ -4,14 +4,34 @@
 package logs
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	informers "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
+
+// JobSet is the Loader of JobSets.
+func JobSet(ctx context.Context, c *cli.Clients, name string) (*Source, error) {
+	set, err := snapshot.Load(ctx, c, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return sourceOf(set), nil
+}
 
 // restartsOf returns what the label restart-attempt of the Jobs of each attempt is. Attempts are more than restarts of the
 // whole set: those that resumed it, or started a part of it, left the label of the other Jobs as it was.
@@ -56,4 +76,65 @@ func inAttempt(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt, pods []*cor
 		out = append(out, pod)
 	}
 	return out
+}
+
+// sourceOf returns a set as a source.
+func sourceOf(set *snapshot.Set) *Source {
+	js := set.JobSet
+	return &Source{
+		Object: js, kind: cli.JobSet, noun: "set", ref: js.Name, state: helper.Phase(js), pods: set.Pods, selector: podsOf(js),
+		prepare: func(s *selection) (records, error) { return historyOf(js), s.validate(js) },
+		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
+			cache.ResourceEventHandlerRegistration, error) {
+			return watchSet(c, js, changed, giveUp)
+		},
+	}
+}
+
+// historyOf are the attempts that a set keeps.
+func historyOf(js *jobsetv1alpha2.JobSet) records {
+	h := records{absent: fmt.Errorf("jobset %s has not run yet", js.Name)}
+	if snapshot.LacksAttempts(js) {
+		h.absent = errors.New(snapshot.NoAttempts(js))
+	}
+	for i := range js.Status.Attempts {
+		a := &js.Status.Attempts[i]
+		h.attempts = append(h.attempts, record{
+			number: int(a.Number), title: fmt.Sprintf("attempt %d", a.Number), cause: a.FirstCause,
+			pods: func(pods []*corev1.Pod) []*corev1.Pod { return inAttempt(js, a, pods) },
+		})
+	}
+	return h
+}
+
+func podsOf(js *jobsetv1alpha2.JobSet) string {
+	selector := jobsetv1alpha2.JobSetNameKey + "=" + js.Name
+	if js.UID != "" {
+		selector += "," + jobsetv1alpha2.JobSetUIDKey + "=" + string(js.UID)
+	}
+	return selector
+}
+
+func watchSet(c *cli.Clients, js *jobsetv1alpha2.JobSet, changed func(bool),
+	giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
+	informer := informers.NewFilteredJobSetInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, js.Name).String()
+	})
+	if err := onRefusal(informer, "jobsets", giveUp); err != nil {
+		return nil, nil, err
+	}
+	see := func(obj any) { changed(over(obj.(*jobsetv1alpha2.JobSet), js.UID)) }
+	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: func(any) { changed(true) },
+	})
+	return informer, seen, err
+}
+
+// over reports whether the set will have no new pods: it finished, or another one has taken its name.
+func over(js *jobsetv1alpha2.JobSet, uid types.UID) bool {
+	if js.UID != uid {
+		return true
+	}
+	state, _ := helper.Finished(js)
+	return state != ""
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 const (
@@ -77,15 +76,6 @@ type options struct {
 
 // Loader reads an object of a kind and the pods that belong to it.
 type Loader func(ctx context.Context, c *cli.Clients, name string) (*Source, error)
-
-// JobSet is the Loader of JobSets.
-func JobSet(ctx context.Context, c *cli.Clients, name string) (*Source, error) {
-	set, err := snapshot.Load(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return sourceOf(set), nil
-}
 
 // NewCommand returns `kubectl jobset logs`.
 func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {

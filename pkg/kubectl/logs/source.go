@@ -5,7 +5,6 @@ package logs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,9 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Source is an object with the pods that have logs.
@@ -80,33 +77,4 @@ func (h records) newestCause() *record {
 		}
 	}
 	return nil
-}
-
-// sourceOf returns a set as a source.
-func sourceOf(set *snapshot.Set) *Source {
-	js := set.JobSet
-	return &Source{
-		Object: js, kind: cli.JobSet, noun: "set", ref: js.Name, state: helper.Phase(js), pods: set.Pods, selector: podsOf(js),
-		prepare: func(s *selection) (records, error) { return historyOf(js), s.validate(js) },
-		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
-			cache.ResourceEventHandlerRegistration, error) {
-			return watchSet(c, js, changed, giveUp)
-		},
-	}
-}
-
-// historyOf are the attempts that a set keeps.
-func historyOf(js *jobsetv1alpha2.JobSet) records {
-	h := records{absent: fmt.Errorf("jobset %s has not run yet", js.Name)}
-	if snapshot.LacksAttempts(js) {
-		h.absent = errors.New(snapshot.NoAttempts(js))
-	}
-	for i := range js.Status.Attempts {
-		a := &js.Status.Attempts[i]
-		h.attempts = append(h.attempts, record{
-			number: int(a.Number), title: fmt.Sprintf("attempt %d", a.Number), cause: a.FirstCause,
-			pods: func(pods []*corev1.Pod) []*corev1.Pod { return inAttempt(js, a, pods) },
-		})
-	}
-	return h
 }

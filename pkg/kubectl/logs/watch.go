@@ -9,12 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	informers "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -104,14 +101,6 @@ func ended(ctx context.Context, f *follower) error {
 	return nil
 }
 
-func podsOf(js *jobsetv1alpha2.JobSet) string {
-	selector := jobsetv1alpha2.JobSetNameKey + "=" + js.Name
-	if js.UID != "" {
-		selector += "," + jobsetv1alpha2.JobSetUIDKey + "=" + string(js.UID)
-	}
-	return selector
-}
-
 func watchPods(ctx context.Context, c *cli.Clients, s *Source, f *follower,
 	giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
 	informer := coreinformers.NewFilteredPodInformer(c.Kube, s.GetNamespace(), 0, nil,
@@ -130,21 +119,6 @@ func watchPods(ctx context.Context, c *cli.Clients, s *Source, f *follower,
 				f.gone(pod)
 			}
 		},
-	})
-	return informer, seen, err
-}
-
-func watchSet(c *cli.Clients, js *jobsetv1alpha2.JobSet, changed func(bool),
-	giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
-	informer := informers.NewFilteredJobSetInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, js.Name).String()
-	})
-	if err := onRefusal(informer, "jobsets", giveUp); err != nil {
-		return nil, nil, err
-	}
-	see := func(obj any) { changed(over(obj.(*jobsetv1alpha2.JobSet), js.UID)) }
-	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: func(any) { changed(true) },
 	})
 	return informer, seen, err
 }

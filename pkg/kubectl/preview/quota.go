@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
+	helpers "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -204,4 +205,22 @@ func countQuota(quotas []corev1.ResourceQuota, u usage) []QuotaLine {
 	}
 	slices.SortStableFunc(lines, func(a, b QuotaLine) int { return cmp.Compare(a.Quota, b.Quota) })
 	return lines
+}
+
+// podLimits returns the limits of a pod as a whole.
+func podLimits(spec *corev1.PodSpec) corev1.ResourceList {
+	return helpers.PodLimits(&corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{})
+}
+
+// bestEffort returns whether no container asks for anything.
+func bestEffort(spec *corev1.PodSpec) bool {
+	pod, options := &corev1.Pod{Spec: *spec}, helpers.PodResourcesOptions{ExcludeOverhead: true}
+	return len(helpers.PodRequests(pod, options)) == 0 && len(helpers.PodLimits(pod, options)) == 0
+}
+
+// times returns a quantity n times.
+func times(quantity resource.Quantity, n int) resource.Quantity {
+	product := quantity.DeepCopy()
+	product.Mul(int64(n))
+	return product
 }

@@ -1,8 +1,6 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package snapshot reads a JobSet and what belongs to it, with one list call for each kind, however many objects there
-// are.
 package snapshot
 
 import (
@@ -136,4 +134,12 @@ func number(text string) int {
 		return -1
 	}
 	return n
+}
+
+// Assemble returns the set with those of the Jobs and pods that belong to it, in the order that Load gives them. It is for
+// readers that can do with less than everything.
+func Assemble(js *jobsetv1alpha2.JobSet, jobs []batchv1.Job, pods []corev1.Pod, now time.Time) *Set {
+	s := &Set{JobSet: js, Now: now}
+	s.keep(jobs, pods)
+	return s
 }

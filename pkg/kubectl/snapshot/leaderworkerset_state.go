@@ -15,6 +15,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -132,4 +133,36 @@ func causeInWords(cause *jobsetv1alpha2.FailureCause) string {
 		return fmt.Sprintf(": pod %s ended with exit code %d", cause.Pod, *cause.ExitCode)
 	}
 	return cli.Clean(fmt.Sprintf(": pod %s: %s", cause.Pod, cmp.Or(cause.Reason, cause.Message)))
+}
+
+// GroupCounts are the numbers of a LeaderWorkerSet, as its status has them. Those of a surge are counted too.
+type GroupCounts struct {
+	// GroupsReady and GroupsUpdated are the numbers of groups that are ready, and of those of the current revision.
+	GroupsReady   int `json:"groupsReady"`
+	GroupsUpdated int `json:"groupsUpdated"`
+	// GroupsWanted is the number of groups of the spec, and GroupSize the number of pods of each; absent if that differs.
+	GroupsWanted int `json:"groupsWanted"`
+	GroupSize    int `json:"groupSize,omitempty"`
+}
+
+// ReadyOf are the groups that are ready, of those that are wanted, like "1/2".
+func (g GroupCounts) ReadyOf() string { return fmt.Sprintf("%d/%d", g.GroupsReady, g.GroupsWanted) }
+
+// GroupsSummary is the state of a LeaderWorkerSet with its numbers.
+type GroupsSummary struct {
+	Phase
+	GroupCounts
+}
+
+// SummarizeGroups returns the state of a LeaderWorkerSet.
+func SummarizeGroups(set *leaderworkersetv1.LeaderWorkerSet) GroupsSummary {
+	state, c := helper.Phase(set)
+	s := GroupsSummary{Phase{State: state}, GroupCounts{
+		GroupsReady: int(set.Status.ReadyReplicas), GroupsUpdated: int(set.Status.UpdatedReplicas),
+		GroupsWanted: int(helper.Replicas(set)), GroupSize: int(helper.Size(set)),
+	}}
+	if c != nil {
+		s.Reason, s.Message = c.Reason, cli.Clean(c.Message)
+	}
+	return s
 }

@@ -4,11 +4,55 @@
 package timeline
 
 import (
+	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
+
+// JobSet is the Reader of JobSets. Without a history of attempts, their Jobs are read in any case.
+func JobSet(ctx context.Context, c *cli.Clients, name string, withJobs bool) (View, error) {
+	if !withJobs {
+		js, err := c.JobSets.JobsetV1alpha2().JobSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if snapshot.InMultiKueue(js) {
+			t := Build(js, time.Now())
+			t.inWorkerCluster(js, readWorkload(ctx, c, js))
+			return t, nil
+		}
+		if !snapshot.LacksAttempts(js) {
+			return Build(js, time.Now()), nil
+		}
+	}
+	set, err := snapshot.Load(ctx, c, name, false)
+	if err != nil {
+		return nil, err
+	}
+	t := Build(set.JobSet, set.Now)
+	t.Jobs = Lanes(set.Jobs, t.Attempts, set.Now)
+	switch {
+	case snapshot.InMultiKueue(set.JobSet):
+		t.inWorkerCluster(set.JobSet, readWorkload(ctx, c, set.JobSet))
+	case snapshot.LacksAttempts(set.JobSet):
+		withoutHistory(t, set.JobSet)
+	}
+	return t, nil
+}
+
+// withoutHistory leaves what is known of a set on a server that records no attempts: its Jobs.
+func withoutHistory(t *Timeline, js *jobsetv1alpha2.JobSet) {
+	t.Note = snapshot.NoAttempts(js)
+	if len(t.Jobs) == 0 {
+		return
+	}
+	t.Phases = []Phase{}
+}
 
 // Timeline is the life of one set as data: what -o json prints, and what chart and page are drawn from.
 type Timeline struct {

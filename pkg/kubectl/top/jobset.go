@@ -4,8 +4,7 @@
 package top
 
 import (
-	"cmp"
-	"slices"
+	"context"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +13,29 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
+
+// JobSet is the Loader of JobSets.
+func JobSet(ctx context.Context, c *cli.Clients, name string) (Subject, error) {
+	set, err := snapshot.Load(ctx, c, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return jobs{set}, nil
+}
+
+// jobs is a JobSet as a Subject.
+type jobs struct{ *snapshot.Set }
+
+func (j jobs) placed() []*corev1.Pod { return j.Pods }
+
+func (j jobs) topology() string { return topology(j.JobSet) }
+
+func (j jobs) figures(domainLabel string, domains map[string]string) View {
+	return New(j.Set, domainLabel, domains)
+}
 
 // Top is what -o json prints. Its fields are described in docs/kubectl.md.
 type Top struct {
@@ -41,15 +61,6 @@ type Top struct {
 type Totals struct {
 	Pods     Pods      `json:"pods"`
 	Requests Resources `json:"requests"`
-}
-
-// Placement is where the pods of a set run.
-type Placement struct {
-	DomainLabel string  `json:"domainLabel"`
-	Domains     []Place `json:"domains"`
-	Nodes       []Place `json:"nodes"`
-	// Notes say what could not be found out.
-	Notes []string `json:"notes,omitempty"`
 }
 
 // Pods counts the pods of the current attempt: Wanted is how many the set wants, Existing how many exist, and of these, Ready are ready,
@@ -102,16 +113,6 @@ type Group struct {
 	Pods      Pods      `json:"pods"`
 	Restarts  int       `json:"restarts"`
 	Requests  Resources `json:"requests"`
-}
-
-// Place is a node or a domain with the pods there. Pods that have no node yet are at the place without a name.
-type Place struct {
-	Name     string    `json:"name"`
-	Domain   string    `json:"domain,omitempty"`
-	Nodes    int       `json:"nodes,omitempty"`
-	Pods     int       `json:"pods"`
-	Ready    int       `json:"ready"`
-	Requests Resources `json:"requests"`
 }
 
 // New derives the figures from what was read. Domains are by name of node, nil when they are not known.
@@ -213,61 +214,6 @@ func (p *Pods) removed() { p.Removed = max(0, p.Wanted-p.Existing) }
 
 func ready(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && snapshot.PodReady(pod) && !snapshot.PodEnded(pod)
-}
-
-// places sums pods up by node and by domain.
-type places struct {
-	domainOf       map[string]string
-	nodes, domains map[string]*Place
-}
-
-func newPlaces(domainOf map[string]string) *places {
-	return &places{domainOf: domainOf, nodes: map[string]*Place{}, domains: map[string]*Place{}}
-}
-
-func (p *places) add(pod *corev1.Pod, requests Resources) {
-	node := p.nodes[pod.Spec.NodeName]
-	if node == nil {
-		node = &Place{Name: pod.Spec.NodeName, Domain: p.domainOf[pod.Spec.NodeName], Requests: Resources{}}
-		p.nodes[node.Name] = node
-	}
-	node.add(pod, requests)
-	if p.domainOf == nil || pod.Spec.NodeName == "" {
-		return
-	}
-	domain := p.domains[node.Domain]
-	if domain == nil {
-		domain = &Place{Name: node.Domain, Requests: Resources{}}
-		p.domains[domain.Name] = domain
-	}
-	if node.Pods == 1 {
-		domain.Nodes++
-	}
-	domain.add(pod, requests)
-}
-
-func (p *Place) add(pod *corev1.Pod, requests Resources) {
-	p.Pods++
-	if ready(pod) {
-		p.Ready++
-	}
-	snapshot.AddResources(p.Requests, requests)
-}
-
-// sorted returns the nodes, those with most pods that are not ready first, and the domains by name.
-func (p *places) sorted() (nodes, domains []Place) {
-	nodes, domains = []Place{}, []Place{}
-	for _, node := range p.nodes {
-		nodes = append(nodes, *node)
-	}
-	for _, domain := range p.domains {
-		domains = append(domains, *domain)
-	}
-	slices.SortFunc(nodes, func(a, b Place) int {
-		return cmp.Or(cmp.Compare(b.Pods-b.Ready, a.Pods-a.Ready), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Name, b.Name))
-	})
-	slices.SortFunc(domains, func(a, b Place) int { return cmp.Compare(a.Name, b.Name) })
-	return nodes, domains
 }
 
 // addGoodput adds the goodput of a set whose job reports its checkpoints.

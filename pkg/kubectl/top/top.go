@@ -70,26 +70,6 @@ type View interface {
 	note(text string)
 }
 
-// JobSet is the Loader of JobSets.
-func JobSet(ctx context.Context, c *cli.Clients, name string) (Subject, error) {
-	set, err := snapshot.Load(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return jobs{set}, nil
-}
-
-// jobs is a JobSet as a Subject.
-type jobs struct{ *snapshot.Set }
-
-func (j jobs) placed() []*corev1.Pod { return j.Pods }
-
-func (j jobs) topology() string { return topology(j.JobSet) }
-
-func (j jobs) figures(domainLabel string, domains map[string]string) View {
-	return New(j.Set, domainLabel, domains)
-}
-
 // NewCommand returns `kubectl jobset top`.
 func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{}

@@ -4,6 +4,8 @@
 package tree
 
 import (
+	"context"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,8 +15,18 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
+
+// JobSet is the Loader of JobSets.
+func JobSet(ctx context.Context, c *cli.Clients, name string) (View, error) {
+	set, err := snapshot.Load(ctx, c, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return New(set), nil
+}
 
 // The states of a Job that does not exist.
 const (
@@ -240,4 +252,18 @@ func newPod(pod *corev1.Pod) Pod {
 		p.Message = podMessage(pod)
 	}
 	return p
+}
+
+// addDomain adds the topology domain that a Job with exclusive placement was given in the present attempt.
+func (j *Job) addDomain(js *jobsetv1alpha2.JobSet, replicatedJob string) {
+	at := js.Status.Placement
+	if at == nil || at.Restarts != js.Status.Restarts {
+		return
+	}
+	for i := range at.ReplicatedJobs {
+		rj := &at.ReplicatedJobs[i]
+		if rj.Name == replicatedJob && j.Index >= 0 && j.Index < len(rj.Jobs) && rj.Jobs[j.Index].Domain != "" {
+			j.Domain, j.TopologyKey = rj.Jobs[j.Index].Domain, rj.TopologyKey
+		}
+	}
 }

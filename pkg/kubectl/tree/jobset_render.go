@@ -12,11 +12,8 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // How much is shown of large sets.
@@ -35,25 +32,6 @@ const (
 	mostRanges = 5
 )
 
-// item is one line of the tree with what is below it.
-type item struct {
-	name, state, ready, restarts, age, node, message string
-	// revision is for the trees that have a column of it.
-	revision string
-	// domain is for the trees of sets with exclusive placement.
-	domain string
-
-	severity severity
-	children []item
-}
-
-// columns are the columns of the tree. Where there is little room, state and message are worth more than the others.
-// Nothing of the message is cut: it stands below the line at last.
-var columns = []cli.Column{
-	{Title: "NAME"}, {Title: "STATE"}, {Title: "READY"},
-	{Title: "RESTARTS", Drop: 3}, {Title: "AGE", Drop: 4}, {Title: "NODE", Drop: 1}, {Title: "MESSAGE", Drop: 2, Least: 24, Wrap: true},
-}
-
 // Lines returns the tree as text.
 func (t *Tree) Lines(terminal cli.Terminal, now time.Time, all bool) []string {
 	top := t.items(now, all)
@@ -63,18 +41,6 @@ func (t *Tree) Lines(terminal cli.Terminal, now time.Time, all bool) []string {
 	}
 	d.insert(domainAt, places)
 	return d.lines(domainColumns)
-}
-
-func colorOf(it *item) cli.Color {
-	switch {
-	case it.state == snapshot.JobSuspended, it.state == Missing, it.state == Removed, it.severity == leaving:
-		return cli.Quiet
-	case it.severity == well:
-		return cli.Good
-	case it.severity >= stuck:
-		return cli.Bad
-	}
-	return cli.Busy
 }
 
 // items returns the set with as much below it as is to be shown.
@@ -255,11 +221,16 @@ func (p *Pod) item(now time.Time) item {
 	}
 }
 
-func age(now time.Time, then *metav1.Time) string {
-	if then == nil || then.IsZero() {
-		return ""
-	}
-	return cli.Duration(now.Sub(then.Time))
-}
+// domainAt is the place of the column of domains, which only JobSets with exclusive placement have.
+const domainAt = 4
 
-func of(part, whole int) string { return fmt.Sprintf("%d/%d", part, whole) }
+var domainColumns = slices.Insert(slices.Clone(columns), domainAt, cli.Column{Title: "DOMAIN", Drop: 3})
+
+// domains are the domains of an item and of those below it, in the order in which they are drawn.
+func domains(it *item) []string {
+	out := []string{cli.Clean(it.domain)}
+	for i := range it.children {
+		out = append(out, domains(&it.children[i])...)
+	}
+	return out
+}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 const long = `Show a JobSet with its replicatedJobs, Jobs and pods, and the state of each.
@@ -61,15 +60,6 @@ type View interface {
 
 // Loader reads an object of a kind and what belongs to it.
 type Loader func(ctx context.Context, c *cli.Clients, name string) (View, error)
-
-// JobSet is the Loader of JobSets.
-func JobSet(ctx context.Context, c *cli.Clients, name string) (View, error) {
-	set, err := snapshot.Load(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return New(set), nil
-}
 
 // options are the flags of the command.
 type options struct {

@@ -57,11 +57,6 @@ type loader struct {
 	document func(ctx context.Context, path string) ([]byte, error)
 }
 
-// Load reads what a diagnosis of the set needs.
-func Load(ctx context.Context, c *cli.Clients, name string) (*Evidence, error) {
-	return load(ctx, c, setKind(), name)
-}
-
 // load reads what a diagnosis of an object of the kind needs. First comes what every diagnosis needs; then, once that shows what to look
 // for, the rest. A source that may not be read leaves a gap. An error means that nothing can be said at all.
 func load(ctx context.Context, c *cli.Clients, of *kind, name string) (*Evidence, error) {

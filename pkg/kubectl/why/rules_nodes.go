@@ -6,8 +6,11 @@ package why
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -96,4 +99,38 @@ func nodeFact(name string, node *corev1.Node) Fact {
 	c := nodeReady(node)
 	return Fact{Object: object("node", name), Text: fmt.Sprintf("condition Ready %s: %s, %s", c.Status, c.Reason, oneLine(c.Message)),
 		Time: at(c.LastTransitionTime.Time)}
+}
+
+// asksForNodes returns whether the pod may run on some nodes only, by their labels or names.
+func asksForNodes(pod *corev1.Pod) bool {
+	return len(pod.Spec.NodeSelector) > 0 || requiredTerms(pod) != nil
+}
+
+func requiredTerms(pod *corev1.Pod) []corev1.NodeSelectorTerm {
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return nil
+	}
+	return affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+}
+
+// fitsNode returns whether a node has what the pod asks for in its node selector and its required node affinity.
+func fitsNode(pod *corev1.Pod, node *corev1.Node) bool {
+	fits, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node)
+	return fits && err == nil
+}
+
+// tolerated returns whether a pod may run on a node in spite of the taint.
+func tolerated(pod *corev1.Pod, taint *corev1.Taint) bool {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return t.ToleratesTaint(klog.Background(), taint, true)
+	})
+}
+
+func taintText(t *corev1.Taint) string {
+	text := t.Key
+	if t.Value != "" {
+		text += "=" + t.Value
+	}
+	return strconv.Quote(text + ":" + string(t.Effect))
 }

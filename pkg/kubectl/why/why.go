@@ -11,7 +11,6 @@ package why
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,15 +46,6 @@ const example = `  # Why does it not run?
 
 // Diagnoser reads an object of a kind and what explains its state, and reports the causes.
 type Diagnoser func(ctx context.Context, c *cli.Clients, name string) (*Report, error)
-
-// JobSet is the Diagnoser of JobSets.
-func JobSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
-	evidence, err := Load(ctx, c, name)
-	if err != nil {
-		return nil, fmt.Errorf("reading jobset %s: %w", name, err)
-	}
-	return Diagnose(evidence), nil
-}
 
 // NewCommand returns `kubectl jobset why`.
 func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {

@@ -4,6 +4,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,82 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
+
+// Placement is where the pods of a set run.
+type Placement struct {
+	DomainLabel string  `json:"domainLabel"`
+	Domains     []Place `json:"domains"`
+	Nodes       []Place `json:"nodes"`
+	// Notes say what could not be found out.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Place is a node or a domain with the pods there. Pods that have no node yet are at the place without a name.
+type Place struct {
+	Name     string    `json:"name"`
+	Domain   string    `json:"domain,omitempty"`
+	Nodes    int       `json:"nodes,omitempty"`
+	Pods     int       `json:"pods"`
+	Ready    int       `json:"ready"`
+	Requests Resources `json:"requests"`
+}
+
+// places sums pods up by node and by domain.
+type places struct {
+	domainOf       map[string]string
+	nodes, domains map[string]*Place
+}
+
+func newPlaces(domainOf map[string]string) *places {
+	return &places{domainOf: domainOf, nodes: map[string]*Place{}, domains: map[string]*Place{}}
+}
+
+func (p *places) add(pod *corev1.Pod, requests Resources) {
+	node := p.nodes[pod.Spec.NodeName]
+	if node == nil {
+		node = &Place{Name: pod.Spec.NodeName, Domain: p.domainOf[pod.Spec.NodeName], Requests: Resources{}}
+		p.nodes[node.Name] = node
+	}
+	node.add(pod, requests)
+	if p.domainOf == nil || pod.Spec.NodeName == "" {
+		return
+	}
+	domain := p.domains[node.Domain]
+	if domain == nil {
+		domain = &Place{Name: node.Domain, Requests: Resources{}}
+		p.domains[domain.Name] = domain
+	}
+	if node.Pods == 1 {
+		domain.Nodes++
+	}
+	domain.add(pod, requests)
+}
+
+func (p *Place) add(pod *corev1.Pod, requests Resources) {
+	p.Pods++
+	if ready(pod) {
+		p.Ready++
+	}
+	snapshot.AddResources(p.Requests, requests)
+}
+
+// sorted returns the nodes, those with most pods that are not ready first, and the domains by name.
+func (p *places) sorted() (nodes, domains []Place) {
+	nodes, domains = []Place{}, []Place{}
+	for _, node := range p.nodes {
+		nodes = append(nodes, *node)
+	}
+	for _, domain := range p.domains {
+		domains = append(domains, *domain)
+	}
+	slices.SortFunc(nodes, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(b.Pods-b.Ready, a.Pods-a.Ready), cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(domains, func(a, b Place) int { return cmp.Compare(a.Name, b.Name) })
+	return nodes, domains
+}
 
 // The order in which columns are left out where there is little room: CPU and memory first, devices last.
 const (
