@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -83,6 +84,26 @@ func FindToRead[T any](ctx context.Context, f *Factory, a Argument[T]) (For[T], 
 		fmt.Fprintf(f.ErrOut, "note: %s is also the name of %s; this is %s\n", a.Name, Join(a.named(l.found[1:]), "and"), a.argument(kind.Kind))
 	}
 	return kind, err
+}
+
+// ReadObject returns the body of a command that takes one object and changes nothing: it finds the kind of the object, and runs what the
+// command does. The flags are checked first, without a question to the cluster.
+func ReadObject[T any](f *Factory, kinds []For[T], check func(*cobra.Command) error,
+	run func(ctx context.Context, kind For[T], name string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		arg, err := Parse(kinds, args)
+		if err != nil {
+			return err
+		}
+		if err := check(cmd); err != nil {
+			return err
+		}
+		kind, err := FindToRead(cmd.Context(), f, arg)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), kind, arg.Name)
+	}
 }
 
 // FindToChange returns the kind of the object, for a command that changes it. A name that several kinds have is an

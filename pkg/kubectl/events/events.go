@@ -66,20 +66,8 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			arg, err := cli.Parse(kinds, args)
-			if err != nil {
-				return err
-			}
-			if err := o.validate(); err != nil {
-				return err
-			}
-			kind, err := cli.FindToRead(cmd.Context(), f, arg)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context(), f, kind, arg.Name)
-		},
+		RunE: cli.ReadObject(f, kinds, func(*cobra.Command) error { return o.validate() },
+			func(ctx context.Context, kind cli.For[Loader], name string) error { return o.run(ctx, f, kind, name) }),
 	}
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "After the list, print each event as it comes, until you end the command.")
 	cmd.Flags().StringSliceVar(&o.types, "types", nil, "Only events of these types: "+strings.Join(eventTypes, ", ")+".")

@@ -86,21 +86,11 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			arg, err := cli.Parse(kinds, args)
-			if err != nil {
-				return err
-			}
-			if err := o.validate(cmd.Flags().Changed); err != nil {
-				return err
-			}
+		RunE: cli.ReadObject(f, kinds, func(cmd *cobra.Command) error {
+			err := o.validate(cmd.Flags().Changed)
 			o.complete(cmd.Flags().Changed)
-			kind, err := cli.FindToRead(cmd.Context(), o.factory, arg)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context(), kind.Do, arg.Name)
-		},
+			return err
+		}, func(ctx context.Context, kind cli.For[Loader], name string) error { return o.run(ctx, kind.Do, name) }),
 	}
 	o.addFlags(cmd)
 	return cmd

@@ -67,20 +67,7 @@ pods, with a mark where the group failed last. Of more than 30 groups, those tha
   # How long each phase took, for a script
   kubectl jobset timeline train -o json | jq '.phases[] | {kind, attempt, seconds}'`,
 		ValidArgsFunction: complete.Names(f, kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			arg, err := cli.Parse(kinds, args)
-			if err != nil {
-				return err
-			}
-			if err := o.validate(); err != nil {
-				return err
-			}
-			kind, err := cli.FindToRead(cmd.Context(), o.factory, arg)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context(), kind, arg.Name)
-		},
+		RunE:              cli.ReadObject(f, kinds, func(*cobra.Command) error { return o.validate() }, o.run),
 	}
 	o.addFlags(cmd)
 	return cmd

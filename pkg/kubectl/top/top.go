@@ -79,21 +79,10 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			arg, err := cli.Parse(kinds, args)
-			if err != nil {
-				return err
-			}
-			if err := o.validate(); err != nil {
-				return err
-			}
+		RunE: cli.ReadObject(f, kinds, func(cmd *cobra.Command) error {
 			o.labelIsGiven = cmd.Flags().Changed("domain-label")
-			kind, err := cli.FindToRead(cmd.Context(), f, arg)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context(), f, kind, arg.Name)
-		},
+			return o.validate()
+		}, func(ctx context.Context, kind cli.For[Loader], name string) error { return o.run(ctx, f, kind, name) }),
 	}
 	cmd.Flags().StringVar(&o.domainLabel, "domain-label", corev1.LabelTopologyZone, "Label of the nodes that names their topology domain. "+
 		"Unless given, it is that of the exclusive placement of the JobSet, if it has one.")

@@ -54,20 +54,10 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {
 		Use: "why NAME", Short: "Explain the state of a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet, and what to do", Long: long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			arg, err := cli.Parse(kinds, args)
-			if err == nil {
-				err = output.Validate()
-			}
-			if err != nil {
-				return err
-			}
-			kind, err := cli.FindToRead(cmd.Context(), f, arg)
-			if err != nil {
-				return err
-			}
-			return run(cmd.Context(), f, output, kind, arg.Name)
-		},
+		RunE: cli.ReadObject(f, kinds, func(*cobra.Command) error { return output.Validate() },
+			func(ctx context.Context, kind cli.For[Diagnoser], name string) error {
+				return run(ctx, f, output, kind, name)
+			}),
 	}
 	output.AddFlags(cmd)
 	return cmd
