@@ -12,10 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
@@ -83,11 +80,9 @@ func sourceOf(set *snapshot.Set) *Source {
 	js := set.JobSet
 	return &Source{
 		Object: js, kind: cli.JobSet, noun: "set", ref: js.Name, state: helper.Phase(js), pods: set.Pods, selector: podsOf(js),
-		prepare: func(s *selection) (records, error) { return historyOf(js), s.validate(js) },
-		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
-			cache.ResourceEventHandlerRegistration, error) {
-			return watchSet(c, js, changed, giveUp)
-		},
+		prepare:  func(s *selection) (records, error) { return historyOf(js), s.validate(js) },
+		informer: informers.NewFilteredJobSetInformer,
+		over:     func(obj any) bool { return over(obj.(*jobsetv1alpha2.JobSet), js.UID) },
 	}
 }
 
@@ -113,21 +108,6 @@ func podsOf(js *jobsetv1alpha2.JobSet) string {
 		selector += "," + jobsetv1alpha2.JobSetUIDKey + "=" + string(js.UID)
 	}
 	return selector
-}
-
-func watchSet(c *cli.Clients, js *jobsetv1alpha2.JobSet, changed func(bool),
-	giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
-	informer := informers.NewFilteredJobSetInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, js.Name).String()
-	})
-	if err := onRefusal(informer, "jobsets", giveUp); err != nil {
-		return nil, nil, err
-	}
-	see := func(obj any) { changed(over(obj.(*jobsetv1alpha2.JobSet), js.UID)) }
-	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: func(any) { changed(true) },
-	})
-	return informer, seen, err
 }
 
 // over reports whether the set will have no new pods: it finished, or another one has taken its name.

@@ -11,9 +11,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -40,10 +37,9 @@ func sourceOfGroups(g *snapshot.Groups) *Source {
 		Object: set, kind: cli.LeaderWorkerSet, noun: "set", ref: cli.LeaderWorkerSet.Names[2] + "/" + set.Name, state: phase, pods: g.Pods(),
 		selector: leaderworkersetv1.SetNameLabelKey + "=" + set.Name,
 		prepare:  func(s *selection) (records, error) { return formerRuns(set, s), s.validateGroups(g) },
-		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
-			cache.ResourceEventHandlerRegistration, error) {
-			return watchGroups(c, set, changed, giveUp)
-		},
+		informer: informers.NewFilteredLeaderWorkerSetInformer,
+		// A set does not finish: only another one that has taken its name, or none, will have no new pods.
+		over: func(obj any) bool { return obj.(*leaderworkersetv1.LeaderWorkerSet).UID != set.UID },
 	}
 }
 
@@ -116,20 +112,4 @@ func rankInGroups(pod *corev1.Pod) string {
 // replaced reports whether a pod was created after the failure of one of its name, as StatefulSets do.
 func replaced(pod *corev1.Pod, cause *jobsetv1alpha2.FailureCause) bool {
 	return cause.Time != nil && pod.CreationTimestamp.After(cause.Time.Time)
-}
-
-func watchGroups(c *cli.Clients, set *leaderworkersetv1.LeaderWorkerSet, changed func(bool), giveUp context.CancelCauseFunc) (
-	cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
-	informer := informers.NewFilteredLeaderWorkerSetInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, set.Name).String()
-	})
-	if err := onRefusal(informer, cli.LeaderWorkerSet.Names[1], giveUp); err != nil {
-		return nil, nil, err
-	}
-	// A set does not finish: only another one that has taken its name, or none, will have no new pods.
-	see := func(obj any) { changed(obj.(*leaderworkersetv1.LeaderWorkerSet).UID != set.UID) }
-	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: func(any) { changed(true) },
-	})
-	return informer, seen, err
 }

@@ -12,10 +12,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
@@ -40,10 +37,8 @@ func sourceOfSequence(s *snapshot.Sequence) *Source {
 		Object: sj, kind: cli.SequentialJob, noun: "sequence", ref: cli.SequentialJob.Names[2] + "/" + sj.Name, state: string(helper.Phase(sj)),
 		prepare:  func(sel *selection) (records, error) { return chooseStep(s, sel) },
 		selector: batchv1alpha1.SequentialJobNameKey + "=" + sj.Name + "," + batchv1alpha1.SequentialJobUIDKey + "=" + string(sj.UID),
-		watch: func(c *cli.Clients, changed func(bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
-			cache.ResourceEventHandlerRegistration, error) {
-			return watchSequence(c, sj, changed, giveUp)
-		},
+		informer: informers.NewFilteredSequentialJobInformer,
+		over:     func(obj any) bool { return sequenceOver(obj.(*batchv1alpha1.SequentialJob), sj.UID) },
 	}
 	for i := range s.Steps {
 		out.pods = append(out.pods, s.Steps[i].Pods...)
@@ -105,21 +100,6 @@ func stepHistory(s *snapshot.Step) records {
 		h.attempts = append(h.attempts, r)
 	}
 	return h
-}
-
-func watchSequence(c *cli.Clients, sj *batchv1alpha1.SequentialJob, changed func(bool), giveUp context.CancelCauseFunc) (
-	cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
-	informer := informers.NewFilteredSequentialJobInformer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, sj.Name).String()
-	})
-	if err := onRefusal(informer, cli.SequentialJob.Names[1], giveUp); err != nil {
-		return nil, nil, err
-	}
-	see := func(obj any) { changed(sequenceOver(obj.(*batchv1alpha1.SequentialJob), sj.UID)) }
-	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: func(any) { changed(true) },
-	})
-	return informer, seen, err
 }
 
 // sequenceOver reports whether the sequence will have no new pods: it finished, or another one has taken its name.

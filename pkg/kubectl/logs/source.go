@@ -4,14 +4,16 @@
 package logs
 
 import (
-	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions/internalinterfaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -29,9 +31,11 @@ type Source struct {
 	prepare func(*selection) (records, error)
 	// selector selects the pods of the object.
 	selector string
-	// watch calls changed with whether the object will have no new pods.
-	watch func(c *cli.Clients, changed func(over bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
-		cache.ResourceEventHandlerRegistration, error)
+	// informer makes an informer of objects of the kind. over returns whether the object that has the name now is another one, or will have
+	// no new pods.
+	informer func(client versioned.Interface, namespace string, resync time.Duration, indexers cache.Indexers,
+		tweak internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer
+	over func(any) bool
 }
 
 // title names the object, like "jobset train".

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -119,6 +120,22 @@ func watchPods(ctx context.Context, c *cli.Clients, s *Source, f *follower,
 				f.gone(pod)
 			}
 		},
+	})
+	return informer, seen, err
+}
+
+// watch calls changed with whether the object will have no new pods.
+func (s *Source) watch(c *cli.Clients, changed func(over bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
+	cache.ResourceEventHandlerRegistration, error) {
+	informer := s.informer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.GetName()).String()
+	})
+	if err := onRefusal(informer, s.kind.Names[1], giveUp); err != nil {
+		return nil, nil, err
+	}
+	see := func(obj any) { changed(s.over(obj)) }
+	seen, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: func(any) { changed(true) },
 	})
 	return informer, seen, err
 }
