@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	groupshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
@@ -26,7 +26,7 @@ func rolesKind() *kind {
 		children: "LeaderWorkerSets", readChildren: (*loader).readRoleSets, essential: []string{"leaderworkersets", "events"},
 		podsOfChildren: true,
 		controls:       "DisaggregatedSets", gate: gateOfRoles,
-		read: (*loader).readRolesSet, assemble: (*loader).assembleRoles, more: (*loader).readMoreOfRoles, names: rolesNames,
+		read: (*loader).readRolesSet, assemble: (*loader).assembleRoles, more: (*loader).readMoreOfRoles, list: listRolesSets,
 	}
 }
 
@@ -54,17 +54,8 @@ func (s rolesSubject) observed() bool {
 
 func (s rolesSubject) failedOn() string { return "" }
 
-// rolesNames lists DisaggregatedSets.
-func rolesNames(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) ([]types.NamespacedName, error) {
-	list, err := l.JobSets.DisaggregatedsetV1().DisaggregatedSets(namespace).List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	var names []types.NamespacedName
-	for i := range list.Items {
-		names = append(names, types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name})
-	}
-	return names, nil
+func listRolesSets(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+	return l.JobSets.DisaggregatedsetV1().DisaggregatedSets(namespace).List(ctx, options)
 }
 
 // The rules of DisaggregatedSets, by state.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
@@ -30,7 +30,7 @@ func setKind() *kind {
 	return &kind{
 		Kind: cli.JobSet, noun: "set", label: jobsetv1alpha2.JobSetNameKey, children: "jobs", readChildren: (*loader).readJobs,
 		essential: essentialWithJobs, top: true, controls: "JobSets", queued: "JobSets", unqueue: unqueueSet,
-		read: (*loader).readSet, assemble: (*loader).assembleSet, more: (*loader).readMoreOfSet, names: setNames,
+		read: (*loader).readSet, assemble: (*loader).assembleSet, more: (*loader).readMoreOfSet, list: listSets,
 	}
 }
 
@@ -61,17 +61,8 @@ func unqueueSet(d *diagnosis) []string {
 	return []string{d.kubectl("label jobset %s %s-", d.Name, jobsetv1alpha2.QueueNameKey), d.plugin("resume %s", d.ref())}
 }
 
-// setNames lists JobSets.
-func setNames(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) ([]types.NamespacedName, error) {
-	list, err := l.JobSets.JobsetV1alpha2().JobSets(namespace).List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	var names []types.NamespacedName
-	for i := range list.Items {
-		names = append(names, types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name})
-	}
-	return names, nil
+func listSets(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+	return l.JobSets.JobsetV1alpha2().JobSets(namespace).List(ctx, options)
 }
 
 // readSet reads a JobSet.

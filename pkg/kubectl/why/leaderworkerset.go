@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
@@ -29,7 +29,7 @@ func groupsKind() *kind {
 		Kind: cli.LeaderWorkerSet, noun: "set", prefix: cli.LeaderWorkerSet.Names[2] + "/", label: leaderworkersetv1.SetNameLabelKey,
 		controls: "LeaderWorkerSets", children: "StatefulSets", readChildren: (*loader).readStatefulSets,
 		essential: []string{"pods", "statefulsets", "events"}, queued: "LeaderWorkerSets", unqueue: unqueueGroups,
-		read: (*loader).readGroupsSet, assemble: (*loader).assembleGroups, more: (*loader).readMoreOfGroups, names: groupsNames,
+		read: (*loader).readGroupsSet, assemble: (*loader).assembleGroups, more: (*loader).readMoreOfGroups, list: listGroupsSets,
 	}
 }
 
@@ -180,17 +180,8 @@ func (l *loader) readGangs(ctx context.Context) {
 	}
 }
 
-// groupsNames lists LeaderWorkerSets.
-func groupsNames(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) ([]types.NamespacedName, error) {
-	list, err := l.JobSets.LeaderworkersetV1().LeaderWorkerSets(namespace).List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	var names []types.NamespacedName
-	for i := range list.Items {
-		names = append(names, types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name})
-	}
-	return names, nil
+func listGroupsSets(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+	return l.JobSets.LeaderworkersetV1().LeaderWorkerSets(namespace).List(ctx, options)
 }
 
 // The rules of LeaderWorkerSets, by state. What all kinds share comes with the pods.

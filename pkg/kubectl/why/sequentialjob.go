@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
@@ -26,7 +26,7 @@ func sequenceKind() *kind {
 		Kind: cli.SequentialJob, noun: "sequence", prefix: cli.SequentialJob.Names[2] + "/", label: batchv1alpha1.SequentialJobNameKey,
 		children: "jobs", readChildren: (*loader).readJobs, essential: essentialWithJobs,
 		controls: "SequentialJobs", queued: "Jobs", unqueue: unqueueSequence,
-		read: (*loader).readSequence, assemble: (*loader).assembleSequence, more: (*loader).readMoreOfSequence, names: sequenceNames,
+		read: (*loader).readSequence, assemble: (*loader).assembleSequence, more: (*loader).readMoreOfSequence, list: listSequences,
 	}
 }
 
@@ -135,17 +135,8 @@ func (d *diagnosis) available() *metav1.Condition {
 	return nil
 }
 
-// sequenceNames lists SequentialJobs.
-func sequenceNames(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) ([]types.NamespacedName, error) {
-	list, err := l.JobSets.BatchV1alpha1().SequentialJobs(namespace).List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	var names []types.NamespacedName
-	for i := range list.Items {
-		names = append(names, types.NamespacedName{Namespace: list.Items[i].Namespace, Name: list.Items[i].Name})
-	}
-	return names, nil
+func listSequences(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+	return l.JobSets.BatchV1alpha1().SequentialJobs(namespace).List(ctx, options)
 }
 
 // The rules of sequences, by state. What all kinds share comes with the pods of the current step.

@@ -6,7 +6,9 @@ package why
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -53,8 +55,8 @@ type kind struct {
 	assemble func(*loader)
 	// more are the readings that only this kind needs, once the object is known.
 	more func(*loader) []func(context.Context)
-	// names lists objects of the kind.
-	names func(context.Context, *loader, string, metav1.ListOptions) ([]types.NamespacedName, error)
+	// list lists objects of the kind, of a namespace or of all.
+	list func(context.Context, *loader, string, metav1.ListOptions) (runtime.Object, error)
 }
 
 // kind is the kind of the object; JobSet unless it was read as another one.
@@ -82,3 +84,20 @@ func (e *Evidence) subject() subject {
 
 // apiService is the name of the APIService of the kind.
 func (k *kind) apiService() string { return k.GroupVersion.Version + "." + k.GroupVersion.Group }
+
+// names returns the names of objects of the kind.
+func (k *kind) names(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) ([]types.NamespacedName, error) {
+	list, err := k.list(ctx, l, namespace, options)
+	if err != nil {
+		return nil, err
+	}
+	var names []types.NamespacedName
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		o, err := meta.Accessor(item)
+		if err == nil {
+			names = append(names, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()})
+		}
+		return err
+	})
+	return names, err
+}
