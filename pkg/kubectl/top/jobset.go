@@ -124,7 +124,7 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 		Placement: Placement{DomainLabel: domainLabel}, ReplicatedJobs: []Group{},
 	}
 	t.addHistory(s)
-	groups, leaving := map[string]*Group{}, map[types.UID]bool{}
+	groups, leaving, places := map[string]*Group{}, map[types.UID]bool{}, newPlaces(domains)
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		counts := helper.CountReplicatedJob(js, rj.Name)
@@ -144,7 +144,6 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 		state := s.JobState(job)
 		leaving[job.UID] = state == snapshot.JobTerminating || state == snapshot.JobOutdated
 	}
-	places := newPlaces(domains)
 	for _, pod := range s.Pods {
 		requests := Resources{}
 		if !snapshot.PodEnded(pod) {
