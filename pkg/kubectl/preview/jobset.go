@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
@@ -41,55 +40,24 @@ type previewer struct {
 
 // JobSet is the Previewer of JobSets.
 func JobSet(ctx context.Context, s *Session, object *unstructured.Unstructured) (View, error) {
-	p := &previewer{Session: s, out: Set{Kind: cli.JobSet.Title, Name: object.GetName(), Namespace: object.GetNamespace()}}
-	if err := p.run(ctx, object); err != nil {
-		return nil, err
-	}
-	return &p.out, nil
+	p := newPreviewer(s, object)
+	return &p.out, p.previewing().run(ctx, object)
 }
 
-func (p *previewer) run(ctx context.Context, object *unstructured.Unstructured) error {
-	if name := object.GetName(); name != "" {
-		live, err := p.get(ctx, cli.JobSet, object.GetNamespace(), name)
-		switch {
-		case err == nil:
-			return p.runExisting(ctx, live, object)
-		case cli.IsNotServed(err), !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			return err
-		}
-	}
-	return p.runNew(ctx, object)
+func newPreviewer(s *Session, object *unstructured.Unstructured) *previewer {
+	return &previewer{Session: s, out: Set{Object: objectOf(cli.JobSet, object)}}
 }
 
-// readSet decodes what the server would store.
-func readSet(object *unstructured.Unstructured) (*jobsetv1alpha2.JobSet, error) {
-	if version := object.GroupVersionKind().GroupVersion(); version != cli.JobSet.GroupVersion {
-		return nil, fmt.Errorf("apiVersion: must be %s, not %s", cli.JobSet.GroupVersion, version)
+func (p *previewer) previewing() previewing[jobsetv1alpha2.JobSet] {
+	return previewing[jobsetv1alpha2.JobSet]{
+		Session: p.Session, kind: cli.JobSet, out: &p.out.Object,
+		describeNew: p.describeNew, describeUpdate: p.describeUpdate, describeRefused: p.count,
 	}
-	js := &jobsetv1alpha2.JobSet{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, js); err != nil {
-		return nil, fmt.Errorf("reading the answer of the server: %w", err)
-	}
-	return js, nil
 }
 
-// runNew previews a set that does not exist.
-func (p *previewer) runNew(ctx context.Context, object *unstructured.Unstructured) (err error) {
-	p.out.Verdict, err = ask(ctx, sameField, func(ctx context.Context) (err error) {
-		p.out.Next, err = p.create(ctx, cli.JobSet, object)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if p.out.Verdict.Answer != Accepted {
-		p.refuseSet(object)
-		return nil
-	}
-	if p.js, err = readSet(p.out.Next); err != nil {
-		return err
-	}
-	p.out.Name = p.js.Name
+// describeNew describes the children of a new set.
+func (p *previewer) describeNew(ctx context.Context, js *jobsetv1alpha2.JobSet) error {
+	p.js = js
 	note, err := p.readGates(ctx)
 	if err != nil {
 		return err
@@ -110,7 +78,7 @@ func (p *previewer) runNew(ctx context.Context, object *unstructured.Unstructure
 	}
 	p.previewPlacement(ctx, note == "")
 	p.previewScheduling(ctx)
-	if err := p.lookAround(ctx); err != nil {
+	if p.names, err = p.lookAround(ctx, &p.out.Object); err != nil {
 		return err
 	}
 	if err := p.askAll(ctx); err != nil {
@@ -123,14 +91,8 @@ func (p *previewer) runNew(ctx context.Context, object *unstructured.Unstructure
 	return nil
 }
 
-// refuseSet completes the refusal of a new set. It is the user who creates the set, so that a missing permission is a refusal, too;
-// and the namespace may be one that the manifest creates, in which nothing can be asked before.
-func (p *previewer) refuseSet(object *unstructured.Unstructured) {
-	p.out.Next = nil
-	p.out.Notes = append(p.out.Notes, p.manifest.refuse(&p.out.Verdict, object.GetNamespace())...)
-}
-
-// refuse completes the refusal of a new object, and returns what there is to note about it.
+// refuse completes the refusal of a new object, and returns what there is to note about it. It is the user who creates the object, so that
+// a missing permission is a refusal, too; and the namespace may be one that the manifest creates, in which nothing can be asked before.
 func (m manifest) refuse(v *Verdict, namespace string) []string {
 	if m.has("Namespace", "", namespace) && slices.ContainsFunc(v.Problems, func(text string) bool {
 		return strings.Contains(text, fmt.Sprintf("namespaces %q not found", namespace))
@@ -152,33 +114,6 @@ func notes(js *jobsetv1alpha2.JobSet) []string {
 		out = append(out, "the set is suspended: its Jobs are created suspended, and have pods once the set is resumed")
 	}
 	return out
-}
-
-// lookAround reads which names are taken, and the quotas. What the user may not read is left out, with a note.
-func (p *previewer) lookAround(ctx context.Context) (err error) {
-	if p.names, err = p.jobNames(ctx, p.out.Namespace); err != nil {
-		if p.names = nil; !apierrors.IsForbidden(err) {
-			return err
-		}
-		p.out.Notes = append(p.out.Notes, "whether names of Jobs are taken is not known: "+err.Error())
-	}
-	return p.readQuotas(ctx)
-}
-
-// readQuotas reads the quotas of the namespace, once.
-func (p *previewer) readQuotas(ctx context.Context) (err error) {
-	if _, read := p.quotas[p.out.Namespace]; read {
-		return nil
-	}
-	if p.quotas[p.out.Namespace], err = p.cluster.quotas(ctx, p.out.Namespace); err != nil {
-		if delete(p.quotas, p.out.Namespace); !apierrors.IsForbidden(err) {
-			return err
-		}
-		p.out.Notes = append(p.out.Notes, "whether the quotas are large enough is not known: "+err.Error())
-		return nil
-	}
-	p.quotas[p.out.Namespace] = p.manifest.quotas(p.out.Namespace, p.quotas[p.out.Namespace])
-	return nil
 }
 
 // gatesPath is the path of the document with the feature gates of the API server.

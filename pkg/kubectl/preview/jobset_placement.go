@@ -156,7 +156,7 @@ func (l *live) place(ctx context.Context, js *jobsetv1alpha2.JobSet) (*plan.Plac
 	}
 	var sets []*jobsetv1alpha2.JobSet
 	for i := range list.Items {
-		other, err := readSet(&list.Items[i])
+		other, err := read[jobsetv1alpha2.JobSet](cli.JobSet, &list.Items[i])
 		if err != nil {
 			return nil, err
 		}

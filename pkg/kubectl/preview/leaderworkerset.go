@@ -11,10 +11,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -24,17 +22,7 @@ import (
 
 // GroupSet is what one LeaderWorkerSet would create, or change if it exists.
 type GroupSet struct {
-	Kind      string `json:"kind"`
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	// Exists reports that the cluster has a set of the name. Then the manifest leads to Changes, and nothing is said of children.
-	Exists bool `json:"exists"`
-	// Verdict is the verdict of the server on the LeaderWorkerSet itself. A new one that is refused has nothing but notes after it.
-	Verdict Verdict `json:"verdict"`
-	// Changes are the fields that the manifest changes in a set that exists.
-	Changes []Change `json:"changes,omitempty"`
-	// Notes say what else a user should know.
-	Notes []string `json:"notes,omitempty"`
+	Object
 	// Groups, GroupSize and Pods are the numbers of groups, of pods of a group, and of all pods.
 	Groups    int `json:"groups"`
 	GroupSize int `json:"groupSize"`
@@ -47,10 +35,6 @@ type GroupSet struct {
 	Quota []QuotaLine `json:"quota,omitempty"`
 	// Update is what becomes of the groups of a set that exists; nil if none is replaced, created or deleted.
 	Update *GroupUpdate `json:"update,omitempty"`
-
-	// Live is the set in the cluster, and Next what the manifest makes of it. Each is nil if there is none.
-	Live *unstructured.Unstructured `json:"-"`
-	Next *unstructured.Unstructured `json:"-"`
 }
 
 // GroupChild are children of one kind.
@@ -75,63 +59,20 @@ type groupPreviewer struct {
 
 // LeaderWorkerSet is the Previewer of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, s *Session, object *unstructured.Unstructured) (View, error) {
-	p := &groupPreviewer{Session: s, out: GroupSet{Kind: cli.LeaderWorkerSet.Title, Name: object.GetName(), Namespace: object.GetNamespace()}}
-	if err := p.run(ctx, object); err != nil {
-		return nil, err
-	}
-	return &p.out, nil
+	p := &groupPreviewer{Session: s, out: GroupSet{Object: objectOf(cli.LeaderWorkerSet, object)}}
+	return &p.out, previewing[leaderworkersetv1.LeaderWorkerSet]{
+		Session: s, kind: cli.LeaderWorkerSet, out: &p.out.Object, describeNew: p.describeNew, describeUpdate: p.describeUpdate,
+	}.run(ctx, object)
 }
 
-func (p *groupPreviewer) run(ctx context.Context, object *unstructured.Unstructured) error {
-	if name := object.GetName(); name != "" {
-		live, err := p.get(ctx, cli.LeaderWorkerSet, object.GetNamespace(), name)
-		switch {
-		case err == nil:
-			return p.runExisting(ctx, live, object)
-		case cli.IsNotServed(err), !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			return err
-		}
-	}
-	return p.runNew(ctx, object)
-}
-
-// readGroupSet decodes what the server would store.
-func readGroupSet(object *unstructured.Unstructured) (*leaderworkersetv1.LeaderWorkerSet, error) {
-	if version := object.GroupVersionKind().GroupVersion(); version != cli.LeaderWorkerSet.GroupVersion {
-		return nil, fmt.Errorf("apiVersion: must be %s, not %s", cli.LeaderWorkerSet.GroupVersion, version)
-	}
-	set := &leaderworkersetv1.LeaderWorkerSet{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, set); err != nil {
-		return nil, fmt.Errorf("reading the answer of the server: %w", err)
-	}
-	return set, nil
-}
-
-// runNew previews a set that does not exist.
-func (p *groupPreviewer) runNew(ctx context.Context, object *unstructured.Unstructured) (err error) {
-	p.out.Verdict, err = ask(ctx, sameField, func(ctx context.Context) (err error) {
-		p.out.Next, err = p.create(ctx, cli.LeaderWorkerSet, object)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if p.out.Verdict.Answer != Accepted {
-		p.out.Next = nil
-		p.out.Notes = append(p.out.Notes, p.manifest.refuse(&p.out.Verdict, p.out.Namespace)...)
-		return nil
-	}
-	if p.set, err = readGroupSet(p.out.Next); err != nil {
-		return err
-	}
-	p.out.Name = p.set.Name
+// describeNew describes the children of a new set.
+func (p *groupPreviewer) describeNew(ctx context.Context, set *leaderworkersetv1.LeaderWorkerSet) error {
+	p.set = set
 	p.count()
 	p.out.Notes = append(p.out.Notes, groupNotes(p.set)...)
-	around := &previewer{Session: p.Session, out: Set{Namespace: p.out.Namespace}}
-	if err := around.readQuotas(ctx); err != nil {
+	if err := p.readQuotas(ctx, &p.out.Object); err != nil {
 		return err
 	}
-	p.out.Notes = append(p.out.Notes, around.out.Notes...)
 	if err := p.askChildren(ctx); err != nil {
 		return err
 	}
@@ -244,12 +185,6 @@ func (s *GroupSet) Refused() bool {
 func (s *GroupSet) unknown() bool {
 	return slices.ContainsFunc(s.Children, func(c GroupChild) bool { return c.Verdict != nil && c.Verdict.Answer == Unknown })
 }
-
-// Changed implements View.
-func (s *GroupSet) Changed() bool { return !s.Exists || len(s.Changes) > 0 }
-
-// Objects implements View.
-func (s *GroupSet) Objects() (live, next *unstructured.Unstructured) { return s.Live, s.Next }
 
 // templateField is the locator of pods of the template of the name.
 func templateField(name string) locator {

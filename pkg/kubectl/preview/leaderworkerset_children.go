@@ -82,8 +82,7 @@ func (p *groupPreviewer) askStatefulSet(ctx context.Context, sts *appsv1.Statefu
 			return nil, err
 		}
 		asked.Warnings = slices.DeleteFunc(asked.Warnings, func(text string) bool { return slices.Contains(verdict.Warnings, text) })
-		around := &sequencePreviewer{Session: p.Session, out: Sequence{Namespace: p.out.Namespace}}
-		if err := around.askReferencesOf(ctx, pod, where, &asked); err != nil {
+		if err := p.askReferencesOf(ctx, p.out.Namespace, pod, where, &asked); err != nil {
 			return nil, err
 		}
 		child.Verdict = &asked

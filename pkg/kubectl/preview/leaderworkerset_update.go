@@ -4,26 +4,14 @@
 package preview
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-)
-
-const (
-	// EffectRoll is that groups are replaced one after another by a rolling update.
-	EffectRoll Effect = "Roll"
-	// EffectNever is that the server accepts the change, and that it never has an effect.
-	EffectNever Effect = "Never"
-	// EffectNextGroup is that groups which are created from now on have the change.
-	EffectNextGroup Effect = "NextGroup"
 )
 
 // GroupUpdate is what becomes of the groups of a set that exists, if all of them are ready.
@@ -39,47 +27,15 @@ type GroupUpdate struct {
 	Stages []Stage `json:"stages,omitempty"`
 }
 
-// runExisting previews what the manifest changes of a set that exists.
-func (p *groupPreviewer) runExisting(ctx context.Context, live, object *unstructured.Unstructured) error {
-	p.out.Exists, p.out.Live = true, live
-	change, merged, err := patchOf(live, object, p.manager, leaderworkersetv1.LeaderWorkerSet{})
-	if err != nil {
-		return err
-	}
-	next, notes, verdict, err := p.askPatch(ctx, cli.LeaderWorkerSet, object, change)
-	if err != nil {
-		return err
-	}
-	p.out.Verdict, p.out.Notes = verdict, append(p.out.Notes, notes...)
-	if p.out.Verdict.Answer != Accepted {
-		p.out.Verdict.Answer = Refused // it is the user who changes the set
-		p.out.Next, p.out.Changes = merged, changesBetween(live, merged)
-		refusedFields(p.out.Changes, p.out.Verdict.Problems)
-		return nil
-	}
-	p.out.Next, p.out.Changes = next, changesBetween(live, next)
-	before, err := readGroupSet(live)
-	if err != nil {
-		return err
-	}
-	if p.set, err = readGroupSet(next); err != nil {
-		return err
-	}
-	p.count()
-	p.describeUpdate(before)
-	return nil
-}
-
 // describeUpdate explains what each change does, and what becomes of the groups.
-func (p *groupPreviewer) describeUpdate(live *leaderworkersetv1.LeaderWorkerSet) {
+func (p *groupPreviewer) describeUpdate(live, next *leaderworkersetv1.LeaderWorkerSet) {
+	p.set = next
+	p.count()
 	u := groupUpdate{live: live, next: p.set}
 	u.from, u.to = keyOf(live), keyOf(p.set)
 	payload, err := helper.RevisionPayload(live)
 	u.rolls = err != nil || !helper.SameRevision(p.set, payload)
-	for i := range p.out.Changes {
-		c := &p.out.Changes[i]
-		c.Effect, c.Text = u.effect(c.Field)
-	}
+	p.out.describe(u.effect)
 	if len(p.out.Changes) == 0 {
 		return
 	}

@@ -197,7 +197,7 @@ func TestProblemsOfSeveralReplicatedJobsAreShownOnce(t *testing.T) {
 	refused := func(i int) *Verdict {
 		return &Verdict{Answer: Refused, Problems: []string{jobField(i)("spec.x") + ": bad"}}
 	}
-	s := &Set{Kind: "JobSet", Name: "train", Namespace: "ns", Verdict: accepted, ReplicatedJobs: []ReplicatedJob{
+	s := &Set{Object: Object{Kind: "JobSet", Name: "train", Namespace: "ns", Verdict: accepted}, ReplicatedJobs: []ReplicatedJob{
 		{Name: "a", Jobs: 1, JobNames: "train-a-0", Job: refused(0)}, {Name: "b", Jobs: 1, JobNames: "train-b-0", Job: &accepted}, {Name: "c", Jobs: 1, JobNames: "train-c-0", Job: refused(2)},
 	}}
 	want := []string{

@@ -18,7 +18,7 @@ func TestNarrowTerminal(t *testing.T) {
 		s.ReplicatedJobs = workers(func(rj *ReplicatedJob) { rj.Job, rj.JobNames = &refused, strings.Repeat("name-", 20) })
 		s.Quota = []QuotaLine{{Quota: strings.Repeat("q", 60), Resource: "pods", Adds: "6", Used: "0", Hard: "10"}}
 	})
-	old := Set{Kind: "JobSet", Name: "train", Namespace: "ns", Exists: true, Verdict: refused, Changes: []Change{{Field: strings.TrimSuffix(field, ":"), Live: "x", Next: "y", Effect: EffectRefused}}}
+	old := Set{Object: Object{Kind: "JobSet", Name: "train", Namespace: "ns", Exists: true, Verdict: refused, Changes: []Change{{Field: strings.TrimSuffix(field, ":"), Live: "x", Next: "y", Effect: EffectRefused}}}}
 	lines := render(&Report{Sets: []View{&fresh, &old}}, nil, cli.Terminal{Width: 60, Height: 20})
 	whole := 0
 	for _, line := range lines {

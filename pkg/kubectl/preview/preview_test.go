@@ -67,7 +67,7 @@ func workers(change ...func(*ReplicatedJob)) []ReplicatedJob {
 // want is the report about the set of trainSet when nothing is refused.
 func want(change ...func(*Set)) Set {
 	s := Set{
-		Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: accepted, Jobs: 3, Pods: 6, ReplicatedJobs: workers(),
+		Object: Object{Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: accepted}, Jobs: 3, Pods: 6, ReplicatedJobs: workers(),
 		Service: &Child{Name: "train", Verdict: accepted}, Claims: []Child{{Name: "data-train", Verdict: accepted}},
 	}
 	for _, f := range change {
@@ -105,12 +105,12 @@ func TestPreview(t *testing.T) {
 		"all is accepted": {cluster: &answers{sets: trainSet()}, want: want()},
 		"the set is refused": {
 			cluster:     &answers{sets: trainSet(), set: apierrors.NewAlreadyExists(schema.GroupResource{Resource: "jobsets"}, "train")},
-			want:        Set{Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{`jobsets "train" already exists`}}},
+			want:        Set{Object: Object{Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{`jobsets "train" already exists`}}}},
 			wantRefused: true,
 		},
 		"the set may not be created by this user": {
 			cluster:     &answers{sets: trainSet(), set: noRight},
-			want:        Set{Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{noRight.Error()}}},
+			want:        Set{Object: Object{Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: Verdict{Answer: Refused, Problems: []string{noRight.Error()}}}},
 			wantRefused: true,
 		},
 		"the Job is refused, and its pod not asked about": {
@@ -220,8 +220,11 @@ func TestPreview(t *testing.T) {
 		"a set of another controller": {
 			cluster: &answers{sets: trainSet(func(js *jobsetv1alpha2.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/x") })},
 			want: Set{
-				Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: accepted, ReplicatedJobs: []ReplicatedJob{{Name: "w"}}, Claims: []Child{},
-				Notes: []string{`the controller "example.com/x" runs the set, which spec.managedBy names: what it creates is not known here`},
+				Object: Object{
+					Kind: "JobSet", Name: "train", Namespace: builders.Namespace, Verdict: accepted,
+					Notes: []string{`the controller "example.com/x" runs the set, which spec.managedBy names: what it creates is not known here`},
+				},
+				ReplicatedJobs: []ReplicatedJob{{Name: "w"}}, Claims: []Child{},
 			},
 		},
 	} {

@@ -53,7 +53,7 @@ func (p *previewer) askReferences(ctx context.Context) error {
 		missing[i] = make([]string, len(found))
 		for k, r := range found {
 			group.Go(func() (err error) {
-				missing[i][k], err = p.askReference(ctx, r, podField(i))
+				missing[i][k], err = p.askReference(ctx, p.out.Namespace, r, podField(i))
 				return err
 			})
 		}
@@ -72,8 +72,8 @@ func (p *previewer) askReferences(ctx context.Context) error {
 }
 
 // askReference returns a warning about an object that does not exist, or "".
-func (p *previewer) askReference(ctx context.Context, r reference, where locator) (string, error) {
-	exists, err := p.exists(ctx, referenced[r.kind], p.out.Namespace, r.name)
+func (s *Session) askReference(ctx context.Context, namespace string, r reference, where locator) (string, error) {
+	exists, err := s.exists(ctx, referenced[r.kind], namespace, r.name)
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return "", nil
@@ -137,4 +137,21 @@ func addEnvironment(container *corev1.Container, path string, add func(kind, nam
 			add("Secret", v.Name, path+".secretKeyRef.name", v.Optional)
 		}
 	}
+}
+
+// askReferencesOf warns of objects that the pod needs and that neither the cluster nor the manifest has.
+func (s *Session) askReferencesOf(ctx context.Context, namespace string, pod *corev1.Pod, where locator, verdict *Verdict) error {
+	for _, r := range references(&pod.Spec) {
+		if s.manifest.has(r.kind, namespace, r.name) {
+			continue
+		}
+		text, err := s.askReference(ctx, namespace, r, podOf(where))
+		if err != nil {
+			return err
+		}
+		if text != "" {
+			verdict.Warnings = append(verdict.Warnings, text)
+		}
+	}
+	return nil
 }

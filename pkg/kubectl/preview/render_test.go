@@ -79,7 +79,7 @@ taken into account from the manifest: 2 Secrets, 1 ServiceAccount
 not previewed: 1 Deployment`,
 		},
 		"the set itself is refused, and the next one is not sure": {
-			report: Report{Sets: []View{&Set{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: refusal}, &unsure}},
+			report: Report{Sets: []View{&Set{Object: Object{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: refusal}}, &unsure}},
 			want: `JobSet a in namespace ns: Refused
   spec.replicatedJobs[0].template.spec.template.spec.containers[0].image: Required value
   warning: would violate PodSecurity
@@ -97,7 +97,7 @@ JobSet train in namespace default: Accepted
 As far as your permissions show, the set would create 3 Jobs and 6 pods.`,
 		},
 		"on a narrow terminal what matters is not cut": {
-			report:   Report{Sets: []View{&Set{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: refusal}}},
+			report:   Report{Sets: []View{&Set{Object: Object{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: refusal}}}},
 			terminal: cli.Terminal{Width: 40, Height: 20},
 			want: `JobSet a in namespace ns: Refused
   spec.replicatedJobs[0].template.spec.template.spec.containers[0].image:
@@ -105,7 +105,7 @@ As far as your permissions show, the set would create 3 Jobs and 6 pods.`,
   warning: would violate PodSecurity`,
 		},
 		"colors on a terminal": {
-			report:   Report{Sets: []View{&Set{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: Verdict{Answer: Refused}}}},
+			report:   Report{Sets: []View{&Set{Object: Object{Kind: "JobSet", Name: "a", Namespace: "ns", Verdict: Verdict{Answer: Refused}}}}},
 			terminal: cli.Terminal{Width: 80, Height: 20, Colors: true},
 			want:     "\x1b[1mJobSet a in namespace ns\x1b[0m: \x1b[31mRefused\x1b[0m",
 		},

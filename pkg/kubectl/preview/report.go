@@ -5,8 +5,6 @@ package preview
 
 import (
 	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Report is what a manifest would create and change. Its JSON form is what -o json prints.
@@ -21,18 +19,7 @@ type Report struct {
 
 // Set is what one JobSet would create, or change if it exists.
 type Set struct {
-	Kind      string `json:"kind"`
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	// Exists reports that the cluster has a set of the name. Then the manifest leads to Changes, and nothing is said of children.
-	Exists bool `json:"exists"`
-	// Verdict is the verdict of the server on the JobSet itself. A new set that is refused has nothing but notes after it.
-	Verdict Verdict `json:"verdict"`
-	// Changes are the fields that the manifest changes in a set that exists; all the same for one that is refused, with the effect Refused
-	// for those that the server does not accept.
-	Changes []Change `json:"changes,omitempty"`
-	// Notes say what else a user should know.
-	Notes []string `json:"notes,omitempty"`
+	Object
 	// Jobs and Pods are how many there are when all of the set runs.
 	Jobs           int             `json:"jobs"`
 	Pods           int             `json:"pods"`
@@ -46,10 +33,6 @@ type Set struct {
 	Scheduling *Scheduling `json:"scheduling,omitempty"`
 	// Quota has one entry for each limit that the set counts towards.
 	Quota []QuotaLine `json:"quota,omitempty"`
-
-	// Live is the set in the cluster, and Next what the manifest makes of it. Each is nil if there is none.
-	Live *unstructured.Unstructured `json:"-"`
-	Next *unstructured.Unstructured `json:"-"`
 }
 
 // ReplicatedJob is what a replicatedJob would create. Names are patterns: w-[0-3] stands for w-0 to w-3, and xxxxx for five
@@ -127,12 +110,6 @@ func (s *Set) Refused() bool {
 	}
 	return bad
 }
-
-// Changed implements View.
-func (s *Set) Changed() bool { return !s.Exists || len(s.Changes) > 0 }
-
-// Objects implements View.
-func (s *Set) Objects() (live, next *unstructured.Unstructured) { return s.Live, s.Next }
 
 // unknown reports whether the check was not possible.
 func (s *Set) unknown() bool {

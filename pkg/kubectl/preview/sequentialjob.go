@@ -9,9 +9,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
@@ -20,23 +18,9 @@ import (
 
 // Sequence is what one SequentialJob would create, or change if it exists.
 type Sequence struct {
-	Kind      string `json:"kind"`
-	Name      string `json:"name"`
-	Namespace string `json:"namespace"`
-	// Exists reports that the cluster has a sequence of the name. Then the manifest leads to Changes, and nothing is said of children.
-	Exists bool `json:"exists"`
-	// Verdict is the verdict of the server on the SequentialJob itself. A new one that is refused has nothing but notes after it.
-	Verdict Verdict `json:"verdict"`
-	// Changes are the fields that the manifest changes in a sequence that exists.
-	Changes []Change `json:"changes,omitempty"`
-	// Notes say what else a user should know.
-	Notes []string `json:"notes,omitempty"`
+	Object
 	// Steps are the steps of a new sequence, in the order in which their children are created.
 	Steps []Step `json:"steps,omitempty"`
-
-	// Live is the sequence in the cluster, and Next what the manifest makes of it. Each is nil if there is none.
-	Live *unstructured.Unstructured `json:"-"`
-	Next *unstructured.Unstructured `json:"-"`
 }
 
 // Step is what a step would create.
@@ -69,64 +53,22 @@ type sequencePreviewer struct {
 
 // SequentialJob is the Previewer of SequentialJobs.
 func SequentialJob(ctx context.Context, s *Session, object *unstructured.Unstructured) (View, error) {
-	p := &sequencePreviewer{Session: s, out: Sequence{Kind: cli.SequentialJob.Title, Name: object.GetName(), Namespace: object.GetNamespace()}}
-	if err := p.run(ctx, object); err != nil {
-		return nil, err
-	}
-	return &p.out, nil
+	p := &sequencePreviewer{Session: s, out: Sequence{Object: objectOf(cli.SequentialJob, object)}}
+	return &p.out, previewing[batchv1alpha1.SequentialJob]{
+		Session: s, kind: cli.SequentialJob, out: &p.out.Object, describeNew: p.describeNew, describeUpdate: p.describeUpdate,
+	}.run(ctx, object)
 }
 
-func (p *sequencePreviewer) run(ctx context.Context, object *unstructured.Unstructured) error {
-	if name := object.GetName(); name != "" {
-		live, err := p.get(ctx, cli.SequentialJob, object.GetNamespace(), name)
-		switch {
-		case err == nil:
-			return p.runExisting(ctx, live, object)
-		case cli.IsNotServed(err), !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			return err
-		}
-	}
-	return p.runNew(ctx, object)
-}
-
-// readSequence decodes what the server would store.
-func readSequence(object *unstructured.Unstructured) (*batchv1alpha1.SequentialJob, error) {
-	if version := object.GroupVersionKind().GroupVersion(); version != cli.SequentialJob.GroupVersion {
-		return nil, fmt.Errorf("apiVersion: must be %s, not %s", cli.SequentialJob.GroupVersion, version)
-	}
-	sj := &batchv1alpha1.SequentialJob{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, sj); err != nil {
-		return nil, fmt.Errorf("reading the answer of the server: %w", err)
-	}
-	return sj, nil
-}
-
-// runNew previews a sequence that does not exist, step by step: only one of them runs at a time.
-func (p *sequencePreviewer) runNew(ctx context.Context, object *unstructured.Unstructured) (err error) {
-	p.out.Verdict, err = ask(ctx, sameField, func(ctx context.Context) (err error) {
-		p.out.Next, err = p.create(ctx, cli.SequentialJob, object)
-		return err
-	})
+// describeNew describes a new sequence step by step: only one of them runs at a time.
+func (p *sequencePreviewer) describeNew(ctx context.Context, sj *batchv1alpha1.SequentialJob) error {
+	p.sj = sj
+	p.out.Notes = append(p.out.Notes, sequenceNotes(p.sj)...)
+	names, err := p.lookAround(ctx, &p.out.Object)
 	if err != nil {
 		return err
 	}
-	if p.out.Verdict.Answer != Accepted {
-		p.out.Next = nil
-		p.out.Notes = append(p.out.Notes, p.manifest.refuse(&p.out.Verdict, p.out.Namespace)...)
-		return nil
-	}
-	if p.sj, err = readSequence(p.out.Next); err != nil {
-		return err
-	}
-	p.out.Name = p.sj.Name
-	p.out.Notes = append(p.out.Notes, sequenceNotes(p.sj)...)
-	around := &previewer{Session: p.Session, out: Set{Namespace: p.out.Namespace}}
-	if err := around.lookAround(ctx); err != nil {
-		return err
-	}
-	p.out.Notes = append(p.out.Notes, around.out.Notes...)
 	for _, step := range helper.Steps(&p.sj.Spec) {
-		out, err := p.askStep(ctx, step, around.names.Has(helper.ChildName(p.sj.Name, step.Index)))
+		out, err := p.askStep(ctx, step, names.Has(helper.ChildName(p.sj.Name, step.Index)))
 		if err != nil {
 			return fmt.Errorf("step %s: %w", step.Name, err)
 		}
@@ -184,9 +126,3 @@ func (s *Sequence) unknown() bool {
 		return step.JobSet != nil && step.JobSet.unknown()
 	})
 }
-
-// Changed implements View.
-func (s *Sequence) Changed() bool { return !s.Exists || len(s.Changes) > 0 }
-
-// Objects implements View.
-func (s *Sequence) Objects() (live, next *unstructured.Unstructured) { return s.Live, s.Next }

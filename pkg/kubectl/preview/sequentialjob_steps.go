@@ -38,7 +38,7 @@ func (p *sequencePreviewer) askStep(ctx context.Context, step helper.Step, taken
 	}
 	out.Job, out.Pod = asked.job, asked.pod
 	if out.Pod != nil {
-		if err := p.askReferencesOf(ctx, asked.first, where, out.Pod); err != nil {
+		if err := p.askReferencesOf(ctx, p.out.Namespace, asked.first, where, out.Pod); err != nil {
 			return out, err
 		}
 	}
@@ -61,8 +61,8 @@ func (p *sequencePreviewer) askSet(ctx context.Context, out *Step, js *jobsetv1a
 	object := &unstructured.Unstructured{Object: content}
 	object.SetGroupVersionKind(cli.JobSet.GroupVersion.WithKind(cli.JobSet.Title))
 	unstructured.RemoveNestedField(object.Object, "status")
-	child := &previewer{Session: p.alone(), out: Set{Kind: cli.JobSet.Title, Name: js.Name, Namespace: js.Namespace}}
-	if err := child.runNew(ctx, object); err != nil {
+	child := newPreviewer(p.alone(), object)
+	if err := child.previewing().runNew(ctx, object); err != nil {
 		return err
 	}
 	out.JobSet, out.Pods = &child.out, child.out.Pods
@@ -100,22 +100,4 @@ func containerField(step helper.Step, inSteps bool) locator {
 		}
 		return path
 	}
-}
-
-// askReferencesOf warns of objects that the pod needs and that neither the cluster nor the manifest has.
-func (p *sequencePreviewer) askReferencesOf(ctx context.Context, pod *corev1.Pod, where locator, verdict *Verdict) error {
-	asker := &previewer{Session: p.Session, out: Set{Namespace: p.out.Namespace}}
-	for _, r := range references(&pod.Spec) {
-		if p.manifest.has(r.kind, p.out.Namespace, r.name) {
-			continue
-		}
-		text, err := asker.askReference(ctx, r, podOf(where))
-		if err != nil {
-			return err
-		}
-		if text != "" {
-			verdict.Warnings = append(verdict.Warnings, text)
-		}
-	}
-	return nil
 }

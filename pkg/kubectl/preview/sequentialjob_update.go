@@ -4,55 +4,22 @@
 package preview
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// runExisting previews what the manifest changes of a sequence that exists.
-func (p *sequencePreviewer) runExisting(ctx context.Context, live, object *unstructured.Unstructured) error {
-	p.out.Exists, p.out.Live = true, live
-	change, merged, err := patchOf(live, object, p.manager, batchv1alpha1.SequentialJob{})
-	if err != nil {
-		return err
+// describeUpdate explains what each change does.
+func (p *sequencePreviewer) describeUpdate(live, next *batchv1alpha1.SequentialJob) {
+	if helper.ManagedElsewhere(next) {
+		p.out.note("the controller %q runs the sequence, which spec.managedBy names: what changes do is not known here", *next.Spec.ManagedBy)
+		return
 	}
-	next, notes, verdict, err := p.askPatch(ctx, cli.SequentialJob, object, change)
-	if err != nil {
-		return err
-	}
-	p.out.Verdict, p.out.Notes = verdict, append(p.out.Notes, notes...)
-	if p.out.Verdict.Answer != Accepted {
-		p.out.Verdict.Answer = Refused // it is the user who changes the sequence
-		p.out.Next, p.out.Changes = merged, changesBetween(live, merged)
-		refusedFields(p.out.Changes, p.out.Verdict.Problems)
-		return nil
-	}
-	p.out.Next, p.out.Changes = next, changesBetween(live, next)
-	u := sequenceUpdate{}
-	if u.live, err = readSequence(live); err != nil {
-		return err
-	}
-	if u.next, err = readSequence(next); err != nil {
-		return err
-	}
-	if helper.ManagedElsewhere(u.next) {
-		p.out.Notes = append(p.out.Notes, fmt.Sprintf("the controller %q runs the sequence, which spec.managedBy names: what changes do is "+
-			"not known here", *u.next.Spec.ManagedBy))
-		return nil
-	}
-	for i := range p.out.Changes {
-		c := &p.out.Changes[i]
-		c.Effect, c.Text = u.effect(c.Field)
-	}
-	return nil
+	p.out.describe(sequenceUpdate{live: live, next: next}.effect)
 }
 
 // sequenceUpdate is a change of a sequence that exists.
