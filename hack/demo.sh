@@ -5,10 +5,13 @@
 # Starts the local cluster, runs a training JobSet in it and follows it until it is Completed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=lib/steps.sh
+source hack/lib/steps.sh
 
 readonly example=artifacts/examples/training.yaml
 readonly name=training
 readonly timeout_seconds=180
+readonly log=_output/demo.log
 
 # What is printed for each change: the phase, the Jobs of each group, and the conditions that hold.
 readonly template='
@@ -56,7 +59,15 @@ follow() {
   [[ "${last}" == Completed* ]]
 }
 
-hack/cluster.sh up
+# The minutes are those of the first time, on two cores; docs/performance.md has the measurement.
+echo "The first time takes about ten minutes, later ones less than one. All output of the steps is in ${log}."
+steps::begin 4 "${log}"
+steps::run "downloading modules (first time: a minute or more)" bash -c '
+  hack/ensure-binaries.sh --download && go list -deps ./cmd/... ./hack/localcluster >/dev/null'
+steps::run "building the control plane (first time: about six minutes)" hack/ensure-binaries.sh
+steps::run "building our programs (first time: about three minutes)" bash -c '
+  hack/cluster.sh --help >/dev/null && { [[ -n "${CLUSTER_BIN:-}" ]] || make --no-print-directory build; }'
+steps::run "starting the cluster (15 seconds)" hack/cluster.sh up
 bin=$(hack/ensure-binaries.sh)
 kubeconfig=$(realpath -m "${CLUSTER_DIR:-.cluster}")/kubeconfig
 

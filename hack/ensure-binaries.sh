@@ -5,8 +5,9 @@
 # Builds the programs of the local control plane that are not in the cache yet and prints the directory that
 # holds them. Only that directory goes to stdout; progress goes to stderr.
 #
-#   hack/ensure-binaries.sh           what a local cluster needs
-#   hack/ensure-binaries.sh --tests   what tests and checks need besides, in one directory with the former
+#   hack/ensure-binaries.sh              what a local cluster needs
+#   hack/ensure-binaries.sh --tests      what tests and checks need besides, in one directory with the former
+#   hack/ensure-binaries.sh --download   only downloads the modules for what a local cluster needs, and prints nothing
 #
 # The cache outlives `make clean` and is shared by all checkouts of a user. Programs of one nested module are stored
 # under a key made of everything that decides their content, so changing one module rebuilds that module only.
@@ -29,7 +30,7 @@ kwok         sigs.k8s.io/kwok/cmd/kwok                      kwok
 kwok         sigs.k8s.io/kwok/cmd/kwokctl                   kwokctl
 "
 case "${1:-}" in
-  '') ;;
+  '' | --download) ;;
   --tests)
     programs+="
 etcd         go.etcd.io/etcd/etcdctl/v3                     etcdctl
@@ -37,7 +38,7 @@ etcd         go.etcd.io/etcd/etcdutl/v3                     etcdutl
 kustomize    sigs.k8s.io/kustomize/kustomize/v5             kustomize
 "
     ;;
-  *) echo "hack/ensure-binaries.sh: unknown argument $1; --tests is the only one" >&2; exit 1 ;;
+  *) echo "hack/ensure-binaries.sh: unknown argument $1; must be --tests or --download" >&2; exit 1 ;;
 esac
 
 # Clients and KWOK read the version from the programs; without these flags they would see v0.0.0.
@@ -51,4 +52,8 @@ ldflags() {
   esac
 }
 
+if [[ "${1:-}" == --download ]]; then
+  cache::download "${programs}"
+  exit
+fi
 cache::ensure "control plane" "${programs}"

@@ -67,18 +67,37 @@ cache::complete() {
   done <<<"${list}"
 }
 
-# cache::ensure <what> <list>: list has lines "module package program"; prints the directory with all programs.
-cache::ensure() {
-  local what=$1 list=$2 root set_dir key='' module package program target
-  declare -A keys=() missing=()
-  local modules=()
-  root=$(cache::root)
+# Fills modules, keys and set_dir of the caller, which declares them, from its list of programs.
+cache::find() {
+  local list=$1 key='' module package program
   while read -r module package program; do
     [[ -n "${module}" ]] || continue
     [[ -n "${keys[${module}]:-}" ]] || { keys[${module}]=$(cache::module_key "${module}"); modules+=("${module}"); }
     key+="${module} ${keys[${module}]} ${program}"$'\n'
   done <<<"${list}"
-  set_dir="${root}/set-$(cache::hash <<<"${key}")"
+  set_dir="$(cache::root)/set-$(cache::hash <<<"${key}")"
+}
+
+# cache::download <list>: downloads what cache::ensure would download; nothing if it would build nothing.
+cache::download() {
+  local list=$1 set_dir='' module
+  declare -A keys=()
+  local modules=() paths
+  cache::find "${list}"
+  cache::complete "${set_dir}" "${list}" && return
+  for module in "${modules[@]}"; do
+    mapfile -t paths < <(awk -v module="${module}" '$1 == module {print $2}' <<<"${list}")
+    GOWORK=off GOFLAGS=-mod=readonly go list -C "${module}" -deps "${paths[@]}" >/dev/null
+  done
+}
+
+# cache::ensure <what> <list>: list has lines "module package program"; prints the directory with all programs.
+cache::ensure() {
+  local what=$1 list=$2 root set_dir='' module package program target
+  declare -A keys=() missing=()
+  local modules=()
+  root=$(cache::root)
+  cache::find "${list}"
   if ! cache::complete "${set_dir}" "${list}"; then
     mkdir -p "${set_dir}"
     exec 9>"${root}/lock"
