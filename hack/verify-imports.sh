@@ -96,6 +96,12 @@ forbid_any_way "${controller}" "${server}" \
   "the controller reaches the server through its API only"
 forbid "${controller}" "${hub}" \
   "controllers speak the versioned types; internal ones belong to the server"
+forbid "${module}/pkg/controller/(host|children|queue|consistency|namespaces|informers)(/.*)?" \
+  "${module}/pkg/controller/(disaggregatedset|endpoints|jobset|leaderworkerset|podgroup|sequentialjob)(/.*)?" \
+  "what the controllers of all kinds share names no kind"
+forbid "${module}/pkg/controller/host(/.*)?" "${version}" "the loop runs objects of any kind"
+forbid "${module}/pkg/controller/(children|queue|consistency|namespaces|informers)" "${module}/pkg/controller/host" \
+  "the loop uses what controllers share, and is not used by it"
 allow_only "${plan}" \
   "${version}|${helper}|${gates}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|runtime/schema|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|k8s.io/component-helpers/resource|[a-z]+(/[a-z0-9]+)*" \
   "deciding uses values only: versioned types and facts about them, k8s.io/api and value packages of apimachinery"

@@ -4,19 +4,23 @@
 package children
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 // MaxNote is the longest note of an event that the events API accepts, in bytes.
 const MaxNote = 1024
 
-// eventAction is the action of every event.
-const eventAction = "Reconciling"
+// usualAction is the action of events that name none.
+const usualAction = "Reconciling"
 
-// SendEvent reports something about an owner. A note that is too long is truncated.
-func SendEvent(recorder events.EventRecorder, owner runtime.Object, eventType, reason, note string) {
-	recorder.Eventf(owner, nil, eventType, reason, eventAction, "%s", text.TruncateWithEllipsis(text.Printable(note), MaxNote))
+// SendEvent reports something about an object, and about a related one unless that is nil. A note that is too long is truncated.
+func SendEvent(recorder events.EventRecorder, regarding, related runtime.Object, event plan.Event) {
+	recorder.Eventf(regarding, related, event.Type, event.Reason, cmp.Or(event.Action, usualAction), "%s",
+		text.TruncateWithEllipsis(text.Printable(event.Note), MaxNote))
 }

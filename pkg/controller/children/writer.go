@@ -16,6 +16,8 @@ import (
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // maxTaken is the number of names of others that are remembered. More are asked for again.
@@ -98,12 +100,7 @@ func NewWriter[T metav1.Object](host *Host, kind schema.GroupKind, resource, nou
 }
 
 // Ref names one incarnation of a child.
-type Ref struct {
-	// Name of the child.
-	Name string
-	// UID of the child.
-	UID types.UID
-}
+type Ref = plan.Ref
 
 // Create creates one child, and returns it as the API has stored it. The error comes from the API, or is an UndoneError.
 func (w *Writer[T]) Create(ctx context.Context, owner metav1.Object, child T) (T, error) {

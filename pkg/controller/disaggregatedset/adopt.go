@@ -62,7 +62,7 @@ func (a *applier) adoptOne(ctx context.Context, what *plan.Adoption) (bool, erro
 
 // adoptChild gives a child of a kind its controller.
 func adoptChild[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], what *plan.Adoption) (bool, error) {
-	return w.Adopt(ctx, a.ds, children.Ref(what.Ref), what.Owner, func(child T) bool { return orphanFor(a.ds, child) })
+	return w.Adopt(ctx, a.ds, what.Ref, what.Owner, func(child T) bool { return orphanFor(a.ds, child) })
 }
 
 // orphanFor returns whether the set may adopt an object.

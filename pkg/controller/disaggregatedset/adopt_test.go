@@ -254,15 +254,15 @@ func TestChildrenOfAFormerSetInCaches(t *testing.T) {
 		}
 	}
 	lag()
-	if obs, wait, err := r.Observe(key); obs != nil || wait != queue.LagRetry || err != nil {
+	if obs, wait, err := r.Observe(t.Context(), key); obs != nil || wait != queue.LagRetry || err != nil {
 		t.Errorf("observed %v, wait %s (%v); want to wait for the caches", obs, wait, err)
 	}
-	if obs, _, err := r.Observe(key); obs != nil || err != nil {
+	if obs, _, err := r.Observe(t.Context(), key); obs != nil || err != nil {
 		t.Errorf("observed %v a little later (%v)", obs, err)
 	}
 	// The garbage collector may never come.
 	r.former.Note(key, formerSince{"again", time.Now().Add(-formerWait)})
-	if obs, wait, err := r.Observe(key); obs == nil || wait != 0 || err != nil {
+	if obs, wait, err := r.Observe(t.Context(), key); obs == nil || wait != 0 || err != nil {
 		t.Errorf("observed %v, wait %s (%v) after %s", obs, wait, err, formerWait)
 	}
 	r.settle(t)

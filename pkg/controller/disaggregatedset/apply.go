@@ -53,7 +53,8 @@ type applier struct {
 
 // Apply writes what a plan says, and returns what became of each write. Slices are written in parallel: one that is
 // refused something keeps no other from being written.
-func (s *Syncer) Apply(ctx context.Context, ds *disaggregatedsetv1.DisaggregatedSet, p plan.Plan) (plan.Results, error) {
+func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
+	ds := obs.Set
 	a := &applier{Syncer: s, ds: ds, over: map[string]bool{}}
 	a.results.Slices = make([]plan.SliceResult, len(p.Slices))
 	errs := []error{a.adopt(ctx, p.Adopt), a.applyScalers(ctx, p)}

@@ -24,7 +24,6 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
@@ -60,8 +59,6 @@ type Controller struct {
 	*Syncer
 	caches caches
 	queue  *queue.Queue
-	// namespaces finds out which sets are older than their namespace.
-	namespaces *namespaces.Watch
 }
 
 // New returns a controller, its informers not built yet.
@@ -71,7 +68,7 @@ func New(config Config) (*Controller, error) {
 	}
 	c := &Controller{Config: config, queue: queue.New(Name)}
 	c.caches = newCaches(config.Informers, config.Client)
-	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
+	watch := namespaces.New(config.Informers, config.Kube, config.Clock)
 	c.Syncer = NewSyncer(SyncerConfig{
 		Host: &children.Host{
 			Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
@@ -89,6 +86,7 @@ func New(config Config) (*Controller, error) {
 			return c.Client.DisaggregatedsetV1().DisaggregatedSetRoleScalers(namespace)
 		},
 	})
+	c.HoldOutdated(watch, func(ds *disaggregatedsetv1.DisaggregatedSet) *[]metav1.Condition { return &ds.Status.Conditions }, nil)
 	c.handleEvents()
 	return c, nil
 }
@@ -147,30 +145,6 @@ func (c *Controller) enqueueWaiting(scaler *disaggregatedsetv1.DisaggregatedSetR
 func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	logger.Info("Running DisaggregatedSets", "workers", c.Workers)
-	c.queue.Run(ctx, c.Workers, c.sync)
+	c.queue.Run(ctx, c.Workers, c.Sync)
 	logger.Info("Stopped running DisaggregatedSets")
-}
-
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
-	if held, err := c.holdOutdated(ctx, key); held || err != nil {
-		return queue.Due{}, err
-	}
-	obs, wait, err := c.Observe(key)
-	if obs == nil || err != nil {
-		return queue.Caches(wait), err
-	}
-	p := plan.Decide(*obs)
-	results, err := c.Apply(ctx, obs.Set, p)
-	out := plan.Finish(*obs, p, results)
-	return queue.Due{Continue: out.Continue}, children.FirstErrors(err, c.Finish(ctx, obs, p, out))
-}
-
-// holdOutdated returns whether a set is to be left alone because it is older than its namespace.
-func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
-	ds, err := c.caches.Set(key)
-	if ds == nil || err != nil {
-		return false, err
-	}
-	return namespaces.Hold(ctx, c.namespaces, c.Client.DisaggregatedsetV1().DisaggregatedSets(ds.Namespace), c.Recorder, ds,
-		func(ds *disaggregatedsetv1.DisaggregatedSet) *[]metav1.Condition { return &ds.Status.Conditions })
 }

@@ -226,7 +226,7 @@ func (r *rig) run(t *testing.T) error {
 	}
 	during(true)
 	defer during(false)
-	_, err := r.sync(t.Context(), key)
+	_, err := r.Sync(t.Context(), key)
 	return err
 }
 

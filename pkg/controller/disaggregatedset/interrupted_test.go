@@ -67,7 +67,7 @@ func TestScalerStatusAfterTheEndOfAPass(t *testing.T) {
 	r.scale(t, "llm-decode", 4)
 	r.cached(t)
 	r.Client = timed{r.client}
-	if _, err := r.sync(r.endsAt(t, "patch", "leaderworkersets"), key); err != nil {
+	if _, err := r.Sync(r.endsAt(t, "patch", "leaderworkersets"), key); err != nil {
 		t.Error(err)
 	}
 	scaler, err := r.client.DisaggregatedsetV1().DisaggregatedSetRoleScalers("ml").Get(t.Context(), "llm-decode", metav1.GetOptions{})
@@ -82,12 +82,12 @@ func TestPassAfterAnInterruptedOne(t *testing.T) {
 	ds.Spec.Slices = ptr.To[int32](3)
 	r := newRig(t, ds)
 	r.cached(t)
-	due, err := r.sync(r.endsAt(t, "create", "leaderworkersets"), key)
+	due, err := r.Sync(r.endsAt(t, "create", "leaderworkersets"), key)
 	if err != nil || !due.Continue {
 		t.Errorf("due %+v (%v), want to continue", due, err)
 	}
 	r.settle(t)
-	if due, err := r.sync(t.Context(), key); err != nil || due.Continue {
+	if due, err := r.Sync(t.Context(), key); err != nil || due.Continue {
 		t.Errorf("at rest: due %+v (%v)", due, err)
 	}
 }
@@ -97,11 +97,11 @@ func TestPassThatWritesNothingInItsTime(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
 	r.settle(t)
 	r.recreate(t, same)
-	if due, err := r.sync(r.endsAt(t, "get", "disaggregatedsets"), key); err == nil {
+	if due, err := r.Sync(r.endsAt(t, "get", "disaggregatedsets"), key); err == nil {
 		t.Errorf("due %+v, and no error", due)
 	}
 	r.settle(t)
-	if due, err := r.sync(r.endsAt(t, "get", "disaggregatedsets"), key); err != nil {
+	if due, err := r.Sync(r.endsAt(t, "get", "disaggregatedsets"), key); err != nil {
 		t.Errorf("at rest: due %+v (%v)", due, err)
 	}
 }

@@ -4,6 +4,7 @@
 package disaggregatedset
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,6 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // formerWait is how long a set waits for the garbage collector to take LeaderWorkerSets from a former set of its name, or to delete them.
@@ -26,47 +25,13 @@ type formerSince struct {
 	since time.Time
 }
 
-// Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with
-// a time to wait while the caches do not show what the last sync did.
-func (s *Syncer) Observe(key cache.ObjectName) (*plan.Observed, time.Duration, error) {
-	// What was read before the question could be older than the answer.
-	if !s.deps.Consistency.VersionsShown(key) {
-		return nil, queue.LagRetry, nil
-	}
-	ds, err := s.deps.Caches.Set(key)
-	if ds == nil || err != nil {
-		if err == nil {
-			s.forget(key)
-		}
-		return nil, 0, err
-	}
-	if unreadable.Is(ds) { // nothing is known of what it wants; its children stay as they are
-		return nil, 0, nil
-	}
-	if waits, err := s.waitsForFormer(key, ds); waits || err != nil {
-		return nil, queue.LagRetry, err
-	}
-	obs := &plan.Observed{Set: ds, Conflicts: s.conflicts.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second))}
-	all, err := s.observeChildren(obs)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !s.deps.Consistency.DeletionsShown(key, all) {
-		return nil, queue.LagRetry, nil
-	}
-	if obs.Orphans, err = s.deps.Caches.Orphans(key); err != nil {
-		return nil, 0, err
-	}
-	return obs, 0, s.observeTaken(obs)
-}
-
 // waitsForFormer returns whether LeaderWorkerSets of a former set are about to lose their owner, or to be deleted.
 // Another revision must not start beside them.
-func (s *Syncer) waitsForFormer(key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
+func (s *Syncer) waitsForFormer(_ context.Context, key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
 	exist, err := s.deps.Caches.Former(ds)
 	if !exist || err != nil {
 		s.former.Forget(key)
-		return false, err
+		return err != nil, err
 	}
 	noted, now := s.former.Noted(key), s.deps.Clock.Now()
 	if noted.set != ds.UID {
@@ -76,17 +41,21 @@ func (s *Syncer) waitsForFormer(key cache.ObjectName, ds *disaggregatedsetv1.Dis
 	return now.Sub(noted.since) < formerWait, nil
 }
 
-// observeChildren adds the children, and returns of all of them whether they are being deleted.
-func (s *Syncer) observeChildren(obs *plan.Observed) (all []metav1.Object, err error) {
-	if obs.Children, err = s.deps.Caches.LeaderWorkerSets(obs.Set); err != nil {
-		return nil, err
+// observeChildren returns the set and its children as the caches have them.
+func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (*plan.Observed,
+	[]metav1.Object, error) {
+	obs := &plan.Observed{Set: ds, Conflicts: s.conflicts.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second))}
+	var err error
+	if obs.Children, err = s.deps.Caches.LeaderWorkerSets(ds); err != nil {
+		return nil, nil, err
 	}
-	if obs.Services, err = s.deps.Caches.Services(obs.Set); err != nil {
-		return nil, err
+	if obs.Services, err = s.deps.Caches.Services(ds); err != nil {
+		return nil, nil, err
 	}
-	if obs.Scalers, err = s.deps.Caches.Scalers(obs.Set); err != nil {
-		return nil, err
+	if obs.Scalers, err = s.deps.Caches.Scalers(ds); err != nil {
+		return nil, nil, err
 	}
+	var all []metav1.Object
 	for i := range obs.Children {
 		all = append(all, shown(obs.Children[i].UID, obs.Children[i].Deleting))
 	}
@@ -96,7 +65,15 @@ func (s *Syncer) observeChildren(obs *plan.Observed) (all []metav1.Object, err e
 	for _, scaler := range obs.Scalers {
 		all = append(all, scaler)
 	}
-	return all, nil
+	return obs, all, nil
+}
+
+// observe adds what else a decision is made on.
+func (s *Syncer) observe(_ context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	if obs.Orphans, err = s.deps.Caches.Orphans(key); err != nil {
+		return false, err
+	}
+	return false, s.observeTaken(obs)
 }
 
 // shown returns what a cache shows of the deletion of an object.

@@ -115,16 +115,16 @@ func TestLaggingCaches(t *testing.T) {
 	if _, err := r.pass(t); err != nil {
 		t.Fatal(err)
 	}
-	if obs, wait, err := r.Observe(key); obs != nil || wait != queue.LagRetry || err != nil {
+	if obs, wait, err := r.Observe(t.Context(), key); obs != nil || wait != queue.LagRetry || err != nil {
 		t.Errorf("observed %v, wait %s (%v); want to wait for own writes", obs, wait, err)
 	}
 	r.cached(t)
-	obs, wait, err := r.Observe(key)
+	obs, wait, err := r.Observe(t.Context(), key)
 	if obs == nil || wait != 0 || err != nil || len(obs.Children) != 2 {
 		t.Fatalf("observed %v, wait %s (%v)", obs, wait, err)
 	}
 	r.deps.Consistency.Deleted(key, obs.Children[0].UID)
-	if obs, wait, err := r.Observe(key); obs != nil || wait != queue.LagRetry || err != nil {
+	if obs, wait, err := r.Observe(t.Context(), key); obs != nil || wait != queue.LagRetry || err != nil {
 		t.Errorf("observed %v, wait %s (%v); want to wait for an own deletion", obs, wait, err)
 	}
 }
@@ -134,7 +134,7 @@ func TestObserve(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=External"))
 	r.settle(t)
 	r.cached(t)
-	obs, _, err := r.Observe(key)
+	obs, _, err := r.Observe(t.Context(), key)
 	if err != nil || len(obs.Children) != 2 || len(obs.Services) != 2 || len(obs.Scalers) != 1 || len(obs.TakenScalers) != 0 {
 		t.Fatalf("observed %+v (%v)", obs, err)
 	}
@@ -147,7 +147,7 @@ func TestObserve(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.former.Note(key, formerSince{"another", time.Now().Add(-formerWait)}) // it does not wait for the end of the former one
-	obs, _, err = r.Observe(key)
+	obs, _, err = r.Observe(t.Context(), key)
 	if err != nil || len(obs.Children)+len(obs.Services)+len(obs.Scalers) != 0 || !obs.TakenScalers["llm-decode"] {
 		t.Errorf("another incarnation observes %+v (%v)", obs, err)
 	}
@@ -155,7 +155,7 @@ func TestObserve(t *testing.T) {
 	if err := r.caches.sets.GetIndexer().Replace(nil, "0"); err != nil {
 		t.Fatal(err)
 	}
-	if obs, wait, err := r.Observe(key); obs != nil || wait != 0 || err != nil || len(r.conflicts.Noted(key)) != 0 || r.former.Noted(key) != (formerSince{}) {
+	if obs, wait, err := r.Observe(t.Context(), key); obs != nil || wait != 0 || err != nil || len(r.conflicts.Noted(key)) != 0 || r.former.Noted(key) != (formerSince{}) {
 		t.Errorf("a set that is gone: %+v, wait %s, noted %v (%v)", obs, wait, r.conflicts.Noted(key), err)
 	}
 }

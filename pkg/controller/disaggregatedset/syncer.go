@@ -9,12 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 // Caches are what a decision is made on.
@@ -53,9 +54,16 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Syncer carries out what is decided about DisaggregatedSets: Observe before the decisions of package plan, Apply and
-// Finish after them. It decides nothing itself.
+// Loop runs DisaggregatedSets, and Outcome is what is left to do for one of them.
+type (
+	Loop    = host.Loop[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
+	Outcome = host.Outcome[*disaggregatedsetv1.DisaggregatedSet]
+)
+
+// Syncer carries out what is decided about DisaggregatedSets: it observes before the decisions of package plan, and
+// applies them. It decides nothing itself.
 type Syncer struct {
+	*Loop
 	deps     SyncerConfig
 	sets     *children.Writer[*leaderworkersetv1.LeaderWorkerSet]
 	services *children.Writer[*corev1.Service]
@@ -68,7 +76,7 @@ type Syncer struct {
 
 // NewSyncer returns a Syncer that remembers nothing.
 func NewSyncer(deps SyncerConfig) *Syncer {
-	return &Syncer{
+	s := &Syncer{
 		deps: deps,
 		sets: children.NewWriter(deps.Host, leaderworkersetv1.Kind("LeaderWorkerSet"), resourceChildren, "leaderworkerset",
 			deps.LeaderWorkerSets),
@@ -81,25 +89,48 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 			}),
 		conflicts: children.NotesOf[map[string]bool](deps.Host), former: children.NotesOf[formerSince](deps.Host),
 	}
+	s.Loop = &Loop{
+		Host: deps.Host, Kind: disaggregatedsetv1.SchemeGroupVersion.WithKind("DisaggregatedSet"), Resource: resourceSets,
+		Client: func(namespace string) children.OwnerClient[*disaggregatedsetv1.DisaggregatedSet] {
+			return deps.Sets(namespace)
+		},
+		Recorder: deps.Recorder, Owner: func(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet, error) { return deps.Caches.Set(key) },
+		Waits:    s.waitsForFormer,
+		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
+		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
+			return s.Conclude(obs, p, plan.Finish(*obs, p, results))
+		},
+	}
+	return s
 }
 
-// Finish stores the next status, and then reports what was done.
-func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, p plan.Plan, out plan.Outcome) error {
-	ds, key := obs.Set, cache.MetaObjectToName(obs.Set)
+// Conclude returns what is left to do of a sync.
+func (s *Syncer) Conclude(obs *plan.Observed, p plan.Plan, out plan.Outcome) Outcome {
+	ds := obs.Set
+	events := host.Relate(host.Steps(out.Events), func(name string) *corev1.ObjectReference { return childReference(ds, name) })
+	left := Outcome{
+		Owner: ds, Due: queue.Due{Continue: out.Continue}, Events: events,
+		NotStored: func(ctx context.Context, _ error) {
+			s.Report(ctx, ds, events...) // children were written all the same, and no later pass reports it
+		},
+		Stored: func(*disaggregatedsetv1.DisaggregatedSet) error {
+			s.noteConflicts(cache.MetaObjectToName(ds), p.Conflicts)
+			return nil
+		},
+	}
 	if out.Status != nil {
 		next := *ds // shares the rest, which is not changed
 		next.Status = *out.Status
-		_, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.Sets(ds.Namespace), resourceSets, "disaggregatedset", &next)
-		if err != nil {
-			s.report(ctx, ds, out.Events) // children were written all the same, and no later pass reports it
-		}
-		if err != nil || !found {
-			return err
-		}
+		left.Next = &next
 	}
-	s.report(ctx, ds, out.Events)
-	s.noteConflicts(key, p.Conflicts)
-	return nil
+	return left
+}
+
+// childReference returns a reference to a LeaderWorkerSet of a set.
+func childReference(ds *disaggregatedsetv1.DisaggregatedSet, name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: "LeaderWorkerSet", Namespace: ds.Namespace, Name: name,
+	}
 }
 
 func (s *Syncer) noteConflicts(key cache.ObjectName, names []string) {
@@ -112,16 +143,4 @@ func (s *Syncer) noteConflicts(key cache.ObjectName, names []string) {
 		noted[name] = true
 	}
 	s.conflicts.Note(key, noted)
-}
-
-func (s *Syncer) report(ctx context.Context, ds *disaggregatedsetv1.DisaggregatedSet, events []plan.Event) {
-	for _, event := range events {
-		send(s.deps.Recorder, ds, event)
-		klog.FromContext(ctx).V(4).Info("Reported an event", "reason", event.Reason)
-	}
-}
-
-// forget drops what is remembered about a set that is gone.
-func (s *Syncer) forget(key cache.ObjectName) {
-	s.deps.Host.Forget(key)
 }

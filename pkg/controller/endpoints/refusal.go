@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Reasons why the cluster writes the addresses of a set that asks us to.
@@ -182,5 +183,7 @@ func (c *Syncer) reportDenial(obs *observed) {
 }
 
 func (c *Syncer) warn(obs *observed, message string) {
-	children.SendEvent(c.Recorder, obs.set.object(), corev1.EventTypeWarning, jobsetv1alpha2.ServiceEndpointsByCluster, message)
+	children.SendEvent(c.Recorder, obs.set.object(), nil, plan.Event{
+		Type: corev1.EventTypeWarning, Reason: jobsetv1alpha2.ServiceEndpointsByCluster, Note: message,
+	})
 }

@@ -95,11 +95,7 @@ func (a *applier) note(add func(*plan.Results)) {
 func (a *applier) accepted(n int) { a.note(func(r *plan.Results) { r.Accepted += n }) }
 
 func (a *applier) deleteJobs(ctx context.Context, jobs []plan.JobRef) error {
-	refs := make([]children.Ref, 0, len(jobs))
-	for _, job := range jobs {
-		refs = append(refs, children.Ref(job))
-	}
-	accepted, err := a.jobs.Delete(ctx, a.js, refs)
+	accepted, err := a.jobs.Delete(ctx, a.js, jobs)
 	a.accepted(accepted)
 	return err
 }

@@ -110,13 +110,13 @@ func TestFirstCauseOutlivesRefusedStatusWrites(t *testing.T) {
 		defer func() { refused = false }()
 		return refused, nil, errRefused
 	})
-	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err == nil {
+	if _, err := r.Sync(t.Context(), cache.MetaObjectToName(set)); err == nil {
 		t.Fatal("the write was not refused")
 	}
 	if err := r.kube.CoreV1().Pods("ns").Delete(t.Context(), "js-w-0-0-abcde", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
+	if _, err := r.Sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "node", "n1", r.set(t).Status.Attempts[0].FirstCause.Node)

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -89,8 +88,6 @@ type Controller struct {
 	placer *placer.Placer
 	// groups follows groups of pods; nil without the feature gate.
 	groups *gang.Watch
-	// namespaces finds out which sets are older than their namespace.
-	namespaces *namespaces.Watch
 	// restores finds out whether the store was restored from a backup.
 	restores *restore.Reader
 	// logger is the logger of Run; it is set before leads is.
@@ -109,7 +106,7 @@ func New(config Config) (*Controller, error) {
 	c.caches = newCaches(config.Informers, config.JobSets, config.Gates, config.Clock)
 	c.causes = failures.NewReader(c.Kube, c.failures, c.caches.anyPod, c.queue.Failures())
 	c.restores = restore.NewReader(c.Kube.CoreV1().ConfigMaps(witness.Namespace), config.Clock)
-	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
+	watch := namespaces.New(config.Informers, config.Kube, config.Clock)
 	if config.Gates.ExclusivePlacement {
 		c.placer = c.newPlacer()
 	}
@@ -120,6 +117,11 @@ func New(config Config) (*Controller, error) {
 		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
 		Clock: config.Clock,
 	})
+	c.HoldOutdated(watch, func(js *jobsetv1alpha2.JobSet) *[]metav1.Condition { return &js.Status.Conditions },
+		func(js *jobsetv1alpha2.JobSet) bool {
+			state, _ := helper.Finished(js)
+			return plan.Ours(js) && state == ""
+		})
 	c.handleEvents()
 	if c.Endpoints != nil {
 		c.Endpoints.OnChange(c.queue.AddSoon)
@@ -144,36 +146,9 @@ func (c *Controller) Run(ctx context.Context) {
 	if c.groups != nil {
 		watching.Go(func() { c.groups.Run(ctx) })
 	}
-	c.queue.Run(ctx, c.Workers, c.sync)
+	c.queue.Run(ctx, c.Workers, c.Sync)
 	watching.Wait()
 	logger.Info("Stopped running JobSets")
-}
-
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
-	if held, err := c.holdOutdated(ctx, key); held || err != nil {
-		return queue.Due{}, err
-	}
-	obs, wait, err := c.Observe(ctx, key)
-	if obs == nil || err != nil {
-		return queue.Caches(wait), err
-	}
-	p := plan.Decide(*obs)
-	results, err := c.Apply(ctx, obs, p)
-	out := plan.Finish(*obs, p, results)
-	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, c.Finish(ctx, obs.JobSet, out))
-}
-
-// holdOutdated returns whether a set is to be left alone because it is older than its namespace.
-func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
-	js, err := c.caches.JobSet(key)
-	if js == nil || err != nil || !plan.Ours(js) {
-		return false, err
-	}
-	if state, _ := helper.Finished(js); state != "" {
-		return false, nil
-	}
-	return namespaces.Hold(ctx, c.namespaces, c.JobSets.JobsetV1alpha2().JobSets(js.Namespace), c.Recorder, js,
-		func(js *jobsetv1alpha2.JobSet) *[]metav1.Condition { return &js.Status.Conditions })
 }
 
 // firstCause returns why a Job failed; nil if that is not known yet, and may be known later.

@@ -117,7 +117,7 @@ func TestTakenNamesAreRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	tries := func() (n int) {
-		if after, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil || after != queue.After(time.Second) {
+		if after, err := r.Sync(t.Context(), cache.MetaObjectToName(set)); err != nil || after != queue.After(time.Second) {
 			t.Errorf("again %+v, error %v", after, err)
 		}
 		r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
@@ -212,7 +212,7 @@ func TestUncachedClaimsAreReadOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 {
-				if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
+				if _, err := r.Sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
 					t.Fatal(err)
 				}
 				r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
@@ -267,7 +267,7 @@ func TestSyncRetriesConflicts(t *testing.T) {
 	r.jobSets.PrependReactor("update", "jobsets", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "jobsets"}, "js", errRefused)
 	})
-	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); !apierrors.IsConflict(err) {
+	if _, err := r.Sync(t.Context(), cache.MetaObjectToName(set)); !apierrors.IsConflict(err) {
 		t.Errorf("error %v is no conflict", err)
 	}
 }

@@ -98,7 +98,7 @@ func (r *passes) pass(t *testing.T) []string {
 	r.asked = nil
 	key := cache.MetaObjectToName(r.set)
 	r.deps.Consistency.Forget(key)
-	_, r.last = r.sync(t.Context(), key)
+	_, r.last = r.Sync(t.Context(), key)
 	return r.asked
 }
 

@@ -65,7 +65,7 @@ func TestSetStartsWithGateMismatch(t *testing.T) {
 	})
 	var got []string
 	for range 3 {
-		_, err := r.sync(t.Context(), cache.MetaObjectToName(set))
+		_, err := r.Sync(t.Context(), cache.MetaObjectToName(set))
 		got = append(got, errorText(err))
 		r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
 	}
@@ -99,7 +99,7 @@ func TestGateMismatchExpires(t *testing.T) {
 		return true, stored, nil
 	})
 	sync := func() time.Duration {
-		due, _ := r.sync(t.Context(), cache.MetaObjectToName(set)) // the error is another test's
+		due, _ := r.Sync(t.Context(), cache.MetaObjectToName(set)) // the error is another test's
 		r.deps.Consistency.Forget(cache.MetaObjectToName(set))
 		return due.Deadline
 	}

@@ -85,7 +85,7 @@ func (r *rig) apply(t *testing.T, js *jobsetv1alpha2.JobSet, p plan.Plan) error 
 func (r *rig) carryOut(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Outcome, error) {
 	results, err := r.Apply(ctx, obs, p)
 	out := plan.Finish(*obs, p, results)
-	return out, children.FirstErrors(err, r.Finish(ctx, obs.JobSet, out))
+	return out, children.FirstErrors(err, r.Finish(ctx, r.Conclude(obs, out)))
 }
 
 // refuse makes the main API answer requests with an error.

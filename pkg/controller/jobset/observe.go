@@ -21,7 +21,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // gatherForJob is for how long changes of a set are gathered for each of its Jobs, beside what is usual. A pass takes
@@ -31,56 +30,43 @@ const gatherForJob = 20 * time.Microsecond
 // excludedByAffinity is a part of the scheduler's words about a pod whose affinity excludes some of the nodes.
 const excludedByAffinity = "node affinity"
 
-// Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with
-// a time to wait while the caches do not show what the last sync did. Why a Job failed may be read from the API.
-func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Observed, time.Duration, error) {
-	// What was read before the question could be older than the answer.
-	if !s.deps.Consistency.VersionsShown(key) {
-		return nil, queue.LagRetry, nil
-	}
-	js, err := s.deps.Caches.JobSet(key)
-	if err != nil {
-		return nil, 0, err
-	}
-	if js == nil {
-		s.forget(key)
-		return nil, 0, nil
-	}
-	if unreadable.Is(js) { // nothing is known of what it wants; its Jobs stay as they are
-		return nil, 0, nil
-	}
+// observeChildren returns the set, and its Jobs and groups as the caches have them.
+func (s *Syncer) observeChildren(ctx context.Context, key cache.ObjectName, js *jobsetv1alpha2.JobSet) (*plan.Observed, []metav1.Object,
+	error) {
 	jobs, err := s.deps.Caches.Jobs(js)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	queue.Gather(ctx, time.Duration(len(jobs))*gatherForJob)
 	grouped := s.observeGroups(js)
-	if !s.deps.Consistency.DeletionsShown(key, asObjects(jobs, grouped)) {
-		return nil, queue.LagRetry, nil
-	}
-	obs := &plan.Observed{
+	return &plan.Observed{
 		JobSet: js, Jobs: jobs, Deferred: s.deferred.Noted(key), CreateFrom: s.createFrom.Noted(key), RefusedSince: s.refusedSince.Noted(key),
 		Now: metav1.NewTime(s.deps.Clock.Now()), Gates: s.gates(), KeepAttempts: s.keepsAttempts(),
 		Priorities: s.deps.Caches.Priorities(), AvoidFailedNodes: s.deps.AvoidFailedNodes, MoveAfter: s.deps.MoveAfter, Grouped: grouped,
-	}
+	}, asObjects(jobs, grouped), nil
+}
+
+// observe adds what else a decision is made on. Why a Job failed may be read from the API.
+func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	js := obs.JobSet
 	if err := s.observeOthers(obs); err != nil {
-		return nil, 0, err
+		return false, err
 	}
 	if plan.RestoreMatters(*obs) {
 		state, err := s.deps.Restore(ctx, js)
 		if err != nil {
-			return nil, 0, err
+			return false, err
 		}
 		obs.Restored, obs.EditedSinceRestore, obs.ActedSinceRestore = state.Restored, state.Edited, state.Acted
 	}
 	obs.Mismatches, obs.RetryFeaturesAfter = s.mismatches(ctx, js)
 	s.observeFailures(ctx, obs)
 	if err := s.observePlacement(ctx, obs); err != nil {
-		return nil, 0, err
+		return false, err
 	}
 	obs.IgnoredQueue = s.ignoredQueue(ctx, js) // after everything that can fail: it is reported once only
 	obs.MaxBacklog, obs.Stalled = s.backlogs.reserve(key, js)
-	return obs, 0, nil
+	return false, nil
 }
 
 // observeFailures adds why a Job failed, and the number of nodes if pods are to keep off some.

@@ -251,7 +251,7 @@ func TestKnownFailureCostsNoRequest(t *testing.T) {
 	if err := errors.Join(r.caches.jobSets.GetIndexer().Add(set), r.caches.jobs.GetIndexer().Add(failed)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
+	if _, err := r.Sync(t.Context(), cache.MetaObjectToName(set)); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "exit code", ptr.To[int32](137), r.set(t).Status.Attempts[0].FirstCause.ExitCode)

@@ -51,7 +51,7 @@ func TestIgnoredQueueIsReportedOnce(t *testing.T) {
 			again := set.DeepCopy()
 			again.UID = "another"
 			diff(t, "another set of the name", tc.want, r.ignoredQueue(t.Context(), again))
-			r.forget(cache.MetaObjectToName(set))
+			r.Forget(cache.MetaObjectToName(set))
 			diff(t, "one that is gone", types.UID(""), r.queueReported.Noted(cache.MetaObjectToName(set)))
 		})
 	}
@@ -66,7 +66,7 @@ func TestIgnoredQueueIsAnEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		_, _ = r.sync(t.Context(), cache.MetaObjectToName(set))
+		_, _ = r.Sync(t.Context(), cache.MetaObjectToName(set))
 		r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
 	}
 	var got []string

@@ -97,7 +97,7 @@ func TestResyncOfUnchangedSetsSendsNoRequest(t *testing.T) {
 		add(r.caches.jobSets, settled)
 	}
 	for _, key := range keys {
-		if due, err := r.sync(t.Context(), key); due != (queue.Due{}) || err != nil {
+		if due, err := r.Sync(t.Context(), key); due != (queue.Due{}) || err != nil {
 			t.Fatalf("sync of %s: again %+v, error %v", key, due, err)
 		}
 	}

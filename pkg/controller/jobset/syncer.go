@@ -6,7 +6,6 @@ package jobset
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -17,15 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 )
@@ -106,9 +106,16 @@ type SyncerConfig struct {
 	Gates gates.Gates
 }
 
-// Syncer carries out what is decided about sets: Observe, Apply, and Finish between and after the decisions of package plan.
-// It decides nothing itself.
+// Loop runs sets, and Outcome is what is left to do for one of them.
+type (
+	Loop    = host.Loop[*jobsetv1alpha2.JobSet, plan.Observed, plan.Plan, plan.Results]
+	Outcome = host.Outcome[*jobsetv1alpha2.JobSet]
+)
+
+// Syncer carries out what is decided about sets: it observes before the decisions of package plan, and applies them. It
+// decides nothing itself.
 type Syncer struct {
+	*Loop
 	deps     SyncerConfig
 	jobs     *children.Writer[*batchv1.Job]
 	services *children.Writer[*corev1.Service]
@@ -143,7 +150,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		deps.Placer = noPlacer{}
 	}
 	kind := batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
-	return &Syncer{
+	s := &Syncer{
 		deps: deps,
 		jobs: children.NewWriter(deps.Host, kind, resourceJobs, "job", deps.Jobs),
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service",
@@ -158,13 +165,22 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		backlogs: newBacklogs(deps.Clock), dropped: newDropped(deps.Clock),
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
+	s.Loop = &Loop{
+		Host: deps.Host, Kind: jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"), Resource: resourceJobSets, Client: deps.JobSets,
+		Recorder: deps.Recorder, Owner: deps.Caches.JobSet, Forgotten: s.forgotten,
+		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
+		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
+			return s.Conclude(obs, plan.Finish(*obs, p, results))
+		},
+	}
+	return s
 }
 
 // newSyncer returns the Syncer of a controller. Clients are taken from its configuration.
-func newSyncer(c *Controller, host children.Host) *Syncer {
-	host.Shuffle = rand.Perm
+func newSyncer(c *Controller, shared children.Host) *Syncer {
+	shared.Shuffle = rand.Perm
 	config := SyncerConfig{
-		Host: &host, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, Endpoints: c.Endpoints, FirstCause: c.firstCause,
+		Host: &shared, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, Endpoints: c.Endpoints, FirstCause: c.firstCause,
 		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).count, AvoidFailedNodes: c.AvoidFailedNodes,
 		MoveAfter: cmp.Or(c.PlacementMoveAfter, placement.DefaultMoveAfter), Kueue: kueue.NewPresence(c.Kube, c.Clock).Of,
 		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {
@@ -185,59 +201,37 @@ func newSyncer(c *Controller, host children.Host) *Syncer {
 	return NewSyncer(config)
 }
 
-// Finish does what remains of a sync: it reports what became of children, stores the status, then reports its events, and
-// deletes a set whose time is over. The status is stored even if a child could not be written, because it says what was
-// observed and not what was done.
-func (s *Syncer) Finish(ctx context.Context, js *jobsetv1alpha2.JobSet, out plan.Outcome) error {
-	key := cache.MetaObjectToName(js)
-	for _, warning := range out.Warnings {
-		s.warn(js, warning)
-	}
+// Conclude notes what is remembered of a sync, and returns what is left to do.
+func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
+	js, key := obs.JobSet, cache.MetaObjectToName(obs.JobSet)
 	s.createFrom.Note(key, out.CreateFrom)
 	s.refusedSince.Note(key, out.RefusedSince)
+	left := Outcome{
+		Owner: js, Due: queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue},
+		Writes: host.Series(out.Warnings), Events: host.Transitions(out.Events),
+	}
+	if out.DeleteJobSet {
+		left.Then = s.Delete
+	}
 	if out.Status == nil {
 		s.deferred.Note(key, out.Deferred)
+		return left
 	}
-	stored, err := s.writeStatus(ctx, js, out)
-	if err != nil || !out.DeleteJobSet || ctx.Err() != nil {
-		return err
-	}
-	if err := children.DeleteOwner(ctx, s.deps.JobSets(js.Namespace), stored); err != nil {
-		return fmt.Errorf("deleting jobset %s after its time to live: %w", key, err)
-	}
-	klog.FromContext(ctx).V(3).Info("Deleted the JobSet after its time to live")
-	return nil
-}
-
-// writeStatus stores the next status, if there is one, and then reports its events. It returns the set as it is stored now.
-func (s *Syncer) writeStatus(ctx context.Context, js *jobsetv1alpha2.JobSet, out plan.Outcome) (*jobsetv1alpha2.JobSet, error) {
-	stored := js
-	var notKept error
-	if out.Status != nil {
-		next := *js // shares the rest, which is not changed
-		next.Status = *out.Status
-		key := cache.MetaObjectToName(js)
-		updated, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.JobSets(js.Namespace), resourceJobSets, "jobset", &next)
-		if err != nil || !found {
-			return js, err
-		}
-		stored = updated
+	next := *js // shares the rest, which is not changed
+	next.Status = *out.Status
+	left.Next = &next
+	left.Stored = func(stored *jobsetv1alpha2.JobSet) error {
 		s.deferred.Forget(key)
-		notKept = s.dropped.notice(out.Status, &stored.Status)
 		if js.Status.TerminalState == "" {
 			countFinish(stored)
 		}
+		return s.dropped.notice(out.Status, &stored.Status)
 	}
-	for _, event := range out.Events {
-		s.report(js, event)
-		klog.FromContext(ctx).V(4).Info("Reported an event", "reason", event.Reason) // notes may hold output of containers
-	}
-	return stored, notKept
+	return left
 }
 
-// forget drops what is remembered about a set that is gone.
-func (s *Syncer) forget(key cache.ObjectName) {
-	s.deps.Host.Forget(key)
+// forgotten drops what else is remembered about a set that is gone.
+func (s *Syncer) forgotten(key cache.ObjectName) {
 	s.backlogs.forget(key)
 	s.deps.Placer.Forget(key)
 }

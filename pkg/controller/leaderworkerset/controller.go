@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -70,8 +69,6 @@ type Controller struct {
 	*Syncer
 	caches caches
 	queue  *queue.Queue
-	// namespaces finds out which sets are older than their namespace.
-	namespaces *namespaces.Watch
 	// logger is the logger of Run; it is set before leads is.
 	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
@@ -86,7 +83,7 @@ func New(config Config) (*Controller, error) {
 	registerMetrics()
 	c := &Controller{Config: config, queue: queue.New(Name)}
 	c.caches = newCaches(config)
-	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
+	watch := namespaces.New(config.Informers, config.Kube, config.Clock)
 	c.Syncer = NewSyncer(SyncerConfig{
 		Host: &children.Host{
 			Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
@@ -97,6 +94,7 @@ func New(config Config) (*Controller, error) {
 		ServedSince: config.Informers.Aggregated(leaderworkersetv1.SchemeGroupVersion).ServedSince,
 		Clients:     c.clients(),
 	})
+	c.HoldOutdated(watch, func(set *leaderworkersetv1.LeaderWorkerSet) *[]metav1.Condition { return &set.Status.Conditions }, nil)
 	c.handleEvents()
 	return c, nil
 }
@@ -134,31 +132,7 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Running LeaderWorkerSets", "workers", c.Workers)
 	var following sync.WaitGroup
 	following.Go(func() { c.caches.nodes.Run(ctx) })
-	c.queue.Run(ctx, c.Workers, c.sync)
+	c.queue.Run(ctx, c.Workers, c.Sync)
 	following.Wait()
 	logger.Info("Stopped running LeaderWorkerSets")
-}
-
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
-	if held, err := c.holdOutdated(ctx, key); held || err != nil {
-		return queue.Due{}, err
-	}
-	obs, wait, err := c.Observe(ctx, key)
-	if obs == nil || err != nil {
-		return queue.Caches(wait), err
-	}
-	p := plan.Decide(*obs)
-	results, err := c.Apply(ctx, obs, p)
-	out := plan.Finish(*obs, p, results)
-	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, c.Finish(ctx, obs, out))
-}
-
-// holdOutdated returns whether a set is to be left alone because it is older than its namespace.
-func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
-	set, err := c.caches.Set(key)
-	if set == nil || err != nil {
-		return false, err
-	}
-	return namespaces.Hold(ctx, c.namespaces, c.Sets.LeaderworkersetV1().LeaderWorkerSets(set.Namespace), c.Recorder, set,
-		func(set *leaderworkersetv1.LeaderWorkerSet) *[]metav1.Condition { return &set.Status.Conditions })
 }

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
@@ -34,13 +36,15 @@ func TestStepsOfAnUpdateAreEvents(t *testing.T) {
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		t.Fatal(err)
 	}
-	s := &Syncer{deps: SyncerConfig{Recorder: broadcaster.NewRecorder(scheme, Name)}}
+	s := NewSyncer(SyncerConfig{Host: &children.Host{}, Recorder: broadcaster.NewRecorder(scheme, Name)})
 	set := &leaderworkersetv1.LeaderWorkerSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns", UID: "u"}}
 	for version, note := range map[string]string{"7": "Updating replica 3", "8": "Updating replica 2"} {
 		of := set.DeepCopy()
 		of.ResourceVersion = version
-		s.reportChild(&plan.Observed{Set: of}, plan.Event{Type: corev1.EventTypeNormal, Reason: "GroupsUpdating", Action: "Update", Note: note})
-		s.reportChild(&plan.Observed{Set: of}, plan.Event{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Action: "Create", Note: "refused"})
+		s.Report(t.Context(), of, host.Steps([]plan.Event{
+			{Type: corev1.EventTypeNormal, Reason: "GroupsUpdating", Action: "Update", Note: note},
+			{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Action: "Create", Note: "refused"},
+		})...)
 	}
 	want := []string{"Updating replica 2", "Updating replica 3", "refused"}
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {

@@ -46,7 +46,7 @@ func TestGoneLeadersAreRememberedByTheOneThatActs(t *testing.T) {
 	if got := len(c.gone.noted(key)); got != maxGoneLeaders {
 		t.Errorf("%d pods are remembered", got)
 	}
-	if c.forget(key); len(c.gone.of) > 0 || c.judged.Noted(key) != nil {
+	if c.Forget(key); len(c.gone.of) > 0 || c.judged.Noted(key) != nil {
 		t.Error("pods of a set that is gone are remembered")
 	}
 }

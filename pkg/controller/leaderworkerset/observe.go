@@ -14,51 +14,35 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// Observe returns the set and its children as the caches have them. It returns nil for a set that is gone, and nil with a time to wait
-// while the caches do not show what the last sync did.
-func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Observed, time.Duration, error) {
-	// What was read before the question could be older than the answer.
-	if !s.deps.Consistency.VersionsShown(key) {
-		return nil, queue.LagRetry, nil
-	}
-	set, err := s.deps.Caches.Set(key)
-	if err != nil {
-		return nil, 0, err
-	}
-	if set == nil {
-		s.forget(key)
-		return nil, 0, nil
-	}
-	if unreadable.Is(set) { // nothing is known of what it wants; its children stay as they are
-		return nil, 0, nil
-	}
+// observeChildren returns the set, and its StatefulSets and pods as the caches have them.
+func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed,
+	[]metav1.Object, error) {
 	applied := s.applied.Noted(key)
 	obs := &plan.Observed{
 		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),
 		Before: s.readings.Noted(key), Judged: s.judged.Noted(key), GoneLeaders: s.gone.noted(key),
 		CountsWaited: s.countsWaited(key), TakenSince: s.taken.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
-	if err := s.observePods(key, obs); err != nil {
-		return nil, 0, err
-	}
-	if !s.deps.Consistency.DeletionsShown(key, asObjects(obs.Leaders)) {
-		return nil, queue.LagRetry, nil
-	}
+	err := s.observePods(key, obs)
+	return obs, asObjects(obs.Leaders), err
+}
+
+// observe adds what else a decision is made on.
+func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
 	if shown, err := s.leadersShown(ctx, obs); err != nil || !shown {
-		return nil, queue.LagRetry, err
+		return true, err
 	}
 	if err := s.observeOthers(key, obs); err != nil {
-		return nil, 0, err
+		return false, err
 	}
 	s.observeDomains(obs)
 	s.observeCauses(obs)
 	obs.IgnoredQueue = s.ignoredQueue(ctx, obs) // after everything that can fail: it is reported once only
-	return obs, 0, nil
+	return false, nil
 }
 
 // servedSince rounds a time up to whole seconds, as Now has them: else the sync that was due would see the same second

@@ -46,7 +46,7 @@ func TestIgnoredQueueIsReportedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, key, asked := controllerOfSet(t), cache.NewObjectName("ns", "s"), false
 			recorder := events.NewFakeRecorder(10)
-			c.deps.Recorder = recorder
+			c.Loop.Recorder = recorder
 			c.deps.Kueue = func(context.Context) kueue.Availability {
 				asked = true
 				return tc.kueue
@@ -75,7 +75,7 @@ func TestIgnoredQueueIsReportedOnce(t *testing.T) {
 			if diff := cmp.Diff(tc.want, reported(t, c, recorder)); diff != "" {
 				t.Error("another set of the name (-want +got):\n" + diff)
 			}
-			if c.forget(key); c.queueReported.Noted(key) != "" {
+			if c.Forget(key); c.queueReported.Noted(key) != "" {
 				t.Error("a set that is gone is remembered")
 			}
 		})
@@ -107,7 +107,7 @@ func reported(t *testing.T, c *Controller, recorder *events.FakeRecorder) []stri
 	t.Helper()
 	obs, _, err := c.Observe(t.Context(), cache.NewObjectName("ns", "s"))
 	if err == nil && obs != nil {
-		err = c.Finish(t.Context(), obs, plan.Finish(*obs, plan.Plan{}, plan.Results{}))
+		err = c.Finish(t.Context(), c.Conclude(obs, plan.Finish(*obs, plan.Plan{}, plan.Results{})))
 	}
 	if err != nil || obs == nil {
 		t.Fatal(obs, err)

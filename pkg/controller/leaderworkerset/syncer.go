@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
 
@@ -87,9 +88,16 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Syncer carries out what is decided about sets: Observe, Apply, and Finish between and after the decisions of package plan. It decides
-// nothing itself.
+// Loop runs sets, and Outcome is what is left to do for one of them.
+type (
+	Loop    = host.Loop[*leaderworkersetv1.LeaderWorkerSet, plan.Observed, plan.Plan, plan.Results]
+	Outcome = host.Outcome[*leaderworkersetv1.LeaderWorkerSet]
+)
+
+// Syncer carries out what is decided about sets: it observes before the decisions of package plan, and applies them. It
+// decides nothing itself.
 type Syncer struct {
+	*Loop
 	deps         SyncerConfig
 	statefulSets *children.Writer[*appsv1.StatefulSet]
 	pods         *children.Writer[*corev1.Pod]
@@ -131,36 +139,44 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
 	s.podGroups = children.NewWriter(deps.Host, kind, resourcePodGroups, "podgroup", deps.PodGroups)
+	s.Loop = &Loop{
+		Host: deps.Host, Kind: leaderworkersetv1.SchemeGroupVersion.WithKind(kindSet), Resource: resourceSets,
+		Client: func(namespace string) children.OwnerClient[*leaderworkersetv1.LeaderWorkerSet] {
+			return deps.Sets(namespace)
+		},
+		Recorder: deps.Recorder, Owner: func(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) { return deps.Caches.Set(key) },
+		Forgotten: func(key cache.ObjectName) { s.gone.forget(key, nil) },
+		Children:  s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
+		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
+			return s.Conclude(obs, plan.Finish(*obs, p, results))
+		},
+	}
 	return s
 }
 
-// Finish does what remains of a sync: it reports what became of children, stores the status, and reports its events.
-func (s *Syncer) Finish(ctx context.Context, obs *plan.Observed, out plan.Outcome) error {
-	for _, event := range out.Others {
-		s.reportChild(obs, event)
-	}
+// Conclude notes what is remembered of a sync, and returns what is left to do.
+func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 	key := cache.MetaObjectToName(obs.Set)
 	if s.taken.Forget(key); len(out.TakenSince.Services)+len(out.TakenSince.Workers) > 0 {
 		s.taken.Note(key, out.TakenSince)
 	}
+	pods := func(name string) *corev1.ObjectReference { return podReference(obs, name) }
+	left := Outcome{
+		Owner: obs.Set, Due: queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue},
+		Writes: host.Relate(host.Steps(out.Others), pods), Events: host.Relate(host.Transitions(out.Events), pods),
+		NotStored: func(ctx context.Context, err error) { s.reportStatus(ctx, obs, err) },
+		Stored: func(*leaderworkersetv1.LeaderWorkerSet) error {
+			s.noteJudged(key, out.Judged)
+			s.noteCounts(key, out.CountsWait)
+			return nil
+		},
+	}
 	if out.Status != nil {
 		next := *obs.Set // shares the rest, which is not changed
 		next.Status = *out.Status
-		_, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.Sets(obs.Set.Namespace), resourceSets, "leaderworkerset", &next)
-		if err != nil {
-			s.reportStatus(obs, err)
-		}
-		if err != nil || !found {
-			return err
-		}
+		left.Next = &next
 	}
-	s.noteJudged(key, out.Judged)
-	s.noteCounts(key, out.CountsWait)
-	for _, event := range out.Events {
-		s.report(obs, event)
-		klog.FromContext(ctx).V(4).Info("Reported an event", "reason", event.Reason) // notes may hold output of containers
-	}
-	return nil
+	return left
 }
 
 // noteCounts notes since when counts wait, if they do. Those whose write has failed do not wait again: a sync that only
@@ -181,12 +197,6 @@ func (s *Syncer) countsWaited(key cache.ObjectName) time.Duration {
 		return 0
 	}
 	return s.deps.Clock.Now().Sub(since)
-}
-
-// forget drops what is remembered about a set that is gone.
-func (s *Syncer) forget(key cache.ObjectName) {
-	s.deps.Host.Forget(key)
-	s.gone.forget(key, nil)
 }
 
 // application is what a leader StatefulSet was applied with, and the generation that it had then.

@@ -25,6 +25,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 const (
@@ -200,9 +201,9 @@ func (w *Watcher) say(ctx context.Context, unknown []*suspect) {
 			"job", klog.KRef(first.Namespace, first.job.Name), "owner", first.Name, "ownerUID", first.UID)
 		children.SendEvent(w.Recorder, &corev1.ObjectReference{
 			APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: first.Namespace, Name: first.job.Name, UID: first.job.UID,
-		}, corev1.EventTypeWarning, ReasonOwnerUnknown, fmt.Sprintf(
+		}, nil, plan.Event{Type: corev1.EventTypeWarning, Reason: ReasonOwnerUnknown, Note: fmt.Sprintf(
 			"the API does not know %s %q with the UID %s, which owns this Job and %d others; %s",
-			w.Kind, first.Name, first.UID, first.jobs-1, advice))
+			w.Kind, first.Name, first.UID, first.jobs-1, advice)})
 	}
 }
 

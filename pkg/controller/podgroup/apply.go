@@ -135,7 +135,7 @@ func (s *Syncer) finish(ctx context.Context, key cache.ObjectName, obs *snapshot
 	}
 	s.memory.wrote(key, obs.Now)
 	for _, event := range p.Events {
-		children.SendEvent(s.Recorder, written, event.Type, event.Reason, event.Note)
+		children.SendEvent(s.Recorder, written, nil, event)
 	}
 	return nil
 }

@@ -186,5 +186,5 @@ func (s *Syncer) reportProblem(key cache.ObjectName, obs *snapshot, reason, prob
 			note = "pod " + pod.Name + ": " + note
 		}
 	}
-	children.SendEvent(s.Recorder, regarding, corev1.EventTypeWarning, reason, note)
+	children.SendEvent(s.Recorder, regarding, nil, plan.Event{Type: corev1.EventTypeWarning, Reason: reason, Note: note})
 }

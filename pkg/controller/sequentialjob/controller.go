@@ -73,8 +73,6 @@ type Controller struct {
 	causes   *failures.Reader
 	// restores finds out whether the store was restored from a backup.
 	restores *restore.Reader
-	// namespaces finds out which sequences are older than their namespace.
-	namespaces *namespaces.Watch
 	// logger is the logger of Run; it is set before leads is.
 	logger klog.Logger
 	// leads is true while this controller acts, and does not wait to.
@@ -92,7 +90,7 @@ func New(config Config) (*Controller, error) {
 	c.caches = newCaches(config.Informers, config.Client, config.Clock)
 	c.causes = failures.NewReader(c.Kube, c.failures, c.caches.anyPod, c.queue.Failures())
 	c.restores = restore.NewReader(c.Kube.CoreV1().ConfigMaps(witness.Namespace), config.Clock)
-	c.namespaces = namespaces.New(config.Informers, config.Kube, config.Clock)
+	watch := namespaces.New(config.Informers, config.Kube, config.Clock)
 	c.queues = c.newQueues()
 	c.Syncer = NewSyncer(SyncerConfig{
 		Host: &children.Host{
@@ -108,6 +106,12 @@ func New(config Config) (*Controller, error) {
 			return c.Client.JobsetV1alpha2().JobSets(namespace)
 		},
 	})
+	c.HoldOutdated(watch, func(sj *batchv1alpha1.SequentialJob) *[]metav1.Condition { return &sj.Status.Conditions },
+		func(sj *batchv1alpha1.SequentialJob) bool {
+			return !helper.ManagedElsewhere(sj) && helper.Finished(sj) == nil
+		})
+	c.Loop.Apply = c.apply
+	c.Absent = func(ctx context.Context, key cache.ObjectName) error { return c.holdQuota(ctx, key, nil) }
 	c.handleEvents()
 	return c, nil
 }
@@ -154,40 +158,19 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	following.Go(func() { c.queues.Run(ctx) })
 	following.Go(func() { c.newOrphans().Run(ctx) })
-	c.queue.Run(ctx, c.Workers, c.sync)
+	c.queue.Run(ctx, c.Workers, c.Sync)
 	following.Wait()
 	logger.Info("Stopped running SequentialJobs")
 }
 
-func (c *Controller) sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
-	if held, err := c.holdOutdated(ctx, key); held || err != nil {
-		return queue.Due{}, err
-	}
-	obs, wait, err := c.Observe(ctx, key)
-	if err != nil || wait > 0 {
-		return queue.Caches(wait), err
-	}
-	held := c.holdQuota(ctx, key, obs)
-	if obs == nil {
-		return queue.Due{}, held
-	}
-	p := plan.Decide(*obs)
-	results, err := c.Apply(ctx, obs, p)
+// apply writes children, and brings the quota of the sequence to where it should be before that.
+func (c *Controller) apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
+	held := c.holdQuota(ctx, cache.MetaObjectToName(obs.SequentialJob), obs)
+	results, err := c.Syncer.Apply(ctx, obs, p)
 	if held != nil && !apierrors.IsConflict(held) && results.Error == "" {
 		results.Error = held.Error()
 	}
-	out := plan.Finish(*obs, p, results)
-	return queue.After(out.RequeueAfter), children.FirstErrors(held, err, c.Finish(ctx, obs.SequentialJob, out))
-}
-
-// holdOutdated returns whether a sequence is to be left alone because it is older than its namespace.
-func (c *Controller) holdOutdated(ctx context.Context, key cache.ObjectName) (bool, error) {
-	sj, err := c.caches.SequentialJob(key)
-	if sj == nil || err != nil || helper.ManagedElsewhere(sj) || helper.Finished(sj) != nil {
-		return false, err
-	}
-	return namespaces.Hold(ctx, c.namespaces, c.Client.BatchV1alpha1().SequentialJobs(sj.Namespace), c.Recorder, sj,
-		func(sj *batchv1alpha1.SequentialJob) *[]metav1.Condition { return &sj.Status.Conditions })
+	return results, children.FirstErrors(held, err)
 }
 
 // restoreState returns what is known of an object if the store was restored from a backup.

@@ -205,7 +205,7 @@ func TestLaggingCache(t *testing.T) {
 			if err := r.caches.sequentialJobs.GetIndexer().Add(sj); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.sync(t.Context(), key); err != nil {
+			if _, err := r.Sync(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
 			diff(t, "the attempts", tc.want, r.sequence(t).Status.Steps[0].Attempts)

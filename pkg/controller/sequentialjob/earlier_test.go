@@ -113,7 +113,7 @@ func TestStepWaitsForWhatCannotBeRead(t *testing.T) {
 		fails = false
 		r.cached(t)
 		fails = true
-		due, err := r.sync(t.Context(), key)
+		due, err := r.Sync(t.Context(), key)
 		if err != nil || due.Deadline == 0 {
 			t.Errorf("%s: due %v, error %v", resource, due, err)
 		}

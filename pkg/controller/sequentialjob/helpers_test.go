@@ -164,7 +164,7 @@ func (r *rig) syncs(t *testing.T, n int) error {
 	var err error
 	for range n {
 		r.cached(t)
-		_, err = r.sync(t.Context(), key)
+		_, err = r.Sync(t.Context(), key)
 	}
 	r.cached(t)
 	return err

@@ -133,7 +133,7 @@ func TestQuotaOfWhatIsNotGone(t *testing.T) {
 			r, _ := newHoldRig(t, sj, jobOf(sj))
 			tc.happens(t, r, sj.DeepCopy())
 			r.written()
-			_, _ = r.sync(t.Context(), key)
+			_, _ = r.Sync(t.Context(), key)
 			ended := slices.ContainsFunc(r.written(), func(w string) bool {
 				return strings.HasPrefix(w, "patch workloads/status") && strings.Contains(w, `"Finished"`)
 			})
@@ -165,7 +165,7 @@ func TestStepRunsOnWhileFlavorsCannotBeRead(t *testing.T) {
 				t.Errorf("hold %+v", known.Hold)
 			}
 			r.written()
-			due, err := r.sync(t.Context(), key)
+			due, err := r.Sync(t.Context(), key)
 			if err != nil {
 				t.Error(err)
 			}

@@ -17,42 +17,25 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// Observe returns the sequence and its children as the caches have them. It returns nil for a sequence that is gone, and nil
-// with a time to wait while the caches do not show what the last sync did, or what the status already holds. Why a Job failed
-// may be read from the API, and whether a child is gone that no cache shows.
-func (s *Syncer) Observe(ctx context.Context, key cache.ObjectName) (*plan.Observed, time.Duration, error) {
-	// What was read before the question could be older than the answer.
-	if !s.deps.Consistency.VersionsShown(key) {
-		return nil, queue.LagRetry, nil
-	}
-	sj, wait, err := s.current(ctx, key)
-	if sj == nil || err != nil {
-		return nil, wait, err
-	}
+// observeChildren returns the sequence and its children as the caches have them.
+func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (*plan.Observed,
+	[]metav1.Object, error) {
 	owned, err := s.deps.Caches.Children(sj)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !s.deps.Consistency.DeletionsShown(key, asObjects(owned)) {
-		return nil, queue.LagRetry, nil
-	}
-	obs := &plan.Observed{
+	return &plan.Observed{
 		SequentialJob: sj, Children: owned, RefusedSince: s.refusedSince.Noted(key), Queue: plan.Queue{Served: true},
 		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
-	}
-	lags, err := s.observeMore(ctx, obs)
-	switch {
-	case err != nil:
-		return nil, 0, s.reported(sj, err)
-	case lags:
-		return nil, queue.LagRetry, nil
-	}
-	return obs, 0, nil
+	}, asObjects(owned), err
+}
+
+// observe adds what else a decision is made on. It returns true while the caches do not show what the status already
+// holds. Why a Job failed may be read from the API, and whether a child is gone that no cache shows.
+func (s *Syncer) observe(ctx context.Context, _ cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	lags, err = s.observeMore(ctx, obs)
+	s.noteFailure(ctx, obs.SequentialJob, err)
+	return lags && err == nil, err
 }
 
 // observeMore adds what the caches of children do not show. It returns true if they lack a child that the API has.
@@ -108,25 +91,6 @@ func (s *Syncer) observeRestore(ctx context.Context, obs *plan.Observed) error {
 	return err
 }
 
-// current returns the sequence; nil if it is gone, and nil with a time to wait if the cache does not show the last write.
-func (s *Syncer) current(ctx context.Context, key cache.ObjectName) (*batchv1alpha1.SequentialJob, time.Duration, error) {
-	sj, err := s.deps.Caches.SequentialJob(key)
-	if err != nil {
-		return nil, 0, err
-	}
-	if sj == nil {
-		s.forget(key)
-		return nil, 0, nil
-	}
-	if unreadable.Is(sj) { // nothing is known of what it wants; its children stay as they are
-		return nil, 0, nil
-	}
-	if outdated, err := s.outdated(ctx, key, sj); err != nil || outdated {
-		return nil, queue.LagRetry, err
-	}
-	return sj, 0, nil
-}
-
 // noteAnswer remembers that a write may have changed the sequence although it failed.
 func (s *Syncer) noteAnswer(key cache.ObjectName, err error) {
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -134,9 +98,9 @@ func (s *Syncer) noteAnswer(key cache.ObjectName, err error) {
 	}
 }
 
-// outdated returns whether a write whose answer is not known has changed the sequence, and the cache does not show it yet: a step
+// waitsForAnswer returns whether a write whose answer is not known has changed the sequence, and the cache does not show it yet: a step
 // that has ended by that write must not run again.
-func (s *Syncer) outdated(ctx context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (bool, error) {
+func (s *Syncer) waitsForAnswer(ctx context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (bool, error) {
 	if !s.unanswered.Noted(key) {
 		return false, nil
 	}
@@ -145,7 +109,7 @@ func (s *Syncer) outdated(ctx context.Context, key cache.ObjectName, sj *batchv1
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case err != nil:
-		return false, fmt.Errorf("reading sequentialjob %s after a write without an answer: %w", key, err)
+		return true, fmt.Errorf("reading sequentialjob %s after a write without an answer: %w", key, err)
 	case live.UID != sj.UID || live.ResourceVersion != sj.ResourceVersion:
 		return true, nil
 	}

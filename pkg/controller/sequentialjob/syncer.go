@@ -5,7 +5,6 @@ package sequentialjob
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
@@ -75,9 +75,16 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Syncer carries out what is decided about sequences: Observe, Apply, and Finish between and after the decisions of package
-// plan. It decides nothing itself.
+// Loop runs sequences, and Outcome is what is left to do for one of them.
+type (
+	Loop    = host.Loop[*batchv1alpha1.SequentialJob, plan.Observed, plan.Plan, plan.Results]
+	Outcome = host.Outcome[*batchv1alpha1.SequentialJob]
+)
+
+// Syncer carries out what is decided about sequences: it observes before the decisions of package plan, and applies them.
+// It decides nothing itself.
 type Syncer struct {
+	*Loop
 	deps    SyncerConfig
 	jobs    *children.Writer[*batchv1.Job]
 	jobSets *children.Writer[*jobsetv1alpha2.JobSet]
@@ -98,7 +105,7 @@ type Syncer struct {
 
 // NewSyncer returns a Syncer that remembers nothing.
 func NewSyncer(deps SyncerConfig) *Syncer {
-	return &Syncer{
+	s := &Syncer{
 		deps: deps,
 		jobs: children.NewWriter(deps.Host, batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), resourceJobs, "job", deps.Jobs),
 		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset",
@@ -109,66 +116,65 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		podsRefused:   children.NotesOf[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host),
 		failing: children.NotesOf[time.Time](deps.Host),
 	}
+	s.Loop = &Loop{
+		Host: deps.Host, Kind: batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"), Resource: resourceSequentialJobs,
+		Client: func(namespace string) children.OwnerClient[*batchv1alpha1.SequentialJob] {
+			return deps.SequentialJobs(namespace)
+		},
+		Recorder: deps.Recorder, Owner: deps.Caches.SequentialJob, Waits: s.waitsForAnswer,
+		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
+		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
+			return s.Conclude(obs, plan.Finish(*obs, p, results))
+		},
+	}
+	return s
 }
 
-// Finish does what remains of a sync: it reports what became of children, stores the status, reports its events, and then
-// removes the finalizer, or deletes a sequence whose time is over.
-func (s *Syncer) Finish(ctx context.Context, sj *batchv1alpha1.SequentialJob, out plan.Outcome) error {
-	key := cache.MetaObjectToName(sj)
-	for _, warning := range out.Warnings {
-		s.warn(sj, warning)
-	}
+// Conclude notes what is remembered of a sync, and returns what is left to do.
+func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
+	sj, key, current := obs.SequentialJob, cache.MetaObjectToName(obs.SequentialJob), obs.SequentialJob
 	s.refusedSince.Note(key, out.RefusedSince)
-	stored, err := s.writeStatus(ctx, sj, out)
-	if err != nil || stored == nil || ctx.Err() != nil {
-		return s.reported(sj, err)
+	if out.ResourceVersion != "" {
+		current = sj.DeepCopy() // only while a step begins
+		current.ResourceVersion = out.ResourceVersion
 	}
+	left := Outcome{
+		Owner: sj, Due: queue.After(out.RequeueAfter), Writes: host.Series(out.Warnings), Events: host.Transitions(out.Events),
+		NotStored: func(ctx context.Context, err error) {
+			s.noteAnswer(key, err)
+			s.noteFailure(ctx, sj, err)
+		},
+		Then: func(ctx context.Context, stored *batchv1alpha1.SequentialJob) error {
+			if out.Status == nil {
+				stored = current
+			}
+			err := s.end(ctx, stored, out)
+			s.noteFailure(ctx, stored, err)
+			return err
+		},
+	}
+	if out.Status != nil {
+		next := *current // shares the rest, which is not changed
+		next.Status = *out.Status
+		left.Next = &next
+		left.Stored = func(stored *batchv1alpha1.SequentialJob) error {
+			countEnds(&sj.Status, &stored.Status)
+			return nil
+		}
+	}
+	return left
+}
+
+// end removes the finalizer, or deletes a sequence whose time is over.
+func (s *Syncer) end(ctx context.Context, stored *batchv1alpha1.SequentialJob, out plan.Outcome) (err error) {
 	switch {
 	case out.RemoveFinalizer:
 		err = s.removeFinalizer(ctx, stored)
 	case out.DeleteSequentialJob:
-		if err = children.DeleteOwner(ctx, s.deps.SequentialJobs(sj.Namespace), stored); err != nil {
-			err = fmt.Errorf("deleting sequentialjob %s after its time to live: %w", key, err)
-			break
-		}
-		klog.FromContext(ctx).V(3).Info("Deleted the SequentialJob after its time to live")
+		err = s.Delete(ctx, stored)
 	}
 	if err == nil {
-		s.failing.Forget(key)
+		s.failing.Forget(cache.MetaObjectToName(stored))
 	}
-	return s.reported(stored, err)
-}
-
-// writeStatus stores the next status, if there is one, and then reports its events. It returns the sequence as it is stored
-// now; nil if it is gone.
-func (s *Syncer) writeStatus(ctx context.Context, sj *batchv1alpha1.SequentialJob, out plan.Outcome) (*batchv1alpha1.SequentialJob, error) {
-	stored := sj
-	if out.ResourceVersion != "" {
-		stored = sj.DeepCopy() // only while a step begins
-		stored.ResourceVersion = out.ResourceVersion
-	}
-	if out.Status != nil {
-		next := *stored // shares the rest, which is not changed
-		next.Status = *out.Status
-		updated, found, err := children.StoreStatus(ctx, s.deps.Host, s.deps.SequentialJobs(sj.Namespace), resourceSequentialJobs,
-			"sequentialjob", &next)
-		if err != nil {
-			s.noteAnswer(cache.MetaObjectToName(sj), err)
-		}
-		if err != nil || !found {
-			return nil, err
-		}
-		stored = updated
-		countEnds(&sj.Status, &stored.Status)
-	}
-	for _, event := range out.Events {
-		s.report(sj, event)
-		klog.FromContext(ctx).V(4).Info("Reported an event", "reason", event.Reason) // notes may hold output of containers
-	}
-	return stored, nil
-}
-
-// forget drops what is remembered about a sequence that is gone.
-func (s *Syncer) forget(key cache.ObjectName) {
-	s.deps.Host.Forget(key)
+	return err
 }

@@ -41,7 +41,7 @@ func TestUnansweredStatus(t *testing.T) {
 		}
 		return true, nil, apierrors.NewTimeoutError("the answer was lost", 0)
 	})
-	if _, err := r.sync(t.Context(), key); !apierrors.IsTimeout(err) {
+	if _, err := r.Sync(t.Context(), key); !apierrors.IsTimeout(err) {
 		t.Fatalf("error %v, want that of the write", err)
 	}
 	if done := r.sequence(t).Status.Progress.CompletedIndices; len(done) != 1 {
@@ -55,7 +55,7 @@ func TestUnansweredStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.written()
-	if _, err := r.sync(t.Context(), key); err != nil {
+	if _, err := r.Sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "writes while the cache is behind", []string(nil), r.written())

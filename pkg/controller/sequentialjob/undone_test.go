@@ -24,7 +24,7 @@ func (r *rig) minutes(t *testing.T, now *clocktesting.FakePassiveClock, prefix s
 	for range 300 {
 		now.SetTime(now.Now().Add(time.Second))
 		r.cached(t)
-		_, failure = r.sync(t.Context(), key)
+		_, failure = r.Sync(t.Context(), key)
 		others()
 	}
 	for _, write := range r.written() {

@@ -154,7 +154,9 @@ func events(obs Observed, p Plan, r Results) (list []Event) {
 
 func sliceEvents(p SlicePlan, r SliceResult, revision string) (list []Event) {
 	add := func(child, reason, action, format string, args ...any) {
-		list = append(list, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...), Child: child})
+		list = append(list, Event{
+			Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...), Related: child,
+		})
 	}
 	if p.Starts && r.Done {
 		add("", "RollingUpdateStarted", actionUpdate, "Started rolling update to revision %s", revision)

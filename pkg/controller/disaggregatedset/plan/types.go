@@ -6,9 +6,9 @@ package plan
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed. Lists are in any order.
@@ -32,10 +32,7 @@ type Observed struct {
 }
 
 // Ref names one incarnation of a child.
-type Ref struct {
-	Name string
-	UID  types.UID
-}
+type Ref = hostplan.Ref
 
 // Child is what decisions use of a LeaderWorkerSet.
 type Child struct {
@@ -206,9 +203,5 @@ type Outcome struct {
 	Continue bool
 }
 
-// Event is an event about the set.
-type Event struct {
-	Type, Reason, Action, Note string
-	// Child is the name of the LeaderWorkerSet that it is about, too; empty for none. Events about different ones do not belong to one series.
-	Child string
-}
+// Event is an event about the set, and perhaps a LeaderWorkerSet.
+type Event = hostplan.Event

@@ -45,7 +45,10 @@ type process struct {
 	warned   bool
 	// conflict means that a pass has warned of a scaler that has a name of ours.
 	conflict bool
-	// end ends the time of the pass after so many requests; nil if it does not.
+	// writes is the error of the writes of the present pass.
+	writes error
+	// cancel ends the time of the present pass, and end does so after so many requests; nil if it does not.
+	cancel   func()
 	end      func()
 	requests int
 }
@@ -71,6 +74,7 @@ func (e *env) startProcess() {
 		c.List()
 	}
 	p.syncer = p.newSyncer()
+	p.syncer.Decide, p.syncer.Loop.Apply, p.syncer.Loop.Conclude = p.checkDecision, p.apply, p.checkOutcome
 	e.process = p
 	if len(p.sets.Objects) > 0 {
 		look()
@@ -124,34 +128,49 @@ func (e *env) sync() {
 	})
 }
 
-// pass does what the real controller does, and checks rules.
+// pass lets the real controller sync the set, and checks rules.
 func (p *process) pass() (queue.Due, error) {
-	p.observed, p.warned = plan.Observed{}, false
-	obs, wait, err := p.syncer.Observe(key)
-	if obs == nil || err != nil {
-		return queue.Caches(wait), err
-	}
-	p.observed = *obs
-	next := p.decide(*obs)
-	if p.Traced() {
-		p.Note("pass sees %s; decides %s", describe(*obs), describePlan(next))
-	}
-	p.Seen["decisions"]++
-	p.rules.decided(*obs, next)
+	p.observed, p.warned, p.writes = plan.Observed{}, false, nil
 	ctx, end := context.WithCancel(quiet)
 	defer end()
-	if p.end = nil; p.Dice.Percent(p.faults.ending) {
-		p.end, p.requests = end, p.Dice.IntN(6)
+	p.cancel, p.end = end, nil
+	due, err := p.syncer.Sync(ctx, key)
+	if p.observed.Set == nil {
+		return due, err
 	}
-	results, err := p.syncer.Apply(ctx, obs.Set, next)
-	out := p.finish(*obs, next, results)
-	p.rules.finished(*obs, out)
-	finished := p.syncer.Finish(ctx, obs, next, out)
 	if ctx.Err() != nil {
 		p.Seen["passes whose time ended"]++
 	}
-	p.rules.ended(err, finished)
-	return queue.Due{Continue: out.Continue}, children.FirstErrors(err, finished)
+	p.rules.ended(p.writes, err)
+	return due, err
+}
+
+// checkDecision decides, checks rules, and perhaps has the time of the pass end soon.
+func (p *process) checkDecision(obs plan.Observed) plan.Plan {
+	p.observed = obs
+	next := p.decide(obs)
+	if p.Traced() {
+		p.Note("pass sees %s; decides %s", describe(obs), describePlan(next))
+	}
+	p.Seen["decisions"]++
+	p.rules.decided(obs, next)
+	if p.Dice.Percent(p.faults.ending) {
+		p.end, p.requests = p.cancel, p.Dice.IntN(6)
+	}
+	return next
+}
+
+// apply applies a plan, and keeps the error.
+func (p *process) apply(ctx context.Context, obs *plan.Observed, next plan.Plan) (results plan.Results, err error) {
+	results, p.writes = p.syncer.Apply(ctx, obs, next)
+	return results, p.writes
+}
+
+// checkOutcome returns what is left to do, and checks rules.
+func (p *process) checkOutcome(obs *plan.Observed, next plan.Plan, results plan.Results) disaggregatedset.Outcome {
+	out := p.finish(*obs, next, results)
+	p.rules.finished(*obs, out)
+	return p.syncer.Conclude(obs, next, out)
 }
 
 // refusal returns whether something was refused. A name that was taken a moment ago is not, nor is one that an orphan

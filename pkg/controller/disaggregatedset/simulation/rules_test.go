@@ -180,16 +180,16 @@ func limits(role *disaggregatedsetv1.DisaggregatedRoleSpec) (surge, unavailable 
 	return 1, 0
 }
 
-// ended checks how a pass has ended: writes is the error of its writes, and finish the error of what it stores in the end.
-func (r *rules) ended(writes, finish error) {
+// ended checks how a pass has ended: writes is the error of its writes of children, and all that of the pass.
+func (r *rules) ended(writes, all error) {
 	p := r.process
 	for taken := range p.observed.TakenScalers {
 		if p.conflict = p.conflict || p.warned; !p.conflict && !p.sender.Dead && !p.sender.Deposed && r.set() != nil && p.observed.Set.DeletionTimestamp == nil {
 			r.Fail(ruleVisible, "no event reports that another object has the name of the scaler %s", taken)
 		}
 	}
-	if errors.Is(writes, context.Canceled) || errors.Is(finish, context.Canceled) {
-		r.Fail(ruleStored, "%v", errors.Join(writes, finish))
+	if errors.Is(all, context.Canceled) {
+		r.Fail(ruleStored, "%v", all)
 	}
 	if p.sender.Dead || p.sender.Deposed || r.set() == nil || !refusal(writes) {
 		return

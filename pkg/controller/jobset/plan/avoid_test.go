@@ -164,7 +164,7 @@ func TestRestartKeepsOffTheNode(t *testing.T) {
 	p := Decide(o)
 	diff(t, "nodes", "n7/1/59", listed(p.Status))
 	last := p.Events[slices.IndexFunc(p.Events, func(e Event) bool { return e.Reason == reasonNodesAvoided })]
-	diff(t, "event", Event{corev1.EventTypeNormal, reasonNodesAvoided, "pods of attempt 2 keep off node n7; on node n7 attempt 1 failed: container main was ended by signal 9"}, last)
+	diff(t, "event", Event{Type: corev1.EventTypeNormal, Reason: reasonNodesAvoided, Note: "pods of attempt 2 keep off node n7; on node n7 attempt 1 failed: container main was ended by signal 9"}, last)
 
 	js.Status = *p.Status
 	o = observe(js)
@@ -242,8 +242,8 @@ func TestForgetWhenOnlyThatRoomIsLeft(t *testing.T) {
 // forgetsOnce follows a set that forgets nodes: one event, and the Jobs without room are replaced by such as keep off no node.
 func forgetsOnce(t *testing.T, o Observed, p Plan) {
 	t.Helper()
-	want := Event{corev1.EventTypeWarning, reasonNodesForgotten,
-		"pods of attempt 2 found no room without nodes n1, n2 for some minutes; their jobs are created again, and no restart is counted"}
+	want := Event{Type: corev1.EventTypeWarning, Reason: reasonNodesForgotten,
+		Note: "pods of attempt 2 found no room without nodes n1, n2 for some minutes; their jobs are created again, and no restart is counted"}
 	if !slices.Contains(p.Events, want) {
 		t.Errorf("events: %v", p.Events)
 	}

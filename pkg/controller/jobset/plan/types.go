@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed.
@@ -138,22 +139,10 @@ type Plan struct {
 }
 
 // Event is an event about the set.
-type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason is in PascalCase.
-	Reason string
-	// Note is a sentence for humans.
-	Note string
-}
+type Event = hostplan.Event
 
 // JobRef names one Job and its very incarnation.
-type JobRef struct {
-	// Name of the Job, in the namespace of the set.
-	Name string
-	// UID of the Job.
-	UID types.UID
-}
+type JobRef = hostplan.Ref
 
 // JobPatch is a change of an existing Job, valid only for the version of the Job that it was derived from.
 type JobPatch struct {

@@ -13,7 +13,6 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -87,6 +86,7 @@ func (e *env) startProcess() {
 		resourceJobSets: &p.jobSets, resourceJobs: &p.jobs, resourceServices: &p.services, resourceClaims: &p.claims,
 	})
 	p.syncer = newSyncer(p)
+	p.syncer.Decide, p.syncer.Loop.Conclude = p.checkDecision, p.checkOutcome
 	p.knows = progress{number(p.jobSets.version), number(p.jobs.version)}
 	p.queued = len(p.jobSets.objects) > 0
 	e.process = p
@@ -167,22 +167,27 @@ func (e *env) sync() {
 	}
 }
 
-// syncSet does what the real controller does, and checks invariants.
+// syncSet lets the real controller sync the set.
 func (p *process) syncSet() (queue.Due, error) {
 	p.observed = plan.Observed{}
-	obs, wait, err := p.syncer.Observe(quiet, setKey)
-	if obs == nil || err != nil {
-		return queue.Caches(wait), err
-	}
-	p.observed = *obs
-	reference := p.invariants.reference(*obs)
-	next := p.decide(*obs)
+	return p.syncer.Sync(quiet, setKey)
+}
+
+// checkDecision decides, and checks invariants.
+func (p *process) checkDecision(obs plan.Observed) plan.Plan {
+	p.observed = obs
+	reference := p.invariants.reference(obs)
+	next := p.decide(obs)
 	p.noteDecision(next)
-	p.invariants.decided(*obs, next, reference)
-	results, err := p.syncer.Apply(quiet, obs, next)
+	p.invariants.decided(obs, next, reference)
+	return next
+}
+
+// checkOutcome returns what is left to do, and checks invariants.
+func (p *process) checkOutcome(obs *plan.Observed, next plan.Plan, results plan.Results) jobset.Outcome {
 	out := p.finish(*obs, next, results)
 	p.invariants.finished(*obs, next, results, out)
-	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
+	return p.syncer.Conclude(obs, out)
 }
 
 // noteDecision adds what was seen and what was decided to the trace.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
@@ -98,6 +97,7 @@ func (w *world) startProcess() {
 	}
 	p.memory = consistency.NewConsistencyStore(w, map[string]consistency.Versioned{resourceJobSets: &p.sets, resourceJobs: &p.jobs})
 	p.syncer = newWorldSyncer(p)
+	p.syncer.Decide = p.checkDecision
 	w.process = p
 	w.seen["starts of the controller"]++
 	w.note("controller starts")
@@ -249,21 +249,20 @@ func (p *worldProcess) sync(name string) {
 	}
 }
 
-// syncSet does what the real controller does, and checks rules.
+// syncSet lets the real controller sync a set.
 func (p *worldProcess) syncSet(key cache.ObjectName) (queue.Due, error) {
 	p.observed, p.counted = plan.Observed{}, 0
-	obs, wait, err := p.syncer.Observe(quiet, key)
-	if obs == nil || err != nil {
-		return queue.Caches(wait), err
-	}
+	return p.syncer.Sync(quiet, key)
+}
+
+// checkDecision decides, and checks rules.
+func (p *worldProcess) checkDecision(obs plan.Observed) plan.Plan {
 	p.synced++
-	p.observed = *obs
-	next := p.decide(p, *obs)
+	p.observed = obs
+	next := p.decide(p, obs)
 	if p.trace != nil {
-		p.note("sync of %s sees %s; decides %s", key.Name, describeWorld(*obs), describePlan(next)+describePlacement(next.Status))
+		p.note("sync of %s sees %s; decides %s", obs.JobSet.Name, describeWorld(obs), describePlan(next)+describePlacement(next.Status))
 	}
-	p.rules.decided(*obs, next)
-	results, err := p.syncer.Apply(quiet, obs, next)
-	out := plan.Finish(*obs, next, results)
-	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, p.syncer.Finish(quiet, obs.JobSet, out))
+	p.rules.decided(obs, next)
+	return next
 }

@@ -67,7 +67,7 @@ func OrphanOf(object metav1.Object) *Orphan {
 		return nil
 	}
 	return &Orphan{
-		Ref: Ref{object.GetName(), object.GetUID()}, Kind: kind, Revision: object.GetLabels()[leaderworkersetv1.RevisionKey],
+		Ref: Ref{Name: object.GetName(), UID: object.GetUID()}, Kind: kind, Revision: object.GetLabels()[leaderworkersetv1.RevisionKey],
 		Created: object.GetCreationTimestamp(),
 	}
 }

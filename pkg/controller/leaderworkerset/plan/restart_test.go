@@ -163,7 +163,7 @@ func TestRestartIsStoredFirst(t *testing.T) {
 	event := Event{
 		Type: "Normal", Reason: "RecreateGroup", Action: "Delete", Note: "Worker pod s-1-2 failed, deleted leader pod s-1 to recreate group 1", Related: "s-1",
 	}
-	if diff := cmp.Diff([]Deletion{{Ref: Ref{"s-1", "s-1/1"}, Event: &event, Group: 1}}, p.DeleteLeaders); diff != "" {
+	if diff := cmp.Diff([]Deletion{{Ref: Ref{Name: "s-1", UID: "s-1/1"}, Event: &event, Group: 1}}, p.DeleteLeaders); diff != "" {
 		t.Fatal("deletions (-want +got):\n" + diff)
 	}
 

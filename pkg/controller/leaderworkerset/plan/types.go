@@ -15,6 +15,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed. Lists are in any order.
@@ -81,10 +82,7 @@ const (
 )
 
 // Ref names one incarnation of a child.
-type Ref struct {
-	Name string
-	UID  types.UID
-}
+type Ref = hostplan.Ref
 
 // Pod is what decisions use of a pod.
 type Pod struct {
@@ -235,19 +233,8 @@ type Nudge struct {
 	ResourceVersion string
 }
 
-// Event is an event about the set.
-type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason is in PascalCase.
-	Reason string
-	// Action is Create, Update or Delete.
-	Action string
-	// Note is a sentence for humans.
-	Note string
-	// Related is the name of a pod that the event is about too; empty for none.
-	Related string
-}
+// Event is an event about the set, and perhaps a pod.
+type Event = hostplan.Event
 
 // Results are what became of a plan.
 type Results struct {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
@@ -81,6 +80,7 @@ func (e *env) newProcess(rivals bool) *process {
 		"podgroups": &p.podGroups,
 	})
 	p.syncer = newSyncer(p)
+	p.syncer.Decide, p.syncer.Loop.Conclude = p.checkDecision, p.checkOutcome
 	return p
 }
 
@@ -108,25 +108,29 @@ func (p *process) act() bool {
 	return p.worker.Sync(func(string) (queue.Due, error) { return p.syncSet() })
 }
 
-// syncSet does what the real controller does, and checks rules.
+// syncSet lets the real controller sync the set.
 func (p *process) syncSet() (queue.Due, error) {
-	obs, wait, err := p.syncer.Observe(quiet, key)
-	if obs == nil || err != nil {
-		return queue.Caches(wait), err
-	}
+	defer func() { p.rules.observed = nil }()
+	return p.syncer.Sync(quiet, key)
+}
+
+// checkDecision decides, and checks rules.
+func (p *process) checkDecision(obs plan.Observed) plan.Plan {
 	var reference *plan.Observed
 	if p.Dice.IntN(16) == 0 { // comparing takes much longer than deciding
-		reference = copied(*obs)
+		reference = copied(obs)
 	}
-	next := p.decide(*obs)
+	next := p.decide(obs)
 	if p.Traced() {
-		p.Note("sync sees %s; decides %s", describe(*obs), describePlan(next))
+		p.Note("sync sees %s; decides %s", describe(obs), describePlan(next))
 	}
 	p.Seen["decisions"]++
-	p.rules.decided(*obs, next, reference)
-	p.rules.observed = obs
-	defer func() { p.rules.observed = nil }()
-	results, err := p.syncer.Apply(quiet, obs, next)
-	out := p.finish(*obs, next, results)
-	return queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue}, children.FirstErrors(err, p.syncer.Finish(quiet, obs, out))
+	p.rules.decided(obs, next, reference)
+	p.rules.observed = &obs
+	return next
+}
+
+// checkOutcome returns what is left to do.
+func (p *process) checkOutcome(obs *plan.Observed, next plan.Plan, results plan.Results) leaderworkerset.Outcome {
+	return p.syncer.Conclude(obs, p.finish(*obs, next, results))
 }

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 const (
@@ -44,10 +43,7 @@ type Observed struct {
 }
 
 // Ref names one incarnation of a pod.
-type Ref struct {
-	Name string
-	UID  types.UID
-}
+type Ref = hostplan.Ref
 
 // Refused is an answer of the API, which does not let pods be labeled.
 type Refused struct {
@@ -92,14 +88,14 @@ type Plan struct {
 }
 
 // Event is one about a PodReadinessGroup.
-type Event struct{ Type, Reason, Note string }
+type Event = hostplan.Event
 
 // Decide returns what to do about a group.
 func Decide(o Observed) Plan {
 	c, s := countPods(o), sizeOf(o)
 	p := Plan{SizeProblem: s.problem}
 	if s.pod != nil {
-		p.SizeProblemPod = Ref{s.pod.Name, s.pod.UID}
+		p.SizeProblemPod = Ref{Name: s.pod.Name, UID: s.pod.UID}
 	}
 	settling := time.Duration(0)
 	if s.settles {
@@ -158,7 +154,7 @@ func unlabeled(o Observed, n int32) []Ref {
 	refs, when := make([]Ref, 0, n), readyWhen(o.Group)
 	for _, p := range o.Pods {
 		if p.counts() && !p.Labeled && p.runs(when) {
-			refs = append(refs, Ref{p.Name, p.UID})
+			refs = append(refs, Ref{Name: p.Name, UID: p.UID})
 		}
 	}
 	slices.SortFunc(refs, func(a, b Ref) int { return cmp.Compare(a.Name, b.Name) })

@@ -66,9 +66,9 @@ func (p *Plan) addStatus(o Observed) {
 	switch {
 	case next.Phase == old.Phase:
 	case next.Phase == batchv1alpha1.GroupReady:
-		p.Events = []Event{{corev1.EventTypeNormal, EventReady, p.progress(o)}}
+		p.Events = []Event{{Type: corev1.EventTypeNormal, Reason: EventReady, Note: p.progress(o)}}
 	case next.Phase == batchv1alpha1.GroupDegraded && p.Pods > 0:
-		p.Events = []Event{{corev1.EventTypeWarning, EventDegraded, p.progress(o)}}
+		p.Events = []Event{{Type: corev1.EventTypeWarning, Reason: EventDegraded, Note: p.progress(o)}}
 	}
 }
 

@@ -44,7 +44,7 @@ func TestStatusFollowsTheGroup(t *testing.T) {
 		Phase: batchv1alpha1.GroupReady, Pods: 3, Running: 3, ReadyTime: &at, ObservedGeneration: 1,
 		Conditions: condition(metav1.ConditionTrue, ReasonPodsRunning, "3 of 3 pods run"),
 	}, g.Status)
-	diff(t, "its events", []Event{{"Normal", EventReady, "3 of 3 pods run"}}, p.Events)
+	diff(t, "its events", []Event{{Type: "Normal", Reason: EventReady, Note: "3 of 3 pods run"}}, p.Events)
 
 	later := observed(pods(min, labeled)...).grouped(g)
 	later.Now = now.Add(time.Minute)
@@ -58,11 +58,11 @@ func TestStatusFollowsTheGroup(t *testing.T) {
 	g, p = next(t, later)
 	diff(t, "phase of a group that has lost a pod", batchv1alpha1.GroupDegraded, g.Status.Phase)
 	diff(t, "its time of readiness", &at, g.Status.ReadyTime)
-	diff(t, "its events", []Event{{"Warning", EventDegraded, "2 of 3 pods run"}}, p.Events)
+	diff(t, "its events", []Event{{Type: "Warning", Reason: EventDegraded, Note: "2 of 3 pods run"}}, p.Events)
 
 	g, p = next(t, observed(pods(min, labeled)...).grouped(g))
 	diff(t, "phase of a group that has a replacement", batchv1alpha1.GroupReady, g.Status.Phase)
-	diff(t, "its events", []Event{{"Normal", EventReady, "3 of 3 pods run"}}, p.Events)
+	diff(t, "its events", []Event{{Type: "Normal", Reason: EventReady, Note: "3 of 3 pods run"}}, p.Events)
 
 	g, p = next(t, observed().grouped(g))
 	diff(t, "phase of a group that has gone", batchv1alpha1.GroupDegraded, g.Status.Phase)

@@ -12,6 +12,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed.
@@ -236,14 +237,7 @@ type WorkloadPatch struct {
 }
 
 // Event is an event about the sequence.
-type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason is in PascalCase.
-	Reason string
-	// Note is a sentence for humans.
-	Note string
-}
+type Event = hostplan.Event
 
 // FailedJob is a failed Job whose pods hold the first cause of its failure.
 type FailedJob struct {

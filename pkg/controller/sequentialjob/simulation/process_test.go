@@ -9,7 +9,6 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
@@ -51,6 +50,7 @@ func (e *env) startProcess() {
 	p.jobSets.List()
 	p.writes = consistency.NewConsistencyStore(e, map[string]consistency.Versioned{"sequentialjobs": &p.sequences, "jobs": &p.jobs, "jobsets": &p.jobSets})
 	p.syncer = newSyncer(p)
+	p.syncer.Decide, p.syncer.Loop.Conclude = p.checkDecision, p.checkOutcome
 	if len(p.sequences.Objects) > 0 {
 		p.worker.Add(name)
 	}
@@ -81,24 +81,29 @@ func (e *env) sync() bool {
 	return p.worker.Sync(func(string) (queue.Due, error) { return p.syncSequence() })
 }
 
-// syncSequence does what the real controller does, and checks rules.
+// syncSequence lets the real controller sync the sequence.
 func (p *process) syncSequence() (queue.Due, error) {
 	p.observed = plan.Observed{}
-	obs, wait, err := p.syncer.Observe(quiet, key)
-	if obs == nil || err != nil {
-		return queue.Caches(wait), err
-	}
-	p.observed = *obs
+	return p.syncer.Sync(quiet, key)
+}
+
+// checkDecision decides, and checks rules.
+func (p *process) checkDecision(obs plan.Observed) plan.Plan {
+	p.observed = obs
 	var reference *plan.Observed
 	if p.Dice.IntN(16) == 0 { // comparing takes much longer than deciding
-		reference = copied(*obs)
+		reference = copied(obs)
 	}
-	next := p.decide(*obs)
-	p.Note("sync sees %s; decides %s", describe(*obs), describePlan(next))
+	next := p.decide(obs)
+	p.Note("sync sees %s; decides %s", describe(obs), describePlan(next))
 	p.Seen["decisions"]++
-	p.rules.decided(*obs, next, reference)
-	results, err := p.syncer.Apply(quiet, obs, next)
+	p.rules.decided(obs, next, reference)
+	return next
+}
+
+// checkOutcome returns what is left to do, and checks rules.
+func (p *process) checkOutcome(obs *plan.Observed, next plan.Plan, results plan.Results) sequentialjob.Outcome {
 	out := p.finish(*obs, next, results)
 	p.rules.finished(*obs, next, out)
-	return queue.After(out.RequeueAfter), children.FirstErrors(err, p.syncer.Finish(quiet, obs.SequentialJob, out))
+	return p.syncer.Conclude(obs, out)
 }
