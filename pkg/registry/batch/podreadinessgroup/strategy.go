@@ -7,124 +7,39 @@ package podreadinessgroup
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
-
-// servedVersion keys the reset fields: the only version that the group serves.
-const servedVersion = fieldpath.APIVersion(batch.GroupName + "/v1alpha1")
 
 // Strategy creates, updates and deletes PodReadinessGroups.
 type Strategy struct {
-	runtime.ObjectTyper
-	names.NameGenerator
+	strategy.Main[*batch.PodReadinessGroup, batch.PodReadinessGroupStatus]
 }
+
+// StatusStrategy updates the status of PodReadinessGroups.
+type StatusStrategy = strategy.Status[*batch.PodReadinessGroup, batch.PodReadinessGroupStatus]
 
 // NewStrategy returns the strategy of the main resource. The typer knows the kinds of the group.
 func NewStrategy(typer runtime.ObjectTyper) Strategy {
-	return Strategy{ObjectTyper: typer, NameGenerator: names.SimpleNameGenerator}
-}
-
-var (
-	_ rest.RESTCreateUpdateStrategy        = Strategy{}
-	_ rest.GarbageCollectionDeleteStrategy = Strategy{}
-	_ rest.ResetFieldsStrategy             = Strategy{}
-)
-
-// NamespaceScoped is true: PodReadinessGroups live in namespaces, as the pods do.
-func (Strategy) NamespaceScoped() bool { return true }
-
-// DefaultGarbageCollectionPolicy is the policy of all kinds. A PodReadinessGroup owns nothing.
-func (Strategy) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
-	return rest.DeleteDependents
-}
-
-// GetResetFields names what a write of the main resource never changes, so that appliers do not own it.
-func (Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return map[fieldpath.APIVersion]*fieldpath.Set{
-		servedVersion: fieldpath.NewSet(fieldpath.MakePathOrDie("status")),
-	}
-}
-
-// PrepareForCreate drops the status.
-func (Strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	group := obj.(*batch.PodReadinessGroup)
-	group.Status = batch.PodReadinessGroupStatus{Phase: batch.GroupPending}
-	group.Generation = 1
-}
-
-// PrepareForUpdate keeps the status and counts a change of the spec in the generation.
-func (Strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	next, prev := obj.(*batch.PodReadinessGroup), old.(*batch.PodReadinessGroup)
-	next.Status = prev.Status
-	if !equality.Semantic.DeepEqual(next.Spec, prev.Spec) {
-		next.Generation = prev.Generation + 1
-	}
-}
-
-// Validate checks a new PodReadinessGroup.
-func (Strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return validation.ValidatePodReadinessGroupCreate(obj.(*batch.PodReadinessGroup))
-}
-
-// ValidateUpdate checks a changed PodReadinessGroup. The generic metadata rules were checked by the caller.
-func (Strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidatePodReadinessGroupUpdate(obj.(*batch.PodReadinessGroup), old.(*batch.PodReadinessGroup))
-}
-
-// WarningsOnCreate is silent.
-func (Strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-
-// WarningsOnUpdate is silent.
-func (Strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
-}
-
-// Canonicalize does nothing: the stored form is what was validated.
-func (Strategy) Canonicalize(runtime.Object) {}
-
-// AllowCreateOnUpdate is false: PUT of a name that does not exist is NotFound.
-func (Strategy) AllowCreateOnUpdate(context.Context) bool { return false }
-
-// AllowUnconditionalUpdate is false: PUT needs a resourceVersion.
-func (Strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
-
-// StatusStrategy updates the status of PodReadinessGroups.
-type StatusStrategy struct {
-	Strategy
+	return Strategy{strategy.New(typer, strategy.Kind[*batch.PodReadinessGroup, batch.PodReadinessGroupStatus]{
+		Version: batchv1alpha1.SchemeGroupVersion,
+		Parts: func(group *batch.PodReadinessGroup) (any, *batch.PodReadinessGroupStatus) {
+			return &group.Spec, &group.Status
+		},
+		ValidateCreate: validation.ValidatePodReadinessGroupCreate, ValidateUpdate: validation.ValidatePodReadinessGroupUpdate,
+		ValidateStatus: validation.ValidatePodReadinessGroupStatusUpdate,
+	})}
 }
 
 // NewStatusStrategy derives the strategy of the status subresource.
-func NewStatusStrategy(s Strategy) StatusStrategy { return StatusStrategy{Strategy: s} }
+func NewStatusStrategy(s Strategy) StatusStrategy { return strategy.NewStatus(s.Main) }
 
-var (
-	_ rest.RESTUpdateStrategy  = StatusStrategy{}
-	_ rest.ResetFieldsStrategy = StatusStrategy{}
-)
-
-// GetResetFields names what a write of the status never changes.
-func (StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return map[fieldpath.APIVersion]*fieldpath.Set{
-		servedVersion: fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec")),
-	}
-}
-
-// PrepareForUpdate takes nothing but the status, and the record of who wrote it, from the request.
-func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	next, prev := obj.(*batch.PodReadinessGroup), old.(*batch.PodReadinessGroup)
-	status, managedFields := next.Status, next.ManagedFields
-	*next = *prev.DeepCopy()
-	next.Status, next.ManagedFields = status, managedFields
-}
-
-// ValidateUpdate checks a changed status.
-func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidatePodReadinessGroupStatusUpdate(obj.(*batch.PodReadinessGroup), old.(*batch.PodReadinessGroup))
+// PrepareForCreate drops the status, except for the phase of a group without pods.
+func (s Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
+	s.Main.PrepareForCreate(ctx, obj)
+	obj.(*batch.PodReadinessGroup).Status.Phase = batch.GroupPending
 }

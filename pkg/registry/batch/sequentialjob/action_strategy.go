@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
@@ -28,14 +27,12 @@ var _ rest.RESTUpdateStrategy = ActionStrategy{}
 
 // PrepareForUpdate takes nothing but spec.suspend and the status from the changed object. Who owns which field stays as it
 // is: an action is no manager that would go on to want a value.
-func (ActionStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s ActionStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	next, prev := obj.(*batch.SequentialJob), old.(*batch.SequentialJob)
-	suspend, status := next.Spec.Suspend, next.Status
-	*next = *prev.DeepCopy()
-	next.Spec.Suspend, next.Status = suspend, status
-	if !ptr.Equal(next.Spec.Suspend, prev.Spec.Suspend) {
-		next.Generation = prev.Generation + 1
-	}
+	suspend := next.Spec.Suspend
+	s.TakeStatus(next, prev)
+	next.Spec.Suspend = suspend
+	s.CountChange(next, prev)
 	actions.SetPhase(next)
 }
 

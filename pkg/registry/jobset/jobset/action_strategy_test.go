@@ -19,7 +19,7 @@ import (
 )
 
 func TestActionsChangeSuspendAndStatusOnly(t *testing.T) {
-	s := NewActionStrategy(Strategy{})
+	s := NewActionStrategy(NewStrategy(nil, gates.Gates{}, nil))
 	prev := builders.Hub("train", builders.WithHubJobs("workers", 2, 4))
 	prev.Generation, prev.Labels = 3, map[string]string{"a": "b"}
 	cases := map[string]struct {
@@ -55,7 +55,7 @@ func TestActionsWriteValidStatusesOnly(t *testing.T) {
 	prev := builders.Hub("train", builders.WithHubJobs("workers", 2, 4))
 	next := prev.DeepCopy()
 	next.Status.Attempts = make([]jobset.Attempt, 11)
-	if errs := NewActionStrategy(Strategy{}).ValidateUpdate(context.Background(), next, prev); len(errs) == 0 {
+	if errs := NewActionStrategy(NewStrategy(nil, gates.Gates{}, nil)).ValidateUpdate(context.Background(), next, prev); len(errs) == 0 {
 		t.Error("eleven attempts without numbers are accepted")
 	}
 }

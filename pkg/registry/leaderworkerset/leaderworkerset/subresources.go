@@ -6,54 +6,29 @@ package leaderworkerset
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/validation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
 
 // StatusStrategy updates the status of LeaderWorkerSets.
 type StatusStrategy struct {
-	Strategy
+	strategy.Status[*leaderworkerset.LeaderWorkerSet, leaderworkerset.LeaderWorkerSetStatus]
 }
 
 // NewStatusStrategy derives the strategy of the status subresource.
-func NewStatusStrategy(s Strategy) StatusStrategy { return StatusStrategy{Strategy: s} }
-
-var (
-	_ rest.RESTUpdateStrategy  = StatusStrategy{}
-	_ rest.ResetFieldsStrategy = StatusStrategy{}
-)
-
-// GetResetFields names what a write of the status never changes.
-func (StatusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return map[fieldpath.APIVersion]*fieldpath.Set{
-		servedVersion: fieldpath.NewSet(fieldpath.MakePathOrDie("metadata"), fieldpath.MakePathOrDie("spec")),
-	}
-}
+func NewStatusStrategy(s Strategy) StatusStrategy { return StatusStrategy{strategy.NewStatus(s.Main)} }
 
 // PrepareForUpdate takes nothing but the status, and the record of who wrote it, from the request. What the server alone writes
 // into the status stays as it is.
-func (StatusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	s.Status.PrepareForUpdate(ctx, obj, old)
 	next, prev := obj.(*leaderworkerset.LeaderWorkerSet), old.(*leaderworkerset.LeaderWorkerSet)
-	status, managedFields := next.Status, next.ManagedFields
-	*next = *prev.DeepCopy()
-	status.LastAction = next.Status.LastAction
-	next.Status, next.ManagedFields = status, managedFields
-}
-
-// ValidateUpdate checks a changed status.
-func (StatusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ValidateLeaderWorkerSetStatusUpdate(obj.(*leaderworkerset.LeaderWorkerSet), old.(*leaderworkerset.LeaderWorkerSet))
-}
-
-// WarningsOnUpdate is silent: who writes the status cannot change the spec.
-func (StatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+	next.Status.LastAction = prev.Status.LastAction.DeepCopy()
 }
 
 // ScaleStrategy updates the number of groups, on behalf of autoscalers and of kubectl scale.
@@ -84,17 +59,14 @@ var _ rest.RESTUpdateStrategy = ActionStrategy{}
 
 // PrepareForUpdate takes nothing but what actions change from the changed object: spec.paused, what a rollback returns to, and the
 // status. Who owns which field stays as it is: an action is no manager that would go on to want a value.
-func (ActionStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+func (s ActionStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	next, prev := obj.(*leaderworkerset.LeaderWorkerSet), old.(*leaderworkerset.LeaderWorkerSet)
-	changed := *next
-	*next = *prev.DeepCopy()
-	next.Status = changed.Status
-	next.Spec.Paused = changed.Spec.Paused
-	next.Spec.LeaderWorkerTemplate, next.Spec.NetworkConfig = changed.Spec.LeaderWorkerTemplate, changed.Spec.NetworkConfig
+	changed := next.Spec
+	s.TakeStatus(next, prev)
+	next.Spec.Paused = changed.Paused
+	next.Spec.LeaderWorkerTemplate, next.Spec.NetworkConfig = changed.LeaderWorkerTemplate, changed.NetworkConfig
 	normalize(&next.Spec.LeaderWorkerTemplate)
-	if !equality.Semantic.DeepEqual(next.Spec, prev.Spec) {
-		next.Generation = prev.Generation + 1
-	}
+	s.CountChange(next, prev)
 }
 
 // ValidateUpdate checks the changed set as an edit, and its status.
