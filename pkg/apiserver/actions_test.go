@@ -26,7 +26,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // gatekeeper is an admission chain that keeps what it was asked about main resources, and answers as it is told.
@@ -69,7 +69,7 @@ func (g *gatekeeper) ask(phase string, answer func(admission.Attributes) error, 
 
 type noEvents struct{}
 
-func (noEvents) Record(events.Event) {}
+func (noEvents) Record(provider.Event) {}
 
 // formerRevisions are what a rollback can return to.
 type formerRevisions []appsv1.ControllerRevision

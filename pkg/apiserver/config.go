@@ -24,10 +24,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watches"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
 )
 
 // Config is what the server needs to know.
@@ -42,9 +40,9 @@ type Config struct {
 	// Groups are the API groups. Generic.MergedResourceConfig says which of their resources are served; all if it is nil.
 	Groups groups.Groups
 	// Recorder records actions of users.
-	Recorder events.Recorder
+	Recorder provider.Recorder
 	// Revisions reads the history of objects, for rollbacks.
-	Revisions revisions.Reader
+	Revisions provider.RevisionReader
 	// SelfCheck answers what the server knows about itself; nil if that is not served.
 	SelfCheck http.Handler
 }

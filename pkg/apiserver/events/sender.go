@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/record/util"
 	"k8s.io/klog/v2"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 const (
@@ -57,7 +57,7 @@ type Sender struct {
 	logged time.Time
 }
 
-var _ events.Recorder = &Sender{}
+var _ provider.Recorder = &Sender{}
 
 // Start returns a sender that reports under the name. It works until it is closed; the context is for its logger.
 func Start(ctx context.Context, reporter string, client typedeventsv1.EventsV1Interface) *Sender {
@@ -79,7 +79,7 @@ func start(ctx context.Context, reporter string, client typedeventsv1.EventsV1In
 }
 
 // Record takes an event to send. It does not wait: when too many are waiting already, the event is lost.
-func (s *Sender) Record(event events.Event) {
+func (s *Sender) Record(event provider.Event) {
 	now := time.Now()
 	select {
 	case s.queue <- &eventsv1.Event{
@@ -99,7 +99,7 @@ func (s *Sender) Record(event events.Event) {
 	}
 }
 
-func eventType(event events.Event) string {
+func eventType(event provider.Event) string {
 	if event.Warning {
 		return corev1.EventTypeWarning
 	}

@@ -26,7 +26,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 const unforgiving = "needs the permissions of"
@@ -84,8 +84,8 @@ func (hangingEvents) Create(ctx context.Context, _ *eventsv1.Event, _ metav1.Cre
 	return nil, ctx.Err()
 }
 
-func restart(note string) events.Event {
-	return events.Event{
+func restart(note string) provider.Event {
+	return provider.Event{
 		Regarding: corev1.ObjectReference{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Namespace: "ml", Name: "train", UID: "u"},
 		Action:    "restart", Reason: "RestartRequested", Note: note,
 	}

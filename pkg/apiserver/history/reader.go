@@ -13,21 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // pageSize is how many are read at a time: what an object can hold is bounded by the main cluster, so this bounds a page.
 const pageSize = 10
 
-// Reader implements revisions.Reader.
+// Reader implements provider.RevisionReader.
 type Reader struct {
 	// Client reaches the main cluster.
 	Client typedappsv1.ControllerRevisionsGetter
 }
 
-var _ revisions.Reader = Reader{}
+var _ provider.RevisionReader = Reader{}
 
-// List implements revisions.Reader. It stops at the first page that is too much.
+// List implements provider.RevisionReader. It stops at the first page that is too much.
 func (r Reader) List(ctx context.Context, namespace, label, value string) ([]appsv1.ControllerRevision, error) {
 	options := metav1.ListOptions{LabelSelector: labels.Set{label: value}.String(), Limit: pageSize}
 	var all []appsv1.ControllerRevision
@@ -43,10 +43,10 @@ func (r Reader) List(ctx context.Context, namespace, label, value string) ([]app
 			size += len(item.Data.Raw)
 			all = append(all, *item)
 		}
-		if len(all) > revisions.MaxObjects || size > revisions.MaxBytes {
+		if len(all) > provider.MaxRevisions || size > provider.MaxRevisionBytes {
 			return nil, fmt.Errorf("namespace %s has more than %d ControllerRevisions with the label %s=%s, or they hold more than %d MiB: "+
 				"delete those that are not needed",
-				namespace, revisions.MaxObjects, label, value, revisions.MaxBytes>>20)
+				namespace, provider.MaxRevisions, label, value, provider.MaxRevisionBytes>>20)
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			return all, nil

@@ -28,7 +28,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -102,14 +102,14 @@ func (m *member) transport() storagebackend.TransportConfig {
 }
 
 // told keeps events.
-type told struct{ events chan events.Event }
+type told struct{ events chan provider.Event }
 
-func (r told) Record(event events.Event) { r.events <- event }
+func (r told) Record(event provider.Event) { r.events <- event }
 
 // main is a main cluster.
 type main struct {
 	kube   *fake.Clientset
-	events chan events.Event
+	events chan provider.Event
 	// report is what the check of owners finds.
 	report      owners.Report
 	definitions []owners.Definition
@@ -120,7 +120,7 @@ type main struct {
 func newMain() *main {
 	return &main{
 		kube:   fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: witness.Namespace, UID: cluster}}),
-		events: make(chan events.Event, 100),
+		events: make(chan provider.Event, 100),
 	}
 }
 

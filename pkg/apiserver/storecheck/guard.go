@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -34,7 +34,7 @@ type Config struct {
 	// Definitions finds CustomResourceDefinitions of our kinds with objects that the store does not have, or may not have.
 	Definitions func(context.Context) ([]owners.Definition, error)
 	// Recorder takes the events about refusals.
-	Recorder events.Recorder
+	Recorder provider.Recorder
 	// Version is the version of the server.
 	Version string
 }

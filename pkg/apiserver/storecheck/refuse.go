@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
@@ -228,7 +228,7 @@ func (g *Guard) endRefusal(ctx context.Context, s *observation) error {
 
 // record reports an event on the ConfigMap.
 func (g *Guard) record(warning bool, reason, note string) {
-	g.Recorder.Record(events.Event{
+	g.Recorder.Record(provider.Event{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: witness.Namespace, Name: witness.Name},
 		Action:    "CheckStore", Reason: reason, Note: text.TruncateWithEllipsis(note, maxNote), Warning: warning,
 	})

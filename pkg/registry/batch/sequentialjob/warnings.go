@@ -15,7 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 )
 
@@ -43,7 +43,7 @@ func (s Strategy) warnings(sj *batch.SequentialJob) []string {
 	return w.Texts()
 }
 
-type warner struct{ warnings.List }
+type warner struct{ strategy.Warnings }
 
 // names warns of a name that a few more steps, or a longer name of the next run, would make too long.
 func (w *warner) names(sj *batch.SequentialJob) {

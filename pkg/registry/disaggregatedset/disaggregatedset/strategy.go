@@ -14,8 +14,6 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/templates"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset"
 )
 
@@ -58,22 +56,22 @@ func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 func prune(ds *disaggregatedset.DisaggregatedSet) {
 	for i := range ds.Spec.Roles {
 		role := &ds.Spec.Roles[i]
-		role.ObjectMeta = templates.Metadata(role.ObjectMeta)
+		role.ObjectMeta = strategy.TemplateMetadata(role.ObjectMeta)
 		template := &role.Spec.LeaderWorkerTemplate
-		template.WorkerTemplate.ObjectMeta = templates.Metadata(template.WorkerTemplate.ObjectMeta)
+		template.WorkerTemplate.ObjectMeta = strategy.TemplateMetadata(template.WorkerTemplate.ObjectMeta)
 		if leader := template.LeaderTemplate; leader != nil {
-			leader.ObjectMeta = templates.Metadata(leader.ObjectMeta)
+			leader.ObjectMeta = strategy.TemplateMetadata(leader.ObjectMeta)
 		}
 		for j := range template.VolumeClaimTemplates {
 			claim := &template.VolumeClaimTemplates[j]
-			claim.ObjectMeta = templates.Metadata(claim.ObjectMeta)
+			claim.ObjectMeta = strategy.TemplateMetadata(claim.ObjectMeta)
 		}
 	}
 }
 
 // warningsOf returns the warnings about a set. Its LeaderWorkerSets get those about their templates too, but no user creates them.
 func warningsOf(ds *disaggregatedset.DisaggregatedSet) []string {
-	w := &warnings.List{}
+	w := &strategy.Warnings{}
 	for _, warning := range validation.Warnings(ds) {
 		w.Append(warning)
 	}

@@ -23,9 +23,8 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
 
 // Target is the resource on whose objects users act.
@@ -41,7 +40,7 @@ type Target struct {
 // action can change.
 func NewTarget(kind string, main *registry.Store, limits rest.RESTUpdateStrategy, host provider.Host) Target {
 	store := *main
-	store.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: strategy{RESTUpdateStrategy: limits, main: main.UpdateStrategy}}
+	store.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: layered{RESTUpdateStrategy: limits, main: main.UpdateStrategy}}
 	return Target{Kind: kind, store: &store, strategy: limits, host: host}
 }
 
@@ -70,7 +69,7 @@ type Action[P runtime.Object, T any, R Request[T]] struct {
 	// Warn, if it is set, returns what a client is warned of when the request has changed the object, from the object as it was before.
 	Warn func(object P, request R) []string
 	// Event describes what the request changed.
-	Event func(R) events.Event
+	Event func(R) provider.Event
 }
 
 // REST serves one action.
@@ -157,10 +156,7 @@ func (t Target) address(ctx context.Context, req metav1.Object, name string) err
 // changed.
 func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActFunc[P, R],
 	options *metav1.CreateOptions) (changed bool, err error) {
-	var user string
-	if info, ok := request.UserFrom(ctx); ok {
-		user = info.GetName()
-	}
+	user := strategy.User(ctx)
 	edit := newEdit(ctx, r.Target, name, options)
 	var warnings []string
 	info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, current runtime.Object) (runtime.Object, error) {
@@ -174,8 +170,8 @@ func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActF
 		return object, err
 	}, edit.limit, edit.mutate)
 	info = bounds.Metadata(info, schema.GroupKind{Group: r.store.DefaultQualifiedResource.Group, Kind: r.Target.Kind})
-	_, _, err = r.store.Update(fieldvalidation.With(ctx, options.FieldValidation), name, info, rest.ValidateAllObjectFunc, edit.validate,
-		false, edit.options)
+	ctx = strategy.WithFieldValidation(ctx, options.FieldValidation)
+	_, _, err = r.store.Update(ctx, name, info, rest.ValidateAllObjectFunc, edit.validate, false, edit.options)
 	if changed && err == nil {
 		for _, text := range warnings {
 			warning.AddWarning(ctx, "", text)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // Pure is an action whose requests have a spec S and a status A, and which is a pure function of the object P, the spec and the
@@ -33,7 +33,7 @@ type Pure[P runtime.Object, T, S, A, C any, R Request[T]] struct {
 	// Call returns the call.
 	Call func(user string, now time.Time) C
 	// Event describes a request, which changed the object, and its status.
-	Event func(kind string, request R, status *A) events.Event
+	Event func(kind string, request R, status *A) provider.Event
 }
 
 // NewPure returns the storage of a pure action.
@@ -42,7 +42,7 @@ func NewPure[P runtime.Object, T, S, A, C any, R Request[T]](target Target, pure
 		Kind:     pure.Kind,
 		Validate: pure.Validate,
 		Act:      pure.on(pure.Act),
-		Event: func(request R) events.Event {
+		Event: func(request R) provider.Event {
 			_, status := pure.Parts(request)
 			return pure.Event(pure.Kind.Kind, request, status)
 		},

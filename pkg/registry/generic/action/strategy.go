@@ -12,15 +12,15 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// strategy stores what an action changes, by the strategy of the actions of a kind. What mutating admission changes on top of that is
+// layered stores what an action changes, by the strategy of the actions of a kind. What mutating admission changes on top of that is
 // prepared and validated by the main strategy, as an edit of the object that the action left.
-type strategy struct {
+type layered struct {
 	rest.RESTUpdateStrategy
 	main rest.RESTUpdateStrategy
 }
 
 // PrepareForUpdate prepares the change of the action, and then the change of admission.
-func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+func (s layered) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	acted, more := s.acted(ctx, obj, old)
 	if !more {
 		s.RESTUpdateStrategy.PrepareForUpdate(ctx, obj, old)
@@ -34,7 +34,7 @@ func (s strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
 }
 
 // ValidateUpdate checks the change of the action, and the change of admission.
-func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+func (s layered) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	errs := s.RESTUpdateStrategy.ValidateUpdate(ctx, obj, old)
 	if _, more := s.acted(ctx, obj, old); !more {
 		return errs
@@ -48,7 +48,7 @@ func (s strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 }
 
 // acted returns the old object with what the action changed, and whether admission changed more.
-func (s strategy) acted(ctx context.Context, obj, old runtime.Object) (runtime.Object, bool) {
+func (s layered) acted(ctx context.Context, obj, old runtime.Object) (runtime.Object, bool) {
 	if !differ(obj, old) {
 		return obj, false
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
 
 // Store serves a main resource with bounded answers about metadata.
@@ -52,12 +52,12 @@ var (
 // Create creates an object. Its strategy knows how the client wants fields to be validated.
 func (s *Store) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (
 	runtime.Object, error) {
-	return s.Store.Create(fieldvalidation.With(ctx, options.FieldValidation), obj, createValidation, options)
+	return s.Store.Create(strategy.WithFieldValidation(ctx, options.FieldValidation), obj, createValidation, options)
 }
 
 // Update changes an object, or creates the one of an applier.
 func (s *Store) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	ctx = fieldvalidation.With(ctx, options.FieldValidation)
+	ctx = strategy.WithFieldValidation(ctx, options.FieldValidation)
 	return s.Store.Update(ctx, name, Metadata(objInfo, s.kind), createValidation, updateValidation, forceAllowCreate, options)
 }

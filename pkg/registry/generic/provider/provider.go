@@ -18,9 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
 )
 
 // Provider is one API group.
@@ -48,9 +46,9 @@ type Host struct {
 	// Gates are the feature gates.
 	Gates featuregate.FeatureGate
 	// Recorder records actions of users.
-	Recorder events.Recorder
+	Recorder Recorder
 	// Revisions reads the history of objects.
-	Revisions revisions.Reader
+	Revisions RevisionReader
 	// Neighbors finds objects whose children would have the same names. It is nil for a server that warns of none.
 	Neighbors *neighbors.Neighbors
 	// Now is the clock of actions and of durations.

@@ -1,7 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strategy holds what the strategies of all kinds share. A kind describes its objects with a Kind, embeds Main in its
+// Package strategy holds what the strategies of all kinds share: the answers that are the same for all, warnings, templates, and how a
+// client wants fields to be validated. A kind describes its objects with a Kind, embeds Main in its
 // strategy, and replaces only the methods that do more. Status is the strategy of the status subresource.
 package strategy
 
@@ -17,8 +18,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
 )
 
 // Object is a pointer to an internal type.
@@ -140,7 +139,7 @@ func (m Main[P, S]) WarningsOnCreate(_ context.Context, obj runtime.Object) []st
 
 // WarningsOnUpdate returns the warnings that this write introduces.
 func (m Main[P, S]) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
-	return warnings.Introduced(m.WarningsOnCreate(ctx, obj), m.WarningsOnCreate(ctx, old))
+	return IntroducedWarnings(m.WarningsOnCreate(ctx, obj), m.WarningsOnCreate(ctx, old))
 }
 
 // Canonicalize does nothing: the stored form is what was validated.

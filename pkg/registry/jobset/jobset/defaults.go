@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/templates"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
 
 // SetCreateDefaults fills in what upstream's mutating webhook fills in. It runs on create only, so that the removal of
@@ -113,13 +113,13 @@ func defaultRetention() *jobset.VolumeRetentionPolicy {
 func normalizeTemplates(spec *jobset.JobSetSpec) {
 	for i := range spec.ReplicatedJobs {
 		template := &spec.ReplicatedJobs[i].Template
-		template.ObjectMeta = templates.Metadata(template.ObjectMeta)
-		template.Spec.Template.ObjectMeta = templates.Metadata(template.Spec.Template.ObjectMeta)
+		template.ObjectMeta = strategy.TemplateMetadata(template.ObjectMeta)
+		template.Spec.Template.ObjectMeta = strategy.TemplateMetadata(template.Spec.Template.ObjectMeta)
 	}
 	for i := range spec.VolumeClaimPolicies {
 		for j := range spec.VolumeClaimPolicies[i].Templates {
 			claim := &spec.VolumeClaimPolicies[i].Templates[j]
-			claim.ObjectMeta = templates.Metadata(claim.ObjectMeta)
+			claim.ObjectMeta = strategy.TemplateMetadata(claim.ObjectMeta)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
 
 // disabledFields returns the fields of features that are off, each with the name of its gate and a function that removes it.
@@ -38,7 +38,7 @@ type disabledField struct {
 // dropDisabledSpec removes fields of features that are off, as unknown fields are: with a warning, unless the client does not
 // want any, and not under strict validation, which refuses them.
 func (s Strategy) dropDisabledSpec(ctx context.Context, next, prev *jobset.JobSetSpec) {
-	directive := fieldvalidation.From(ctx)
+	directive := strategy.FieldValidation(ctx)
 	if directive == metav1.FieldValidationStrict {
 		return
 	}
@@ -52,7 +52,7 @@ func (s Strategy) dropDisabledSpec(ctx context.Context, next, prev *jobset.JobSe
 
 // refuseDisabled refuses fields of features that are off, under strict validation.
 func (s Strategy) refuseDisabled(ctx context.Context, next, prev *jobset.JobSetSpec) field.ErrorList {
-	if fieldvalidation.From(ctx) != metav1.FieldValidationStrict {
+	if strategy.FieldValidation(ctx) != metav1.FieldValidationStrict {
 		return nil
 	}
 	var errs field.ErrorList

@@ -17,7 +17,7 @@ import (
 
 	api "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
 
 func TestStatusOfDisabledFeatures(t *testing.T) {
@@ -160,7 +160,7 @@ func TestFieldsOfGatesThatAreOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			main, _ := strategies(tc.gates)
 			var warned recorder
-			ctx := warning.WithWarningRecorder(fieldvalidation.With(inNamespace(), tc.directive), &warned)
+			ctx := warning.WithWarningRecorder(strategy.WithFieldValidation(inNamespace(), tc.directive), &warned)
 			js, prev := train(limited), train()
 			if tc.stored != nil {
 				tc.stored(prev)

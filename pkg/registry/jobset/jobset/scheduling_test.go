@@ -11,7 +11,7 @@ import (
 
 	api "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/fieldvalidation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 	registry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 )
 
@@ -54,7 +54,7 @@ func TestSchedulingIsRefusedWithoutItsGate(t *testing.T) {
 	const want = "spec.scheduling: Forbidden: must not be set while the feature gate JobSetWorkloadAwareSchedulingAPI of the API server is off"
 	main, _ := strategies(gates.Gates{})
 	for _, directive := range []string{"", "Warn", "Ignore", "Strict"} {
-		ctx := fieldvalidation.With(inNamespace(), directive)
+		ctx := strategy.WithFieldValidation(inNamespace(), directive)
 		js := train(scheduling)
 		main.PrepareForCreate(ctx, js)
 		if got := fmt.Sprint(main.Validate(ctx, js).ToAggregate()); got != want {

@@ -15,7 +15,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/validation"
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
 
 // nearLimit is how many characters a generated name may be away from its limit to be warned about.
@@ -36,7 +36,7 @@ func Warnings(js *jobset.JobSet, gates gates.Gates) []string {
 }
 
 type warner struct {
-	warnings.List
+	strategy.Warnings
 	gates gates.Gates
 }
 

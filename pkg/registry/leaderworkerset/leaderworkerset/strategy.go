@@ -16,7 +16,6 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/templates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset/actions"
 )
 
@@ -61,13 +60,13 @@ func normalize(template *leaderworkerset.LeaderWorkerTemplate) {
 	if template.RestartPolicy == leaderworkerset.RestartPolicyDefault {
 		template.RestartPolicy = leaderworkerset.RestartPolicyNone
 	}
-	template.WorkerTemplate.ObjectMeta = templates.Metadata(template.WorkerTemplate.ObjectMeta)
+	template.WorkerTemplate.ObjectMeta = strategy.TemplateMetadata(template.WorkerTemplate.ObjectMeta)
 	if template.LeaderTemplate != nil {
-		template.LeaderTemplate.ObjectMeta = templates.Metadata(template.LeaderTemplate.ObjectMeta)
+		template.LeaderTemplate.ObjectMeta = strategy.TemplateMetadata(template.LeaderTemplate.ObjectMeta)
 	}
 	for i := range template.VolumeClaimTemplates {
 		claim := &template.VolumeClaimTemplates[i]
-		claim.TypeMeta, claim.ObjectMeta = metav1.TypeMeta{}, templates.Metadata(claim.ObjectMeta)
+		claim.TypeMeta, claim.ObjectMeta = metav1.TypeMeta{}, strategy.TemplateMetadata(claim.ObjectMeta)
 	}
 }
 

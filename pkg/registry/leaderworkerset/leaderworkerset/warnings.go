@@ -16,7 +16,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/validation"
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/warnings"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
 )
 
 // nearLimit is how many more digits of the index of a group the name of a set should leave room for.
@@ -78,10 +78,10 @@ func warningsOnUpdate(next, prev *leaderworkerset.LeaderWorkerSet) []string {
 		&prev.ObjectMeta, key) {
 		w.Add(annotationsPath.Key(key), "changed: the groups are recreated at once, from the partition up, without being reported as an update")
 	}
-	return append(warnings.Introduced(Warnings(next), Warnings(prev)), w.Texts()...)
+	return append(strategy.IntroducedWarnings(Warnings(next), Warnings(prev)), w.Texts()...)
 }
 
-type warner struct{ warnings.List }
+type warner struct{ strategy.Warnings }
 
 // name warns of a name that leaves no room for the index of a group.
 func (w *warner) name(lws *leaderworkerset.LeaderWorkerSet) {

@@ -14,7 +14,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob/actions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // actionsOn returns the storage of every action by the name of its subresource.
@@ -52,7 +52,7 @@ func serve[T, S any, R action.Request[T]](
 	return action.NewPure(target, action.Pure[*batch.SequentialJob, T, S, batch.SequentialJobActionStatus, actions.Call, R]{
 		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: act, Parts: parts,
 		Call: func(user string, now time.Time) actions.Call { return actions.Call{User: user, Now: now} },
-		Event: func(kind string, request R, status *batch.SequentialJobActionStatus) events.Event {
+		Event: func(kind string, request R, status *batch.SequentialJobActionStatus) provider.Event {
 			return newEvent(kind, request, status)
 		},
 	})

@@ -12,20 +12,20 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // newEvent describes a request that changed its SequentialJob. Its kind, such as SequentialJobRestart, names the action.
-func newEvent(kind string, request metav1.Object, answer *batch.SequentialJobActionStatus) events.Event {
+func newEvent(kind string, request metav1.Object, answer *batch.SequentialJobActionStatus) provider.Event {
 	verb := strings.TrimPrefix(kind, "SequentialJob")
 	action := strings.ToLower(verb)
-	return events.Event{
+	return provider.Event{
 		Regarding: corev1.ObjectReference{
 			APIVersion: batchv1alpha1.SchemeGroupVersion.String(), Kind: "SequentialJob",
 			Namespace: request.GetNamespace(), Name: request.GetName(), UID: answer.UID,
 		},
 		Action: action, Reason: verb + "Requested",
-		Note: events.Note(fmt.Sprintf("%s asked to %s %s", answer.User, action, what(action, answer)), reasonOf(request), attempt(answer)),
+		Note: provider.EventNote(fmt.Sprintf("%s asked to %s %s", answer.User, action, what(action, answer)), reasonOf(request), attempt(answer)),
 	}
 }
 

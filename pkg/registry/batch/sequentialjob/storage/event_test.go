@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 func TestNewEvent(t *testing.T) {
@@ -56,7 +56,7 @@ func TestNewEvent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := newEvent(tc.kind, tc.request, &batch.SequentialJobActionStatus{UID: "u", User: "ada", Step: tc.step, Attempt: tc.attempt})
-			want := events.Event{
+			want := provider.Event{
 				Regarding: corev1.ObjectReference{APIVersion: "batch.jobset-apiserver.io/v1alpha1", Kind: "SequentialJob", Namespace: "ml", Name: "nightly", UID: "u"},
 				Action:    tc.wantAction, Reason: tc.wantReason, Note: tc.wantNote,
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
@@ -58,7 +58,7 @@ func serve[T, S any, R action.Request[T]](
 ) rest.Storage {
 	return action.NewPure(a.target, action.Pure[*jobset.JobSet, T, S, batch.JobSetActionStatus, actions.Call, R]{
 		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: act, Warn: warn, Parts: parts, Call: a.strategy.Call,
-		Event: func(kind string, request R, status *batch.JobSetActionStatus) events.Event {
+		Event: func(kind string, request R, status *batch.JobSetActionStatus) provider.Event {
 			return newEvent(kind, request, status)
 		},
 	})

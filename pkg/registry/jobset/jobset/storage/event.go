@@ -14,23 +14,23 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 const wholeSet = "the set"
 
 // newEvent describes a request that changed its JobSet. Its kind, such as JobSetRestart, names the action.
-func newEvent(kind string, request metav1.Object, answer *batch.JobSetActionStatus) events.Event {
+func newEvent(kind string, request metav1.Object, answer *batch.JobSetActionStatus) provider.Event {
 	verb := strings.TrimPrefix(kind, "JobSet")
 	action := strings.ToLower(verb)
 	what, reason := asked(request)
-	return events.Event{
+	return provider.Event{
 		Regarding: corev1.ObjectReference{
 			APIVersion: jobsetv1alpha2.SchemeGroupVersion.String(), Kind: "JobSet",
 			Namespace: request.GetNamespace(), Name: request.GetName(), UID: answer.UID,
 		},
 		Action: action, Reason: verb + "Requested",
-		Note: events.Note(fmt.Sprintf("%s asked to %s %s", answer.User, action, what), reason, attemptOf(action, answer.Attempt)),
+		Note: provider.EventNote(fmt.Sprintf("%s asked to %s %s", answer.User, action, what), reason, attemptOf(action, answer.Attempt)),
 	}
 }
 

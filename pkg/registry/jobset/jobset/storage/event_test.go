@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 func TestNewEvent(t *testing.T) {
@@ -74,7 +74,7 @@ func TestNewEvent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := newEvent(tc.kind, tc.request, &batch.JobSetActionStatus{UID: "u", User: "ada", Attempt: tc.attempt})
-			want := events.Event{
+			want := provider.Event{
 				Regarding: corev1.ObjectReference{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", Namespace: "ml", Name: "train", UID: "u"},
 				Action:    tc.wantAction, Reason: tc.wantReason, Note: tc.wantOf,
 			}

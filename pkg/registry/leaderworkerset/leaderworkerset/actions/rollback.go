@@ -19,7 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // maxNamed is how many revisions an error names.
@@ -30,7 +30,7 @@ func RollbackTo(all []appsv1.ControllerRevision) func(*leaderworkerset.LeaderWor
 	Call) (*batch.LeaderWorkerSetActionStatus, error) {
 	return func(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetRollbackSpec, call Call) (*batch.LeaderWorkerSetActionStatus,
 		error) {
-		own := revisions.Of(all, set.UID)
+		own := provider.OwnRevisions(all, set.UID)
 		slices.SortStableFunc(own, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
 		return rollback(set, spec, own, call)
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/revisions"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset/actions"
 )
 
@@ -29,7 +28,7 @@ const readTimeout = 15 * time.Second
 type act[S any] = func(*leaderworkerset.LeaderWorkerSet, *S, actions.Call) (*batch.LeaderWorkerSetActionStatus, error)
 
 // actionsOn returns the storage of every action by the name of its subresource.
-func actionsOn(target action.Target, reader revisions.Reader) map[string]rest.Storage {
+func actionsOn(target action.Target, reader provider.RevisionReader) map[string]rest.Storage {
 	return map[string]rest.Storage{
 		"restart": serve(target, "LeaderWorkerSetRestart", validation.ValidateLeaderWorkerSetRestart, actions.Restart, nil,
 			func(r *batch.LeaderWorkerSetRestart) (*batch.LeaderWorkerSetRestartSpec, *batch.LeaderWorkerSetActionStatus) {
@@ -61,14 +60,14 @@ func serve[T, S any, R action.Request[T]](
 	return action.NewPure(target, action.Pure[*leaderworkerset.LeaderWorkerSet, T, S, batch.LeaderWorkerSetActionStatus, actions.Call, R]{
 		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: do, Prepare: prepare, Parts: parts,
 		Call: func(user string, now time.Time) actions.Call { return actions.Call{User: user, Now: now} },
-		Event: func(kind string, request R, status *batch.LeaderWorkerSetActionStatus) events.Event {
+		Event: func(kind string, request R, status *batch.LeaderWorkerSetActionStatus) provider.Event {
 			return newEvent(kind, request, status)
 		},
 	})
 }
 
 // prepareRollback reads the revisions of the set, as the server: users need no rights on them. What goes wrong is no fault of the user.
-func prepareRollback(ctx context.Context, reader revisions.Reader, r *batch.LeaderWorkerSetRollback) (
+func prepareRollback(ctx context.Context, reader provider.RevisionReader, r *batch.LeaderWorkerSetRollback) (
 	act[batch.LeaderWorkerSetRollbackSpec], error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -12,20 +12,20 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // newEvent describes a request that changed its set. Its kind, such as LeaderWorkerSetRestart, names the action.
-func newEvent(kind string, request metav1.Object, answer *batch.LeaderWorkerSetActionStatus) events.Event {
+func newEvent(kind string, request metav1.Object, answer *batch.LeaderWorkerSetActionStatus) provider.Event {
 	verb := strings.TrimPrefix(kind, "LeaderWorkerSet")
 	what, reason := describe(request, answer)
-	return events.Event{
+	return provider.Event{
 		Regarding: corev1.ObjectReference{
 			APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: "LeaderWorkerSet",
 			Namespace: request.GetNamespace(), Name: request.GetName(), UID: answer.UID,
 		},
 		Action: strings.ToLower(verb), Reason: verb + "Requested",
-		Note: events.Note(fmt.Sprintf("%s asked to %s", answer.User, what), reason, ""),
+		Note: provider.EventNote(fmt.Sprintf("%s asked to %s", answer.User, what), reason, ""),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 func TestNewEvent(t *testing.T) {
@@ -36,7 +36,7 @@ func TestNewEvent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := newEvent(tc.kind, tc.request, &batch.LeaderWorkerSetActionStatus{UID: "u", User: "ada", Revision: 2})
-			want := events.Event{
+			want := provider.Event{
 				Regarding: corev1.ObjectReference{APIVersion: "leaderworkerset.x-k8s.io/v1", Kind: "LeaderWorkerSet", Namespace: "ml", Name: "llm", UID: "u"},
 				Action:    tc.wantAction, Reason: tc.wantReason, Note: tc.wantNote,
 			}

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package events
+package provider
 
 import (
 	"strings"
@@ -30,7 +30,7 @@ func TestNoteIsLimited(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := Note(head, tc.reason, tail)
+			got := EventNote(head, tc.reason, tail)
 			if len(got) > maxNote || !utf8.ValidString(got) || !strings.HasPrefix(got, head+": ") || !tc.want(got) {
 				t.Errorf("got %d bytes: %q", len(got), got)
 			}

@@ -1,8 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events describes the events that storages of all kinds report about actions of users.
-package events
+package provider
 
 import (
 	"strings"
@@ -20,7 +19,7 @@ type Recorder interface {
 	Record(event Event)
 }
 
-// Event is one action of a user.
+// Event describes one action of a user.
 type Event struct {
 	// Regarding is the object that changed.
 	Regarding corev1.ObjectReference
@@ -34,9 +33,9 @@ type Event struct {
 	Warning bool
 }
 
-// Note joins the parts of a note to one line within the limit of the API. A reason that is too long is cut: the other
+// EventNote joins the parts of a note to one line within the limit of the API. A reason that is too long is cut: the other
 // parts are short and say more.
-func Note(head, reason, tail string) string {
+func EventNote(head, reason, tail string) string {
 	reason = strings.Join(strings.Fields(reason), " ")
 	if reason == "" {
 		return head + tail
