@@ -75,3 +75,13 @@ func TestDefaultsOfGroups(t *testing.T) {
 		}
 	}
 }
+
+func TestScopeDefaultsToTheWholeSet(t *testing.T) {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	got := &v1alpha1.JobSetRestart{}
+	scheme.Default(got)
+	if diff := cmp.Diff(v1alpha1.RestartScopeJobSet, got.Spec.Scope); diff != "" {
+		t.Errorf("scope (-want +got):\n%s", diff)
+	}
+}

@@ -14,8 +14,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
+
+func newScheme() (*runtime.Scheme, serializer.CodecFactory) {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	return scheme, serializer.NewCodecFactory(scheme)
+}
 
 const typeMeta = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\n"
 
@@ -181,7 +188,7 @@ func TestFieldSelectors(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			label, value, err := scheme.ConvertFieldLabel(kinds()[0], tc.label, "x")
+			label, value, err := scheme.ConvertFieldLabel(v1alpha2.SchemeGroupVersion.WithKind("JobSet"), tc.label, "x")
 			if (err != nil) != tc.wantErr {
 				t.Fatalf("error %v, wanted one: %t", err, tc.wantErr)
 			}
