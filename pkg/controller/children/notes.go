@@ -5,6 +5,7 @@ package children
 
 import (
 	"sync"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -44,4 +45,18 @@ func (n *Notes[T]) Forget(key cache.ObjectName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.owners, key)
+}
+
+// Since returns since when something holds for an owner, which is now if it did not hold before; zero if it does not hold.
+func Since(notes *Notes[time.Time], key cache.ObjectName, holds bool, now time.Time) time.Time {
+	if !holds {
+		notes.Forget(key)
+		return time.Time{}
+	}
+	since := notes.Noted(key)
+	if since.IsZero() {
+		since = now
+		notes.Note(key, since)
+	}
+	return since
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
@@ -44,7 +45,7 @@ type Consistency interface {
 	Wrote(owner cache.ObjectName, resource, version string)
 	Deleted(owner cache.ObjectName, child types.UID)
 	VersionsShown(owner cache.ObjectName) bool
-	DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool
+	DeletionsShown(owner cache.ObjectName, children []consistency.Child) bool
 	Forget(owner cache.ObjectName)
 }
 

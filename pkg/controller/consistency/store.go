@@ -87,9 +87,26 @@ func (w *ConsistencyStore) VersionsShown(owner cache.ObjectName) bool {
 	return true
 }
 
+// Child is a child as a cache shows it.
+type Child struct {
+	// UID of the child.
+	UID types.UID
+	// Deleting means that the child is being deleted.
+	Deleting bool
+}
+
+// ChildrenOf returns objects as children.
+func ChildrenOf[T metav1.Object](objects []T) []Child {
+	out := make([]Child, 0, len(objects))
+	for _, object := range objects {
+		out = append(out, Child{UID: object.GetUID(), Deleting: object.GetDeletionTimestamp() != nil})
+	}
+	return out
+}
+
 // DeletionsShown reports whether these children, read after VersionsShown, show the deletions too. If so, all is forgotten
 // that was written for the owner.
-func (w *ConsistencyStore) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
+func (w *ConsistencyStore) DeletionsShown(owner cache.ObjectName, children []Child) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	of, found := w.owners[owner]
@@ -97,7 +114,7 @@ func (w *ConsistencyStore) DeletionsShown(owner cache.ObjectName, children []met
 		return true
 	}
 	for _, child := range children {
-		if of.deleted.Has(child.GetUID()) && child.GetDeletionTimestamp() == nil && !w.givenUp(of) {
+		if of.deleted.Has(child.UID) && !child.Deleting && !w.givenUp(of) {
 			return false
 		}
 	}

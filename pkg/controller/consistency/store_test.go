@@ -80,7 +80,7 @@ func TestConsistencyStoreWaitsForWrites(t *testing.T) {
 			w := NewConsistencyStore(clock, map[string]Versioned{"jobs": tc.jobs, "jobsets": tc.sets})
 			tc.write(w)
 			clock.Step(tc.after)
-			if got := w.VersionsShown(one) && w.DeletionsShown(one, tc.children); got != tc.want {
+			if got := w.VersionsShown(one) && w.DeletionsShown(one, ChildrenOf(tc.children)); got != tc.want {
 				t.Errorf("shown is %t, want %t", got, tc.want)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 )
 
@@ -43,7 +44,7 @@ func (s *Syncer) waitsForFormer(_ context.Context, key cache.ObjectName, ds *dis
 
 // observeChildren returns the set and its children as the caches have them.
 func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (*plan.Observed,
-	[]metav1.Object, error) {
+	[]consistency.Child, error) {
 	obs := &plan.Observed{Set: ds, Conflicts: s.conflicts.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second))}
 	var err error
 	if obs.Children, err = s.deps.Caches.LeaderWorkerSets(ds); err != nil {
@@ -55,15 +56,12 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, ds *di
 	if obs.Scalers, err = s.deps.Caches.Scalers(ds); err != nil {
 		return nil, nil, err
 	}
-	var all []metav1.Object
+	all := consistency.ChildrenOf(obs.Scalers)
 	for i := range obs.Children {
-		all = append(all, shown(obs.Children[i].UID, obs.Children[i].Deleting))
+		all = append(all, consistency.Child{UID: obs.Children[i].UID, Deleting: obs.Children[i].Deleting})
 	}
 	for i := range obs.Services {
-		all = append(all, shown(obs.Services[i].UID, obs.Services[i].Deleting))
-	}
-	for _, scaler := range obs.Scalers {
-		all = append(all, scaler)
+		all = append(all, consistency.Child{UID: obs.Services[i].UID, Deleting: obs.Services[i].Deleting})
 	}
 	return obs, all, nil
 }
@@ -74,15 +72,6 @@ func (s *Syncer) observe(_ context.Context, key cache.ObjectName, obs *plan.Obse
 		return false, err
 	}
 	return false, s.observeTaken(obs)
-}
-
-// shown returns what a cache shows of the deletion of an object.
-func shown(uid types.UID, deleting bool) metav1.Object {
-	object := &metav1.ObjectMeta{UID: uid}
-	if deleting {
-		object.DeletionTimestamp = &metav1.Time{}
-	}
-	return object
 }
 
 // observeTaken adds the names of scalers that exist and that the set neither controls nor can adopt.

@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints/endpointslices"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
@@ -92,7 +93,7 @@ func (c *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 		return queue.Caches(queue.LagRetry), nil
 	}
 	obs := &observed{key: key, set: c.set(key), ours: c.ours(key), now: c.Clock.Now()}
-	if !c.consistency.DeletionsShown(key, objects(obs.ours)) {
+	if !c.consistency.DeletionsShown(key, consistency.ChildrenOf(obs.ours)) {
 		return queue.Caches(queue.LagRetry), nil
 	}
 	c.judge(obs, view)

@@ -190,11 +190,3 @@ func (c *Syncer) shares(s *set) bool {
 	}
 	return false
 }
-
-func objects(ours []*discoveryv1.EndpointSlice) []metav1.Object {
-	all := make([]metav1.Object, len(ours))
-	for i, slice := range ours {
-		all[i] = slice
-	}
-	return all
-}

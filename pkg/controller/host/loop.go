@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
@@ -56,7 +57,7 @@ type Loop[O Object, S, P, R any] struct {
 	// Waits returns whether the object waits until caches show what they are known to lack; nil if that never happens.
 	Waits func(ctx context.Context, key cache.ObjectName, owner O) (bool, error)
 	// Children returns the beginning of an observation, and the children whose deletions it must show.
-	Children func(ctx context.Context, key cache.ObjectName, owner O) (*S, []metav1.Object, error)
+	Children func(ctx context.Context, key cache.ObjectName, owner O) (*S, []consistency.Child, error)
 	// Complete adds the rest to an observation. It returns true if caches lag behind what is known otherwise.
 	Complete func(ctx context.Context, key cache.ObjectName, obs *S) (lags bool, err error)
 	// Decide returns what to do. It is a pure function.

@@ -77,9 +77,9 @@ func newRig() *rig {
 			r.note("waits")
 			return r.waits, r.err
 		},
-		Children: func(context.Context, cache.ObjectName, jobSet) (*string, []metav1.Object, error) {
+		Children: func(context.Context, cache.ObjectName, jobSet) (*string, []consistency.Child, error) {
 			r.note("children")
-			return new("seen"), []metav1.Object{&metav1.ObjectMeta{UID: "child"}}, nil
+			return new("seen"), []consistency.Child{{UID: "child"}}, nil
 		},
 		Complete: func(context.Context, cache.ObjectName, *string) (bool, error) {
 			r.note("complete")
@@ -161,7 +161,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 	if _, err := r.Sync(t.Context(), key); err != nil {
 		t.Fatal(err)
 	}
-	if !r.Host.Consistency.DeletionsShown(key, []metav1.Object{&metav1.ObjectMeta{UID: "child"}}) {
+	if !r.Host.Consistency.DeletionsShown(key, []consistency.Child{{UID: "child"}}) {
 		t.Error("a deletion of a child of an object that is gone is remembered")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
 )
 
 // Attempts are measured as the watch shows them, because both programs write them: what users ask for is recorded by the
@@ -45,32 +46,25 @@ var (
 
 // measure returns handlers that keep the metrics current. Only the controller that leads counts.
 func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
-	set := func(obj any) *jobsetv1alpha2.JobSet {
-		js, _ := obj.(*jobsetv1alpha2.JobSet)
-		return js
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			readyRatio.set(set(obj))
-			countPhase(set(obj))
+	return host.Changes[*jobsetv1alpha2.JobSet]{
+		Shown: func(js *jobsetv1alpha2.JobSet) {
+			readyRatio.set(js)
+			countPhase(js)
 		},
-		UpdateFunc: func(before, after any) {
-			was, is := set(before), set(after)
-			readyRatio.set(is)
-			countPhase(is)
-			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
+		Changed: func(was, is *jobsetv1alpha2.JobSet) {
+			if c.leads.Load() {
 				countAttempts(was, is)
 				countCauses(&was.Status, &is.Status)
 				observeWait(&was.Status, &is.Status)
 				logTransitions(c.logger, was, is)
 			}
 		},
-		DeleteFunc: func(obj any) {
-			readyRatio.forget(set(obj))
-			phases.Forget(cache.MetaObjectToName(set(obj)))
-			countConditions(set(obj), true)
+		Gone: func(js *jobsetv1alpha2.JobSet) {
+			readyRatio.forget(js)
+			phases.Forget(cache.MetaObjectToName(js))
+			countConditions(js, true)
 		},
-	}
+	}.Handlers()
 }
 
 func countAttempts(was, is *jobsetv1alpha2.JobSet) {

@@ -17,9 +17,12 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
@@ -31,19 +34,22 @@ const gatherForJob = 20 * time.Microsecond
 const excludedByAffinity = "node affinity"
 
 // observeChildren returns the set, and its Jobs and groups as the caches have them.
-func (s *Syncer) observeChildren(ctx context.Context, key cache.ObjectName, js *jobsetv1alpha2.JobSet) (*plan.Observed, []metav1.Object,
+func (s *Syncer) observeChildren(ctx context.Context, key cache.ObjectName, js *jobsetv1alpha2.JobSet) (*plan.Observed, []consistency.Child,
 	error) {
 	jobs, err := s.deps.Caches.Jobs(js)
 	if err != nil {
 		return nil, nil, err
 	}
 	queue.Gather(ctx, time.Duration(len(jobs))*gatherForJob)
-	grouped := s.observeGroups(js)
+	grouped, shown := s.observeGroups(js), consistency.ChildrenOf(jobs)
+	if grouped != nil {
+		shown = append(shown, consistency.ChildrenOf(grouped.Objects)...)
+	}
 	return &plan.Observed{
 		JobSet: js, Jobs: jobs, Deferred: s.deferred.Noted(key), CreateFrom: s.createFrom.Noted(key), RefusedSince: s.refusedSince.Noted(key),
 		Now: metav1.NewTime(s.deps.Clock.Now()), Gates: s.gates(), KeepAttempts: s.keepsAttempts(),
 		Priorities: s.deps.Caches.Priorities(), AvoidFailedNodes: s.deps.AvoidFailedNodes, MoveAfter: s.deps.MoveAfter, Grouped: grouped,
-	}, asObjects(jobs, grouped), nil
+	}, shown, nil
 }
 
 // observe adds what else a decision is made on. Why a Job failed may be read from the API.
@@ -64,7 +70,8 @@ func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Ob
 	if err := s.observePlacement(ctx, obs); err != nil {
 		return false, err
 	}
-	obs.IgnoredQueue = s.ignoredQueue(ctx, js) // after everything that can fail: it is reported once only
+	// After everything that can fail: it is reported once only.
+	obs.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, js, plan.RunsDespiteQueue(js))
 	obs.MaxBacklog, obs.Stalled = s.backlogs.reserve(key, js)
 	return false, nil
 }
@@ -138,14 +145,9 @@ func (s *Syncer) observeInPlace(obs *plan.Observed) error {
 func (s *Syncer) observeUnschedulable(obs *plan.Observed) error {
 	key := cache.MetaObjectToName(obs.JobSet)
 	pods, reason, err := s.deps.Caches.Unschedulable(key)
-	if err != nil || pods == 0 {
-		s.unschedulable.Forget(key)
-		return err
-	}
-	since := s.unschedulable.Noted(key)
+	since := children.Since(s.unschedulable, key, err == nil && pods > 0, obs.Now.Time)
 	if since.IsZero() {
-		since = obs.Now.Time
-		s.unschedulable.Note(key, since)
+		return err
 	}
 	obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
 	if plan.ShutOutMatters(*obs) {
@@ -236,17 +238,4 @@ func (c caches) HasClaim(name cache.ObjectName) (bool, error) { return has(c.cla
 func has(informer *informers.Informer, name cache.ObjectName) (bool, error) {
 	obj, err := informer.GetByKey(name.String())
 	return obj != nil, err
-}
-
-func asObjects(jobs []*batchv1.Job, grouped *plan.Grouped) []metav1.Object {
-	out := make([]metav1.Object, 0, len(jobs))
-	for _, job := range jobs {
-		out = append(out, job)
-	}
-	if grouped != nil {
-		for _, object := range grouped.Objects {
-			out = append(out, object)
-		}
-	}
-	return out
 }

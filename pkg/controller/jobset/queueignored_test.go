@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 )
 
@@ -45,12 +46,12 @@ func TestIgnoredQueueIsReportedOnce(t *testing.T) {
 				asked = true
 				return tc.kueue
 			}
-			diff(t, "first", tc.want, r.ignoredQueue(t.Context(), set))
+			diff(t, "first", tc.want, ignoredQueue(t, r, set))
 			diff(t, "asked", tc.asked, asked)
-			diff(t, "second", "", r.ignoredQueue(t.Context(), set))
+			diff(t, "second", "", ignoredQueue(t, r, set))
 			again := set.DeepCopy()
 			again.UID = "another"
-			diff(t, "another set of the name", tc.want, r.ignoredQueue(t.Context(), again))
+			diff(t, "another set of the name", tc.want, ignoredQueue(t, r, again))
 			r.Forget(cache.MetaObjectToName(set))
 			diff(t, "one that is gone", types.UID(""), r.queueReported.Noted(cache.MetaObjectToName(set)))
 		})
@@ -77,4 +78,9 @@ func TestIgnoredQueueIsAnEvent(t *testing.T) {
 	}
 	diff(t, "events", []string{"Warning QueueIgnored Reconciling: the label kueue.x-k8s.io/queue-name names the queue team, but the cluster does not serve kueue.x-k8s.io: " +
 		"Kueue is not installed, so that the jobset runs without quota"}, got)
+}
+
+func ignoredQueue(t *testing.T, r *rig, js *jobsetv1alpha2.JobSet) string {
+	t.Helper()
+	return kueue.IgnoredQueue(t.Context(), r.deps.Kueue, r.queueReported, js, plan.RunsDespiteQueue(js))
 }

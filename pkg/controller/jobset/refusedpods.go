@@ -8,13 +8,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
 
 // observeRefusedPods adds the Jobs whose pods the API refuses, and remembers since when there are any.
 func (s *Syncer) observeRefusedPods(obs *plan.Observed) {
-	key := cache.MetaObjectToName(obs.JobSet)
 	var refused map[types.UID]plan.PodRefusal
 	for _, job := range obs.Jobs {
 		refusal := s.deps.Caches.PodRefusal(job.UID, helper.LacksPods(job))
@@ -26,15 +26,7 @@ func (s *Syncer) observeRefusedPods(obs *plan.Observed) {
 		}
 		refused[job.UID] = plan.PodRefusal{Reason: reasons[refusal.Reason], Message: refusal.Message, At: refusal.At}
 	}
-	if len(refused) == 0 {
-		s.podsRefused.Forget(key)
-		return
-	}
-	since := s.podsRefused.Noted(key)
-	if since.IsZero() {
-		since = obs.Now.Time
-		s.podsRefused.Note(key, since)
-	}
+	since := children.Since(s.podsRefused, cache.MetaObjectToName(obs.JobSet), len(refused) > 0, obs.Now.Time)
 	obs.RefusedPods = plan.RefusedPods{Jobs: refused, Since: since}
 }
 

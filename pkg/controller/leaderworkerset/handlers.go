@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
@@ -32,33 +33,21 @@ func (c *Controller) handleEvents() {
 
 // onSets looks at sets that change, and keeps the metrics and the log current. Only the controller that leads logs.
 func (c *Controller) onSets() cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if set := asSet(obj); set != nil {
-				countPhase(set)
-				c.queue.Add(cache.MetaObjectToName(set))
-			}
+	return host.Changes[*leaderworkersetv1.LeaderWorkerSet]{
+		Shown: func(set *leaderworkersetv1.LeaderWorkerSet) {
+			countPhase(set)
+			c.queue.Add(cache.MetaObjectToName(set))
 		},
-		UpdateFunc: func(before, after any) {
-			was, is := asSet(before), asSet(after)
-			countPhase(is)
-			c.queue.Add(cache.MetaObjectToName(is))
-			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
+		Changed: func(was, is *leaderworkersetv1.LeaderWorkerSet) {
+			if c.leads.Load() {
 				logTransitions(c.logger, was, is)
 			}
 		},
-		DeleteFunc: func(obj any) {
-			if set := asSet(obj); set != nil {
-				phases.Forget(cache.MetaObjectToName(set))
-				c.queue.Add(cache.MetaObjectToName(set))
-			}
+		Gone: func(set *leaderworkersetv1.LeaderWorkerSet) {
+			phases.Forget(cache.MetaObjectToName(set))
+			c.queue.Add(cache.MetaObjectToName(set))
 		},
-	}
-}
-
-func asSet(obj any) *leaderworkersetv1.LeaderWorkerSet {
-	set, _ := obj.(*leaderworkersetv1.LeaderWorkerSet)
-	return set
+	}.Handlers()
 }
 
 // onChildren looks at the set of a child, by its label and, for the StatefulSet of leaders, by its name.
@@ -224,7 +213,7 @@ func (c *Controller) enqueueExclusive() {
 
 func (c *Controller) enqueue(which func(*leaderworkersetv1.LeaderWorkerSet) bool) {
 	for _, obj := range c.caches.sets.List() {
-		if set := asSet(obj); set != nil && which(set) {
+		if set, ok := obj.(*leaderworkersetv1.LeaderWorkerSet); ok && which(set) {
 			c.queue.AddSoon(cache.MetaObjectToName(set))
 		}
 	}

@@ -10,17 +10,18 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
 // observeChildren returns the set, and its StatefulSets and pods as the caches have them.
 func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed,
-	[]metav1.Object, error) {
+	[]consistency.Child, error) {
 	applied := s.applied.Noted(key)
 	obs := &plan.Observed{
 		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),
@@ -28,7 +29,11 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, set *l
 		CountsWaited: s.countsWaited(key), TakenSince: s.taken.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
 	err := s.observePods(key, obs)
-	return obs, asObjects(obs.Leaders), err
+	shown := make([]consistency.Child, 0, len(obs.Leaders))
+	for i := range obs.Leaders {
+		shown = append(shown, consistency.Child{UID: obs.Leaders[i].UID, Deleting: obs.Leaders[i].Deleting})
+	}
+	return obs, shown, err
 }
 
 // observe adds what else a decision is made on.
@@ -41,7 +46,8 @@ func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Ob
 	}
 	s.observeDomains(obs)
 	s.observeCauses(obs)
-	obs.IgnoredQueue = s.ignoredQueue(ctx, obs) // after everything that can fail: it is reported once only
+	// After everything that can fail: it is reported once only.
+	obs.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, obs.Set, plan.RunsDespiteQueue(*obs))
 	return false, nil
 }
 
@@ -122,31 +128,4 @@ func (s *Syncer) observeDomains(obs *plan.Observed) {
 			}
 		}
 	}
-}
-
-// leaderPod is what the consistency store needs to know of a pod.
-type leaderPod struct {
-	metav1.Object
-	pod *plan.Pod
-}
-
-// GetUID returns the UID.
-func (l *leaderPod) GetUID() types.UID { return l.pod.UID }
-
-// GetDeletionTimestamp returns any time if the pod is being deleted.
-func (l *leaderPod) GetDeletionTimestamp() *metav1.Time {
-	if l.pod.Deleting {
-		return &metav1.Time{}
-	}
-	return nil
-}
-
-// asObjects returns what is needed to see whether deletions show.
-func asObjects(pods []plan.Pod) []metav1.Object {
-	all, out := make([]leaderPod, len(pods)), make([]metav1.Object, len(pods))
-	for i := range pods {
-		all[i].pod = &pods[i]
-		out[i] = &all[i]
-	}
-	return out
 }

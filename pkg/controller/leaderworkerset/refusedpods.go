@@ -38,15 +38,7 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 	for i := range obs.Workers {
 		add(obs.Workers[i].UID, obs.Workers[i].LacksPods())
 	}
-	if refused.StatefulSets == 0 {
-		s.podsRefused.Forget(key)
-		return
-	}
-	refused.Since = s.podsRefused.Noted(key)
-	if refused.Since.IsZero() {
-		refused.Since = obs.Now.Time
-		s.podsRefused.Note(key, refused.Since)
-	}
+	refused.Since = children.Since(s.podsRefused, key, refused.StatefulSets > 0, obs.Now.Time)
 }
 
 // PodRefusal returns why the API refuses pods of a StatefulSet.

@@ -167,7 +167,9 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 		NotStored: func(ctx context.Context, err error) { s.reportStatus(ctx, obs, err) },
 		Stored: func(*leaderworkersetv1.LeaderWorkerSet) error {
 			s.noteJudged(key, out.Judged)
-			s.noteCounts(key, out.CountsWait)
+			// Counts whose write has failed do not wait again: a sync that only waits has not failed, and would end the
+			// backoff of those that do.
+			children.Since(s.countsSince, key, out.CountsWait, s.deps.Clock.Now())
 			return nil
 		},
 	}
@@ -177,17 +179,6 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 		left.Next = &next
 	}
 	return left
-}
-
-// noteCounts notes since when counts wait, if they do. Those whose write has failed do not wait again: a sync that only
-// waits has not failed, and would end the backoff of those that do.
-func (s *Syncer) noteCounts(key cache.ObjectName, wait bool) {
-	switch {
-	case !wait:
-		s.countsSince.Forget(key)
-	case s.countsSince.Noted(key).IsZero():
-		s.countsSince.Note(key, s.deps.Clock.Now())
-	}
 }
 
 // countsWaited returns for how long counts have waited; 0 if none wait.

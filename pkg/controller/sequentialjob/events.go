@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
@@ -20,11 +21,8 @@ func (s *Syncer) noteFailure(ctx context.Context, sj *batchv1alpha1.SequentialJo
 	if err == nil || apierrors.IsConflict(err) {
 		return
 	}
-	key, now := cache.MetaObjectToName(sj), s.deps.Clock.Now()
-	switch since := s.failing.Noted(key); {
-	case since.IsZero():
-		s.failing.Note(key, now)
-	case now.Sub(since) >= plan.PassesAfter:
+	now := s.deps.Clock.Now()
+	if since := children.Since(s.failing, cache.MetaObjectToName(sj), true, now); now.Sub(since) >= plan.PassesAfter {
 		s.Report(ctx, sj, host.Report{Event: plan.Failure(err.Error())})
 	}
 }

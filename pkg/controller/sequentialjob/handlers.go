@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
 )
 
 // handleEvents makes changes of a sequence and of its children a reason to look at the sequence.
@@ -20,33 +21,21 @@ func (c *Controller) handleEvents() {
 
 // onSequences looks at sequences that change, and keeps the metrics and the log current. Only the controller that leads logs.
 func (c *Controller) onSequences() cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if sj := asSequence(obj); sj != nil {
-				countPhase(sj)
-				c.queue.Add(cache.MetaObjectToName(sj))
-			}
+	return host.Changes[*batchv1alpha1.SequentialJob]{
+		Shown: func(sj *batchv1alpha1.SequentialJob) {
+			countPhase(sj)
+			c.queue.Add(cache.MetaObjectToName(sj))
 		},
-		UpdateFunc: func(before, after any) {
-			was, is := asSequence(before), asSequence(after)
-			countPhase(is)
-			c.queue.Add(cache.MetaObjectToName(is))
-			if c.leads.Load() && was.UID == is.UID && was.ResourceVersion != is.ResourceVersion {
+		Changed: func(was, is *batchv1alpha1.SequentialJob) {
+			if c.leads.Load() {
 				logTransitions(c.logger, was, is)
 			}
 		},
-		DeleteFunc: func(obj any) {
-			if sj := asSequence(obj); sj != nil {
-				phases.Forget(cache.MetaObjectToName(sj))
-				c.queue.Add(cache.MetaObjectToName(sj))
-			}
+		Gone: func(sj *batchv1alpha1.SequentialJob) {
+			phases.Forget(cache.MetaObjectToName(sj))
+			c.queue.Add(cache.MetaObjectToName(sj))
 		},
-	}
-}
-
-func asSequence(obj any) *batchv1alpha1.SequentialJob {
-	sj, _ := obj.(*batchv1alpha1.SequentialJob)
-	return sj
+	}.Handlers()
 }
 
 // onChildren looks at the sequence of a child. What changes in a child and is of no interest is not kept, and costs nothing.

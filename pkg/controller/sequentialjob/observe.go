@@ -6,7 +6,6 @@ package sequentialjob
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,17 +16,22 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
 // observeChildren returns the sequence and its children as the caches have them.
 func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (*plan.Observed,
-	[]metav1.Object, error) {
+	[]consistency.Child, error) {
 	owned, err := s.deps.Caches.Children(sj)
+	shown := make([]consistency.Child, 0, len(owned))
+	for i := range owned {
+		shown = append(shown, consistency.Child{UID: owned[i].UID, Deleting: owned[i].Deleting})
+	}
 	return &plan.Observed{
 		SequentialJob: sj, Children: owned, RefusedSince: s.refusedSince.Noted(key), Queue: plan.Queue{Served: true},
 		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
-	}, asObjects(owned), err
+	}, shown, err
 }
 
 // observe adds what else a decision is made on. It returns true while the caches do not show what the status already
@@ -161,30 +165,10 @@ func (s *Syncer) observeOthers(ctx context.Context, obs *plan.Observed) (err err
 	s.observeContest(ctx, key, obs)
 	s.observeRefusedPods(key, obs)
 	pods, reason, err := s.deps.Caches.Unschedulable(obs.SequentialJob)
-	if err != nil || pods == 0 {
-		s.unschedulable.Forget(key)
-		return err
+	if since := children.Since(s.unschedulable, key, err == nil && pods > 0, obs.Now.Time); !since.IsZero() {
+		obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
 	}
-	since := s.unschedulable.Noted(key)
-	if since.IsZero() {
-		since = obs.Now.Time
-		s.unschedulable.Note(key, since)
-	}
-	obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
-	return nil
-}
-
-// asObjects returns what is needed to see whether deletions show.
-func asObjects(owned []plan.Child) []metav1.Object {
-	out := make([]metav1.Object, 0, len(owned))
-	for _, kid := range owned {
-		meta := &metav1.ObjectMeta{UID: kid.UID}
-		if kid.Deleting {
-			meta.DeletionTimestamp = &metav1.Time{}
-		}
-		out = append(out, meta)
-	}
-	return slices.Clip(out)
+	return err
 }
 
 // observeContest finds out who suspends the current child again and again. Its name is in the API only: caches do not

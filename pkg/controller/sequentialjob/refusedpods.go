@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
@@ -21,16 +22,9 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 			refusal = s.deps.Caches.PodRefusal(c.UID, c.LacksPods)
 		}
 	}
-	if refusal == nil {
-		s.podsRefused.Forget(key)
-		return
+	if since := children.Since(s.podsRefused, key, refusal != nil, obs.Now.Time); refusal != nil {
+		obs.RefusedPods = plan.RefusedPods{Message: refusal.Message, At: refusal.At, Since: since}
 	}
-	since := s.podsRefused.Noted(key)
-	if since.IsZero() {
-		since = obs.Now.Time
-		s.podsRefused.Note(key, since)
-	}
-	obs.RefusedPods = plan.RefusedPods{Message: refusal.Message, At: refusal.At, Since: since}
 }
 
 // PodRefusal returns why the API refuses pods of a Job.

@@ -9,7 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,6 +18,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
@@ -145,7 +145,7 @@ func (c consistencyStore) VersionsShown(owner cache.ObjectName) bool {
 	return c.shown(c.writes.VersionsShown(owner))
 }
 
-func (c consistencyStore) DeletionsShown(owner cache.ObjectName, children []metav1.Object) bool {
+func (c consistencyStore) DeletionsShown(owner cache.ObjectName, children []consistency.Child) bool {
 	shown := c.shown(c.writes.DeletionsShown(owner, children))
 	if shown {
 		c.checkFreshness()

@@ -19,6 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
@@ -228,7 +229,7 @@ func (m memory) Forget(owner cache.ObjectName)                   { m.p.memory.Fo
 func (m memory) VersionsShown(owner cache.ObjectName) bool {
 	return m.shown(m.p.memory.VersionsShown(owner))
 }
-func (m memory) DeletionsShown(owner cache.ObjectName, owned []metav1.Object) bool {
+func (m memory) DeletionsShown(owner cache.ObjectName, owned []consistency.Child) bool {
 	return m.shown(m.p.memory.DeletionsShown(owner, owned))
 }
 

@@ -23,6 +23,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
@@ -93,7 +94,7 @@ func (m memory) Wrote(owner cache.ObjectName, resource, version string) {
 }
 func (m memory) Deleted(owner cache.ObjectName, child types.UID) { m.p.writes.Deleted(owner, child) }
 func (m memory) Forget(owner cache.ObjectName)                   { m.p.writes.Forget(owner) }
-func (m memory) DeletionsShown(owner cache.ObjectName, owned []metav1.Object) bool {
+func (m memory) DeletionsShown(owner cache.ObjectName, owned []consistency.Child) bool {
 	return m.p.writes.DeletionsShown(owner, owned)
 }
 

@@ -18,6 +18,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
@@ -108,7 +109,7 @@ func (m memory) Forget(owner cache.ObjectName)                   { m.p.writes.Fo
 func (m memory) VersionsShown(owner cache.ObjectName) bool {
 	return m.shown(m.p.writes.VersionsShown(owner))
 }
-func (m memory) DeletionsShown(owner cache.ObjectName, owned []metav1.Object) bool {
+func (m memory) DeletionsShown(owner cache.ObjectName, owned []consistency.Child) bool {
 	return m.shown(m.p.writes.DeletionsShown(owner, owned))
 }
 
