@@ -14,7 +14,7 @@ import (
 type JobSetRestart struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -30,7 +30,7 @@ type JobSetRestart struct {
 type JobSetSuspend struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -46,7 +46,7 @@ type JobSetSuspend struct {
 type JobSetResume struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -62,7 +62,7 @@ type JobSetResume struct {
 type JobSetCancel struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -78,7 +78,7 @@ type JobSetCancel struct {
 type JobSetRetry struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -103,8 +103,8 @@ type JobSetRestartSpec struct {
 	// reason is the reason for the action, kept in the history of the set. At most 1024 characters.
 	Reason string
 
-	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; that of a
-	// replicatedJob one for each of its Jobs. It is refused when fewer are left. Defaults to false.
+	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; the restart of
+	// a replicatedJob uses up one for each of its Jobs. It is refused when fewer are left. Defaults to false.
 	CountTowardsMaxRestarts bool
 
 	// preconditions must hold for the restart to happen.
@@ -151,7 +151,7 @@ type JobSetRetrySpec struct {
 
 // ActionPreconditions name the state of a JobSet for which an action is meant.
 type ActionPreconditions struct {
-	// uid is that of the JobSet. Absent for any.
+	// uid is the UID of the JobSet. Absent for any.
 	UID *types.UID
 
 	// attempt is the number of the current attempt, as in status.attempts; 0 for a set that has none yet. A request that
@@ -162,7 +162,7 @@ type ActionPreconditions struct {
 
 // JobSetActionStatus is the result of an action.
 type JobSetActionStatus struct {
-	// uid is that of the JobSet.
+	// uid is the UID of the JobSet.
 	UID types.UID
 
 	// attempt is the number of the attempt that the action began or, for suspend and cancel, ended. 0 if there was none.

@@ -15,7 +15,7 @@ import (
 type LeaderWorkerSetRestart struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -32,7 +32,7 @@ type LeaderWorkerSetRestart struct {
 type LeaderWorkerSetRollback struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -49,7 +49,7 @@ type LeaderWorkerSetRollback struct {
 type LeaderWorkerSetPause struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -66,7 +66,7 @@ type LeaderWorkerSetPause struct {
 type LeaderWorkerSetResume struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -111,10 +111,10 @@ type LeaderWorkerSetRollbackSpec struct {
 
 // LeaderWorkerSetPreconditions name the state of a LeaderWorkerSet for which an action is meant.
 type LeaderWorkerSetPreconditions struct {
-	// uid is that of the LeaderWorkerSet. Absent for any.
+	// uid is the UID of the LeaderWorkerSet. Absent for any.
 	UID *types.UID
 
-	// generation is that of the LeaderWorkerSet. Absent for any.
+	// generation is the generation of the LeaderWorkerSet. Absent for any.
 	Generation *int64
 
 	// restarts is the number of restarts of the group to restart, as in status.groups. A request whose group was restarted since is
@@ -124,7 +124,7 @@ type LeaderWorkerSetPreconditions struct {
 
 // LeaderWorkerSetActionStatus is the result of an action.
 type LeaderWorkerSetActionStatus struct {
-	// uid is that of the LeaderWorkerSet.
+	// uid is the UID of the LeaderWorkerSet.
 	UID types.UID
 
 	// revision is the number of the revision to which the set was rolled back.

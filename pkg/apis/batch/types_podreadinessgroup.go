@@ -14,7 +14,7 @@ import (
 type PodReadinessGroup struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. The name is that of the group.
+	// metadata is the standard object metadata. The object has the name of the group.
 	metav1.ObjectMeta
 
 	// spec describes the group.
@@ -71,7 +71,7 @@ type PodReadinessGroupStatus struct {
 	// running is the number of pods that run or have succeeded.
 	Running int32
 
-	// ready is the number of pods that carry the label which says that the group is ready.
+	// ready is the number of pods with the label that marks the group as ready.
 	Ready int32
 
 	// readyTime is when the group became ready for the first time.
@@ -85,10 +85,10 @@ type PodReadinessGroupStatus struct {
 type PodReadinessGroupPhase string
 
 const (
-	// GroupPending is that of a group that was never ready.
+	// GroupPending means that the group was never ready.
 	GroupPending PodReadinessGroupPhase = "Pending"
-	// GroupReady is that of a group of which enough pods run.
+	// GroupReady means that enough pods of the group run.
 	GroupReady PodReadinessGroupPhase = "Ready"
-	// GroupDegraded is that of a group that was ready, and of which fewer pods than needed run now.
+	// GroupDegraded means that the group was ready before, and that fewer pods than needed run now.
 	GroupDegraded PodReadinessGroupPhase = "Degraded"
 )

@@ -44,8 +44,8 @@ type SequentialJobList struct {
 // SequentialJobSpec describes the sequence. Its steps are either containers or steps.
 type SequentialJobSpec struct {
 	// containers run one after another, each as a Job of its own. A container without a name gets step-<index>; names must be
-	// unique. Exactly one of containers and steps must be set. At most 100. Those that have finished cannot be changed, moved
-	// or removed; whether those that have not may be, depends on updateStrategy.
+	// unique. Exactly one of containers and steps must be set. At most 100. Finished containers cannot be changed, moved
+	// or removed; updateStrategy decides whether the other containers can.
 	Containers []corev1.Container
 
 	// template holds what the pods of all steps that are containers have in common: labels, annotations, volumes, service
@@ -54,7 +54,7 @@ type SequentialJobSpec struct {
 	Template *corev1.PodTemplateSpec
 
 	// steps run one after another. Exactly one of containers and steps must be set. At most 100. Steps that have finished
-	// cannot be changed, moved or removed; whether those that have not may be, depends on updateStrategy.
+	// cannot be changed, moved or removed; updateStrategy decides whether the other steps can.
 	Steps []SequentialJobStep
 
 	// suspend stops the sequence while it is true: the current child is suspended, and no other is started. A child that a
@@ -86,7 +86,7 @@ type SequentialJobStep struct {
 	// name identifies the step. A DNS label, unique within the sequence.
 	Name string
 
-	// container runs as a Job in the template of the sequence. Its name defaults to that of the step.
+	// container runs as a Job in the template of the sequence. Its name defaults to the name of the step.
 	Container *corev1.Container
 
 	// job is run as it is. Its ttlSecondsAfterFinished counts from the end of the step, and deletes the Job only.
@@ -101,7 +101,7 @@ type JobSetTemplateSpec struct {
 	// metadata holds the labels and annotations of the JobSet. Its other fields are not used.
 	metav1.ObjectMeta
 
-	// spec is that of the JobSet.
+	// spec is the spec of the JobSet.
 	Spec jobset.JobSetSpec
 }
 

@@ -15,7 +15,7 @@ import (
 type SequentialJobRestart struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -32,7 +32,7 @@ type SequentialJobRestart struct {
 type SequentialJobSuspend struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -49,7 +49,7 @@ type SequentialJobSuspend struct {
 type SequentialJobResume struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -66,7 +66,7 @@ type SequentialJobResume struct {
 type SequentialJobCancel struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -83,7 +83,7 @@ type SequentialJobCancel struct {
 type SequentialJobRetry struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	metav1.ObjectMeta
 
 	// spec describes the request.
@@ -107,8 +107,8 @@ type SequentialJobRetrySpec struct {
 	// reason is the reason for the action, kept in status.lastAction. At most 1024 characters.
 	Reason string
 
-	// fromStep is the name of the step from which the sequence runs again: the one that failed, or one before it. Defaults to
-	// the one that failed.
+	// fromStep is the name of the step from which the sequence runs again: the failed step, or one before it. Defaults
+	// to the failed step.
 	FromStep string
 
 	// preconditions must hold for the retry to happen.
@@ -117,7 +117,7 @@ type SequentialJobRetrySpec struct {
 
 // SequentialJobPreconditions name the state of a SequentialJob for which an action is meant.
 type SequentialJobPreconditions struct {
-	// uid is that of the SequentialJob. Absent for any.
+	// uid is the UID of the SequentialJob. Absent for any.
 	UID *types.UID
 
 	// step is the name of the current step: the one that runs or is next, or that failed. Empty for any.
@@ -131,13 +131,14 @@ type SequentialJobPreconditions struct {
 
 // SequentialJobActionStatus is the result of an action.
 type SequentialJobActionStatus struct {
-	// uid is that of the SequentialJob.
+	// uid is the UID of the SequentialJob.
 	UID types.UID
 
 	// step is the name of the step on which the action had its effect. Empty if no step had started.
 	Step string
 
-	// attempt is the number of the attempt of that step that the action began, or else the one that is current. 0 if there is none.
+	// attempt is the number of the attempt of that step that the action began, or else of the current attempt. 0 if
+	// there is none.
 	Attempt int32
 
 	// user is the name of the user whose request took effect. Empty when it changed nothing.

@@ -44,7 +44,7 @@ type SequentialJobStatus struct {
 	// ended.
 	ActiveSince *metav1.Time
 
-	// steps are those that have been started, in order. They are kept when their children are gone.
+	// steps are the started steps, in order. They are kept when their children are gone.
 	Steps []SequentialJobStepStatus
 
 	// lastAction is the last action of a user that changed the sequence.
@@ -55,17 +55,17 @@ type SequentialJobStatus struct {
 type SequentialJobPhase string
 
 const (
-	// PhasePending is that of a sequence of which no step has started.
+	// PhasePending means that no step has started.
 	PhasePending SequentialJobPhase = "Pending"
-	// PhaseRunning is that of a sequence with a step that runs or is about to.
+	// PhaseRunning means that a step runs or is about to.
 	PhaseRunning SequentialJobPhase = "Running"
-	// PhaseSuspended is that of a sequence that a user suspended.
+	// PhaseSuspended means that a user suspended the sequence.
 	PhaseSuspended SequentialJobPhase = "Suspended"
-	// PhaseWaiting is that of a sequence whose current step waits for quota.
+	// PhaseWaiting means that the current step waits for quota.
 	PhaseWaiting SequentialJobPhase = "Waiting"
-	// PhaseCompleted is that of a sequence whose steps have all completed.
+	// PhaseCompleted means that all steps have completed.
 	PhaseCompleted SequentialJobPhase = "Completed"
-	// PhaseFailed is that of a sequence that has failed permanently.
+	// PhaseFailed means that the sequence has failed permanently.
 	PhaseFailed SequentialJobPhase = "Failed"
 )
 
@@ -99,10 +99,10 @@ type SequentialJobProgress struct {
 
 // SequentialJobStepStatus is what became of a step that was started.
 type SequentialJobStepStatus struct {
-	// name is that of the step.
+	// name is the name of the step.
 	Name string
 
-	// kind is that of the child: Job or JobSet.
+	// kind is the kind of the child: Job or JobSet.
 	Kind StepKind
 
 	// childName is the name of the child.
@@ -123,7 +123,8 @@ type SequentialJobStepStatus struct {
 	// attempts is the number of attempts to run the step, the current one included: each begins with a new child.
 	Attempts int32
 
-	// exitCode is that of the first container that failed in the current attempt, or 0 for a step that has succeeded.
+	// exitCode is the exit code of the first container that failed in the current attempt, or 0 for a step that has
+	// succeeded.
 	ExitCode *int32
 
 	// reason is why the child failed, in one word, for example BackoffLimitExceeded.
@@ -155,7 +156,8 @@ const (
 	StepPending StepState = "Pending"
 	// StepStarting means that the step has begun, and that its child is about to be created.
 	StepStarting StepState = "Starting"
-	// StepWaiting means that the child exists and is suspended, because it waits for quota or somebody else suspends it.
+	// StepWaiting means that the child exists and is suspended, because it waits for quota or another client suspended
+	// it.
 	StepWaiting StepState = "Waiting"
 	// StepRunning means that the child runs.
 	StepRunning StepState = "Running"
@@ -184,7 +186,7 @@ type SequentialJobLastAction struct {
 	// step is the name of the step on which the action had its effect. Empty if no step had started.
 	Step string
 
-	// attempt is the number of the attempt of that step that the action began, or else the one that was current.
+	// attempt is the number of the attempt of that step that the action began, or else of the attempt at that time.
 	Attempt int32
 }
 

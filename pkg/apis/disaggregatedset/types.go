@@ -62,14 +62,14 @@ type DisaggregatedRoleSpec struct {
 	// metadata holds labels and annotations for the LeaderWorkerSets of the role.
 	metav1.ObjectMeta
 
-	// spec is that of the LeaderWorkerSets of the role. The partition of its rolling update must be 0.
+	// spec is the spec of the LeaderWorkerSets of the role. The partition of its rolling update must be 0.
 	Spec leaderworkerset.LeaderWorkerSetSpec
 }
 
 // RoleScaling is who decides about the replicas of a role.
 type RoleScaling struct {
-	// mode is Static for the replicas of the role in the set, or External for those of a DisaggregatedSetRoleScaler, which the controller
-	// creates and an autoscaler can scale. Defaults to Static.
+	// mode is Static for the replicas of the role in the set, or External for the replicas of a
+	// DisaggregatedSetRoleScaler, which the controller creates and an autoscaler can scale. Defaults to Static.
 	Mode RoleScalingMode
 }
 
@@ -139,7 +139,7 @@ type RoleStatus struct {
 type DisaggregatedSetRoleScaler struct {
 	metav1.TypeMeta
 
-	// metadata is the standard object metadata. The name is that of the set and the role, joined by '-'.
+	// metadata is the standard object metadata. The name consists of the names of the set and the role, joined by '-'.
 	metav1.ObjectMeta
 
 	// spec holds the replicas.

@@ -122,7 +122,7 @@ type ReplicatedJob struct {
 
 // DependsOn is the state of one replicatedJob that another one waits for.
 type DependsOn struct {
-	// name is that of an earlier replicatedJob of the set.
+	// name is the name of an earlier replicatedJob of the set.
 	Name string
 
 	// status is the state to wait for: Ready or Complete.

@@ -19,7 +19,8 @@ type Attempt struct {
 	// scope is the part of the set that was started: JobSet, ReplicatedJob or Job.
 	Scope AttemptScope
 
-	// replicatedJob is the one that was started, or that the Job belongs to. Empty for the scope JobSet.
+	// replicatedJob is the name of the replicatedJob that was started, or to which the Job belongs. Empty for the scope
+	// JobSet.
 	ReplicatedJob string
 
 	// jobIndex is the index of the Job that was started. Absent for other scopes than Job.
@@ -29,7 +30,7 @@ type Attempt struct {
 	// other triggers than FailurePolicy.
 	Rule string
 
-	// user is the name of the user who asked for the attempt. Empty when nobody did. At most 256 bytes; what is longer
+	// user is the name of the user who asked for the attempt. Empty when no user did. At most 256 bytes; what is longer
 	// was cut.
 	User string
 
@@ -37,8 +38,8 @@ type Attempt struct {
 	// characters.
 	Reason string
 
-	// requestTime is when the attempt began: the user asked for it, the failure was judged, or the set was created or
-	// resumed.
+	// requestTime is when the attempt began: the user asked for it, the failure policy was applied, or the set was
+	// created or resumed.
 	RequestTime *metav1.MicroTime
 
 	// createTime is when the controller first saw all Jobs of the attempt in existence.
@@ -69,9 +70,9 @@ type Attempt struct {
 	// jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.
 	Checkpoint *Checkpoint
 
-	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; those that failed last
-	// come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose
-	// controller does so by default. At most 32.
+	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; the
+	// latest failures come first. Set only for sets that ask for it with the annotation
+	// jobset-apiserver.io/avoid-failed-nodes, or whose controller does so by default. At most 32.
 	AvoidedNodes []AvoidedNode
 
 	// forgetTime is when avoidedNodes were forgotten, because pods of the attempt found room nowhere else. Jobs that were created
@@ -81,7 +82,7 @@ type Attempt struct {
 
 // AvoidedNode is a node that pods keep off for a time.
 type AvoidedNode struct {
-	// name is that of the node.
+	// name is the name of the node.
 	Name string
 
 	// attempt is the number of the attempt that failed on the node.
@@ -113,15 +114,15 @@ type AttemptTrigger string
 const (
 	// TriggerStart means that the set was created, or admitted by a queue, and ran for the first time.
 	TriggerStart AttemptTrigger = "Start"
-	// TriggerFailurePolicy is that of a restart after a failed Job.
+	// TriggerFailurePolicy means that the failure policy restarted the set or a part of it after a Job had failed.
 	TriggerFailurePolicy AttemptTrigger = "FailurePolicy"
-	// TriggerRequested is that of a restart that a user asked for.
+	// TriggerRequested means that a user requested a restart.
 	TriggerRequested AttemptTrigger = "Requested"
-	// TriggerResume is that of a set that was resumed.
+	// TriggerResume means that the set was resumed.
 	TriggerResume AttemptTrigger = "Resume"
-	// TriggerPreemption is that of a set that a queueing system stopped while it ran, and admitted again.
+	// TriggerPreemption means that a queueing system stopped the set while it ran, and admitted it again.
 	TriggerPreemption AttemptTrigger = "Preemption"
-	// TriggerRetry is that of a failed set that a user asked to run again.
+	// TriggerRetry means that a user requested a retry of the failed set.
 	TriggerRetry AttemptTrigger = "Retry"
 )
 
@@ -141,19 +142,19 @@ const (
 type AttemptOutcome string
 
 const (
-	// OutcomeCompleted is that of the attempt in which the set completed.
+	// OutcomeCompleted means that the set completed in this attempt.
 	OutcomeCompleted AttemptOutcome = "Completed"
 	// OutcomeFailed means that the set failed permanently in this attempt.
 	OutcomeFailed AttemptOutcome = "Failed"
-	// OutcomeRestarted is that of an attempt that another one followed, after a failure or on request.
+	// OutcomeRestarted means that another attempt followed, after a failure or on request.
 	OutcomeRestarted AttemptOutcome = "Restarted"
-	// OutcomeSuspended is that of an attempt that ended because the set was suspended.
+	// OutcomeSuspended means that the attempt ended because the set was suspended.
 	OutcomeSuspended AttemptOutcome = "Suspended"
-	// OutcomeCancelled is that of an attempt that ended because a user cancelled the set.
+	// OutcomeCancelled means that the attempt ended because a user cancelled the set.
 	OutcomeCancelled AttemptOutcome = "Cancelled"
 )
 
-// FailureCause is the first failure of a Job that failed: which container of which pod on which node, and how it ended.
+// FailureCause is the first failure of a failed Job: the container with its pod and node, and how it ended.
 type FailureCause struct {
 	// job is the name of the failed Job.
 	Job string
@@ -167,14 +168,15 @@ type FailureCause struct {
 	// container is the name of the container that failed.
 	Container string
 
-	// exitCode is that of the container.
+	// exitCode is the exit code of the container.
 	ExitCode *int32
 
 	// signal is the number of the signal that ended the container, if one did.
 	Signal *int32
 
-	// reason is why, in one word: that of the pod if it has one, like Evicted or PreemptionByScheduler, or else that of
-	// the container, like OOMKilled or Error; without a pod that of the Job, like BackoffLimitExceeded.
+	// reason is why, in one word: the reason of the pod if it has one, like Evicted or PreemptionByScheduler, or else
+	// the reason of the container, like OOMKilled or Error; without a pod the reason of the Job, like
+	// BackoffLimitExceeded.
 	Reason string
 
 	// message is the termination message of the container, or else what the pod or the Job says. At most 1024 bytes;

@@ -48,8 +48,9 @@ type JobSetStatus struct {
 	// attempts are the runs of the set, the newest last. At most 10; the oldest is dropped first.
 	Attempts []Attempt
 
-	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
-	// no longer listed. With the running attempt, it gives the share of its life in which a set was ready.
+	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, including
+	// attempts that are no longer listed. With the running attempt, it gives the share of its life in which a set was
+	// ready.
 	ReadyMilliseconds int64
 
 	// goodMilliseconds is how long all Jobs were ready for the work that the last reported checkpoint has kept, in
@@ -70,19 +71,20 @@ type Placement struct {
 	// restarts is the value of status.restarts for which the domains were chosen. Jobs of a later attempt are placed again.
 	Restarts int32
 
-	// replicatedJobs are those whose Jobs have a domain each.
+	// replicatedJobs are the replicatedJobs whose Jobs have a domain each.
 	ReplicatedJobs []ReplicatedJobPlacement
 }
 
 // ReplicatedJobPlacement holds the domains of the Jobs of one replicatedJob.
 type ReplicatedJobPlacement struct {
-	// name is that of the replicatedJob.
+	// name is the name of the replicatedJob.
 	Name string
 
 	// topologyKey is the label of nodes whose values are the domains.
 	TopologyKey string
 
-	// priority is that of the pods when they were placed. Jobs of higher priority may take their domains by preemption.
+	// priority is the priority of the pods when they were placed. Jobs of higher priority may take their domains by
+	// preemption.
 	Priority int32
 
 	// jobs are where its Jobs run, by job index.
@@ -122,7 +124,7 @@ type JobMoves struct {
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active
 // and suspended; Jobs of an earlier attempt are counted nowhere.
 type ReplicatedJobStatus struct {
-	// name is that of the replicatedJob.
+	// name is the name of the replicatedJob.
 	Name string
 
 	// ready is the number of unfinished Jobs whose pods are all ready or have succeeded.

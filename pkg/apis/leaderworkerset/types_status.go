@@ -15,13 +15,13 @@ type LeaderWorkerSetStatus struct {
 	// conditions are Available, Progressing and UpdateInProgress, and Failed once a group has used up maxGroupRestarts.
 	Conditions []metav1.Condition
 
-	// readyReplicas is the number of groups of which all pods are ready, those of a surge included.
+	// readyReplicas is the number of groups of which all pods are ready, including the groups of a surge.
 	ReadyReplicas int32
 
-	// updatedReplicas is the number of groups of the current revision, those of a surge included.
+	// updatedReplicas is the number of groups of the current revision, including the groups of a surge.
 	UpdatedReplicas int32
 
-	// replicas is the number of groups that have been created, those of a surge included.
+	// replicas is the number of groups that have been created, including the groups of a surge.
 	Replicas int32
 
 	// hpaPodSelector selects the leader pods, as a string, for autoscalers.
@@ -79,7 +79,7 @@ type RequestedRestart struct {
 	// requestTime is when the last request was accepted.
 	RequestTime metav1.MicroTime
 
-	// all means that all groups are restarted, and not only those of groups.
+	// all means that all groups are restarted, and not only the groups in groups.
 	All bool
 
 	// groups are the indexes of the groups that are restarted, in ascending order, at most 1000.

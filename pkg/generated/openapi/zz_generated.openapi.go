@@ -563,7 +563,7 @@ func schema_pkg_apis_batch_v1alpha1_ActionPreconditions(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is that of the JobSet. Absent for any.",
+							Description: "uid is the UID of the JobSet. Absent for any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -619,7 +619,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetActionStatus(ref common.ReferenceCallb
 				Properties: map[string]spec.Schema{
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is that of the JobSet.",
+							Description: "uid is the UID of the JobSet.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -682,7 +682,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref common.ReferenceCallback) c
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -732,7 +732,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestart(ref common.ReferenceCallback) 
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -798,7 +798,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallba
 					},
 					"countTowardsMaxRestarts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; that of a replicatedJob one for each of its Jobs. It is refused when fewer are left. Defaults to false.",
+							Description: "countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; the restart of a replicatedJob uses up one for each of its Jobs. It is refused when fewer are left. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -847,7 +847,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetResume(ref common.ReferenceCallback) c
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -897,7 +897,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRetry(ref common.ReferenceCallback) co
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -983,7 +983,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref common.ReferenceCallback) 
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1026,7 +1026,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetTemplateSpec(ref common.ReferenceCallb
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is that of the JobSet.",
+							Description: "spec is the spec of the JobSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha2.JobSetSpec{}.OpenAPIModelName()),
 						},
@@ -1077,7 +1077,7 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetActionStatus(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is that of the LeaderWorkerSet.",
+							Description: "uid is the UID of the LeaderWorkerSet.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1140,7 +1140,7 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetPause(ref common.ReferenceCal
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1176,14 +1176,14 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetPreconditions(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is that of the LeaderWorkerSet. Absent for any.",
+							Description: "uid is the UID of the LeaderWorkerSet. Absent for any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"generation": {
 						SchemaProps: spec.SchemaProps{
-							Description: "generation is that of the LeaderWorkerSet. Absent for any.",
+							Description: "generation is the generation of the LeaderWorkerSet. Absent for any.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1224,7 +1224,7 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRestart(ref common.ReferenceC
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1309,7 +1309,7 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetResume(ref common.ReferenceCa
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1359,7 +1359,7 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRollback(ref common.Reference
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1444,7 +1444,7 @@ func schema_pkg_apis_batch_v1alpha1_PodReadinessGroup(ref common.ReferenceCallba
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is that of the group.",
+							Description: "metadata is the standard object metadata. The object has the name of the group.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1583,7 +1583,7 @@ func schema_pkg_apis_batch_v1alpha1_PodReadinessGroupStatus(ref common.Reference
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is Pending until the group is ready for the first time, then Ready, and Degraded while fewer pods than needed run.\n\nPossible enum values:\n - `\"Degraded\"` is that of a group that was ready, and of which fewer pods than needed run now.\n - `\"Pending\"` is that of a group that was never ready.\n - `\"Ready\"` is that of a group of which enough pods run.",
+							Description: "phase is Pending until the group is ready for the first time, then Ready, and Degraded while fewer pods than needed run.\n\nPossible enum values:\n - `\"Degraded\"` means that the group was ready before, and that fewer pods than needed run now.\n - `\"Pending\"` means that the group was never ready.\n - `\"Ready\"` means that enough pods of the group run.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Degraded", "Pending", "Ready"},
@@ -1607,7 +1607,7 @@ func schema_pkg_apis_batch_v1alpha1_PodReadinessGroupStatus(ref common.Reference
 					},
 					"ready": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ready is the number of pods that carry the label which says that the group is ready.",
+							Description: "ready is the number of pods with the label that marks the group as ready.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1721,7 +1721,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobActionStatus(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is that of the SequentialJob.",
+							Description: "uid is the UID of the SequentialJob.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1735,7 +1735,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobActionStatus(ref common.Referen
 					},
 					"attempt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attempt is the number of the attempt of that step that the action began, or else the one that is current. 0 if there is none.",
+							Description: "attempt is the number of the attempt of that step that the action began, or else of the current attempt. 0 if there is none.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1791,7 +1791,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobCancel(ref common.ReferenceCall
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1863,7 +1863,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobLastAction(ref common.Reference
 					},
 					"attempt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attempt is the number of the attempt of that step that the action began, or else the one that was current.",
+							Description: "attempt is the number of the attempt of that step that the action began, or else of the attempt at that time.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1936,7 +1936,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobPreconditions(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid is that of the SequentialJob. Absent for any.",
+							Description: "uid is the UID of the SequentialJob. Absent for any.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2038,7 +2038,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobRestart(ref common.ReferenceCal
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -2088,7 +2088,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobResume(ref common.ReferenceCall
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -2138,7 +2138,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobRetry(ref common.ReferenceCallb
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -2181,7 +2181,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobRetrySpec(ref common.ReferenceC
 					},
 					"fromStep": {
 						SchemaProps: spec.SchemaProps{
-							Description: "fromStep is the name of the step from which the sequence runs again: the one that failed, or one before it. Defaults to the one that failed.",
+							Description: "fromStep is the name of the step from which the sequence runs again: the failed step, or one before it. Defaults to the failed step.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2214,7 +2214,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobSpec(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "containers run one after another, each as a Job of its own. A container without a name gets step-<index>; names must be unique. Exactly one of containers and steps must be set. At most 100. Those that have finished cannot be changed, moved or removed; whether those that have not may be, depends on updateStrategy.",
+							Description: "containers run one after another, each as a Job of its own. A container without a name gets step-<index>; names must be unique. Exactly one of containers and steps must be set. At most 100. Finished containers cannot be changed, moved or removed; updateStrategy decides whether the other containers can.",
 							MaxItems:    ptr.To[int64](100),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2244,7 +2244,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobSpec(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "steps run one after another. Exactly one of containers and steps must be set. At most 100. Steps that have finished cannot be changed, moved or removed; whether those that have not may be, depends on updateStrategy.",
+							Description: "steps run one after another. Exactly one of containers and steps must be set. At most 100. Steps that have finished cannot be changed, moved or removed; updateStrategy decides whether the other steps can.",
 							MaxItems:    ptr.To[int64](100),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2377,7 +2377,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStatus(ref common.ReferenceCall
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is the state in one word, derived by the server from the spec and the conditions: Pending, Running, Suspended, Waiting (for quota), Completed or Failed.\n\nPossible enum values:\n - `\"Completed\"` is that of a sequence whose steps have all completed.\n - `\"Failed\"` is that of a sequence that has failed permanently.\n - `\"Pending\"` is that of a sequence of which no step has started.\n - `\"Running\"` is that of a sequence with a step that runs or is about to.\n - `\"Suspended\"` is that of a sequence that a user suspended.\n - `\"Waiting\"` is that of a sequence whose current step waits for quota.",
+							Description: "phase is the state in one word, derived by the server from the spec and the conditions: Pending, Running, Suspended, Waiting (for quota), Completed or Failed.\n\nPossible enum values:\n - `\"Completed\"` means that all steps have completed.\n - `\"Failed\"` means that the sequence has failed permanently.\n - `\"Pending\"` means that no step has started.\n - `\"Running\"` means that a step runs or is about to.\n - `\"Suspended\"` means that a user suspended the sequence.\n - `\"Waiting\"` means that the current step waits for quota.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "Failed", "Pending", "Running", "Suspended", "Waiting"},
@@ -2444,7 +2444,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStatus(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "steps are those that have been started, in order. They are kept when their children are gone.",
+							Description: "steps are the started steps, in order. They are kept when their children are gone.",
 							MaxItems:    ptr.To[int64](100),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2487,7 +2487,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStep(ref common.ReferenceCallba
 					},
 					"container": {
 						SchemaProps: spec.SchemaProps{
-							Description: "container runs as a Job in the template of the sequence. Its name defaults to that of the step.",
+							Description: "container runs as a Job in the template of the sequence. Its name defaults to the name of the step.",
 							Ref:         ref(corev1.Container{}.OpenAPIModelName()),
 						},
 					},
@@ -2521,7 +2521,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStepStatus(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the step.",
+							Description: "name is the name of the step.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2529,7 +2529,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStepStatus(ref common.Reference
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is that of the child: Job or JobSet.\n\nPossible enum values:\n - `\"Job\"` is the kind of steps that are containers or Jobs.\n - `\"JobSet\"` is the kind of steps that are JobSets.",
+							Description: "kind is the kind of the child: Job or JobSet.\n\nPossible enum values:\n - `\"Job\"` is the kind of steps that are containers or Jobs.\n - `\"JobSet\"` is the kind of steps that are JobSets.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Job", "JobSet"},
@@ -2551,7 +2551,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStepStatus(ref common.Reference
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Pending, Starting, Waiting, Running, Suspended, Succeeded or Failed.\n\nPossible enum values:\n - `\"Failed\"` means that the child has failed, or was stopped because the sequence has.\n - `\"Pending\"` means that the step has run before, and runs again after a retry from an earlier step, as its next attempt.\n - `\"Running\"` means that the child runs.\n - `\"Starting\"` means that the step has begun, and that its child is about to be created.\n - `\"Succeeded\"` means that the child has completed.\n - `\"Suspended\"` means that the sequence is suspended, and its child with it.\n - `\"Waiting\"` means that the child exists and is suspended, because it waits for quota or somebody else suspends it.",
+							Description: "state is Pending, Starting, Waiting, Running, Suspended, Succeeded or Failed.\n\nPossible enum values:\n - `\"Failed\"` means that the child has failed, or was stopped because the sequence has.\n - `\"Pending\"` means that the step has run before, and runs again after a retry from an earlier step, as its next attempt.\n - `\"Running\"` means that the child runs.\n - `\"Starting\"` means that the step has begun, and that its child is about to be created.\n - `\"Succeeded\"` means that the child has completed.\n - `\"Suspended\"` means that the sequence is suspended, and its child with it.\n - `\"Waiting\"` means that the child exists and is suspended, because it waits for quota or another client suspended it.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2580,7 +2580,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStepStatus(ref common.Reference
 					},
 					"exitCode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "exitCode is that of the first container that failed in the current attempt, or 0 for a step that has succeeded.",
+							Description: "exitCode is the exit code of the first container that failed in the current attempt, or 0 for a step that has succeeded.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -2637,7 +2637,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobSuspend(ref common.ReferenceCal
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.",
+							Description: "metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -2716,7 +2716,7 @@ func schema_pkg_apis_disaggregatedset_v1_DisaggregatedRoleSpec(ref common.Refere
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is that of the LeaderWorkerSets of the role. The partition of its rolling update must be 0.",
+							Description: "spec is the spec of the LeaderWorkerSets of the role. The partition of its rolling update must be 0.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(leaderworkersetv1.LeaderWorkerSetSpec{}.OpenAPIModelName()),
 						},
@@ -2854,7 +2854,7 @@ func schema_pkg_apis_disaggregatedset_v1_DisaggregatedSetRoleScaler(ref common.R
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is that of the set and the role, joined by '-'.",
+							Description: "metadata is the standard object metadata. The name consists of the names of the set and the role, joined by '-'.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -3169,7 +3169,7 @@ func schema_pkg_apis_disaggregatedset_v1_RoleScaling(ref common.ReferenceCallbac
 				Properties: map[string]spec.Schema{
 					"mode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "mode is Static for the replicas of the role in the set, or External for those of a DisaggregatedSetRoleScaler, which the controller creates and an autoscaler can scale. Defaults to Static.\n\nPossible enum values:\n - `\"External\"` takes the replicas of the scaler of the role.\n - `\"Static\"` takes the replicas of the role in the set.",
+							Description: "mode is Static for the replicas of the role in the set, or External for the replicas of a DisaggregatedSetRoleScaler, which the controller creates and an autoscaler can scale. Defaults to Static.\n\nPossible enum values:\n - `\"External\"` takes the replicas of the scaler of the role.\n - `\"Static\"` takes the replicas of the role in the set.",
 							Default:     "Static",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3253,7 +3253,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 					},
 					"trigger": {
 						SchemaProps: spec.SchemaProps{
-							Description: "trigger is what began the attempt: Start, FailurePolicy, Requested, Resume, Preemption or Retry.\n\nPossible enum values:\n - `\"FailurePolicy\"` is that of a restart after a failed Job.\n - `\"Preemption\"` is that of a set that a queueing system stopped while it ran, and admitted again.\n - `\"Requested\"` is that of a restart that a user asked for.\n - `\"Resume\"` is that of a set that was resumed.\n - `\"Retry\"` is that of a failed set that a user asked to run again.\n - `\"Start\"` means that the set was created, or admitted by a queue, and ran for the first time.",
+							Description: "trigger is what began the attempt: Start, FailurePolicy, Requested, Resume, Preemption or Retry.\n\nPossible enum values:\n - `\"FailurePolicy\"` means that the failure policy restarted the set or a part of it after a Job had failed.\n - `\"Preemption\"` means that a queueing system stopped the set while it ran, and admitted it again.\n - `\"Requested\"` means that a user requested a restart.\n - `\"Resume\"` means that the set was resumed.\n - `\"Retry\"` means that a user requested a retry of the failed set.\n - `\"Start\"` means that the set was created, or admitted by a queue, and ran for the first time.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3271,7 +3271,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 					},
 					"replicatedJob": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicatedJob is the one that was started, or that the Job belongs to. Empty for the scope JobSet.",
+							Description: "replicatedJob is the name of the replicatedJob that was started, or to which the Job belongs. Empty for the scope JobSet.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3292,7 +3292,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 					},
 					"user": {
 						SchemaProps: spec.SchemaProps{
-							Description: "user is the name of the user who asked for the attempt. Empty when nobody did. At most 256 bytes; what is longer was cut.",
+							Description: "user is the name of the user who asked for the attempt. Empty when no user did. At most 256 bytes; what is longer was cut.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3306,7 +3306,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 					},
 					"requestTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requestTime is when the attempt began: the user asked for it, the failure was judged, or the set was created or resumed.",
+							Description: "requestTime is when the attempt began: the user asked for it, the failure policy was applied, or the set was created or resumed.",
 							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
 						},
 					},
@@ -3330,7 +3330,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 					},
 					"outcome": {
 						SchemaProps: spec.SchemaProps{
-							Description: "outcome is how the attempt ended: Completed, Failed, Restarted, Suspended or Cancelled. Empty while it runs.\n\nPossible enum values:\n - `\"Cancelled\"` is that of an attempt that ended because a user cancelled the set.\n - `\"Completed\"` is that of the attempt in which the set completed.\n - `\"Failed\"` means that the set failed permanently in this attempt.\n - `\"Restarted\"` is that of an attempt that another one followed, after a failure or on request.\n - `\"Suspended\"` is that of an attempt that ended because the set was suspended.",
+							Description: "outcome is how the attempt ended: Completed, Failed, Restarted, Suspended or Cancelled. Empty while it runs.\n\nPossible enum values:\n - `\"Cancelled\"` means that the attempt ended because a user cancelled the set.\n - `\"Completed\"` means that the set completed in this attempt.\n - `\"Failed\"` means that the set failed permanently in this attempt.\n - `\"Restarted\"` means that another attempt followed, after a failure or on request.\n - `\"Suspended\"` means that the attempt ended because the set was suspended.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Cancelled", "Completed", "Failed", "Restarted", "Suspended"},
@@ -3372,7 +3372,7 @@ func schema_pkg_apis_jobset_v1alpha2_Attempt(ref common.ReferenceCallback) commo
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; those that failed last come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose controller does so by default. At most 32.",
+							Description: "avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; the latest failures come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose controller does so by default. At most 32.",
 							MaxItems:    ptr.To[int64](32),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3408,7 +3408,7 @@ func schema_pkg_apis_jobset_v1alpha2_AvoidedNode(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the node.",
+							Description: "name is the name of the node.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3540,7 +3540,7 @@ func schema_pkg_apis_jobset_v1alpha2_DependsOn(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of an earlier replicatedJob of the set.",
+							Description: "name is the name of an earlier replicatedJob of the set.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -3593,7 +3593,7 @@ func schema_pkg_apis_jobset_v1alpha2_FailureCause(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "FailureCause is the first failure of a Job that failed: which container of which pod on which node, and how it ended.",
+				Description: "FailureCause is the first failure of a failed Job: the container with its pod and node, and how it ended.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"job": {
@@ -3627,7 +3627,7 @@ func schema_pkg_apis_jobset_v1alpha2_FailureCause(ref common.ReferenceCallback) 
 					},
 					"exitCode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "exitCode is that of the container.",
+							Description: "exitCode is the exit code of the container.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3641,7 +3641,7 @@ func schema_pkg_apis_jobset_v1alpha2_FailureCause(ref common.ReferenceCallback) 
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "reason is why, in one word: that of the pod if it has one, like Evicted or PreemptionByScheduler, or else that of the container, like OOMKilled or Error; without a pod that of the Job, like BackoffLimitExceeded.",
+							Description: "reason is why, in one word: the reason of the pod if it has one, like Evicted or PreemptionByScheduler, or else the reason of the container, like OOMKilled or Error; without a pod the reason of the Job, like BackoffLimitExceeded.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4386,7 +4386,7 @@ func schema_pkg_apis_jobset_v1alpha2_JobSetStatus(ref common.ReferenceCallback) 
 					},
 					"readyMilliseconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are no longer listed. With the running attempt, it gives the share of its life in which a set was ready.",
+							Description: "readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, including attempts that are no longer listed. With the running attempt, it gives the share of its life in which a set was ready.",
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -4482,7 +4482,7 @@ func schema_pkg_apis_jobset_v1alpha2_Placement(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "replicatedJobs are those whose Jobs have a domain each.",
+							Description: "replicatedJobs are the replicatedJobs whose Jobs have a domain each.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4582,7 +4582,7 @@ func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobPlacement(ref common.Reference
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the replicatedJob.",
+							Description: "name is the name of the replicatedJob.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4598,7 +4598,7 @@ func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobPlacement(ref common.Reference
 					},
 					"priority": {
 						SchemaProps: spec.SchemaProps{
-							Description: "priority is that of the pods when they were placed. Jobs of higher priority may take their domains by preemption.",
+							Description: "priority is the priority of the pods when they were placed. Jobs of higher priority may take their domains by preemption.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -4721,7 +4721,7 @@ func schema_pkg_apis_jobset_v1alpha2_ReplicatedJobStatus(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the replicatedJob.",
+							Description: "name is the name of the replicatedJob.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -5439,21 +5439,21 @@ func schema_pkg_apis_leaderworkerset_v1_LeaderWorkerSetStatus(ref common.Referen
 					},
 					"readyReplicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "readyReplicas is the number of groups of which all pods are ready, those of a surge included.",
+							Description: "readyReplicas is the number of groups of which all pods are ready, including the groups of a surge.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"updatedReplicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "updatedReplicas is the number of groups of the current revision, those of a surge included.",
+							Description: "updatedReplicas is the number of groups of the current revision, including the groups of a surge.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"replicas": {
 						SchemaProps: spec.SchemaProps{
-							Description: "replicas is the number of groups that have been created, those of a surge included.",
+							Description: "replicas is the number of groups that have been created, including the groups of a surge.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -5633,7 +5633,7 @@ func schema_pkg_apis_leaderworkerset_v1_RequestedRestart(ref common.ReferenceCal
 					},
 					"all": {
 						SchemaProps: spec.SchemaProps{
-							Description: "all means that all groups are restarted, and not only those of groups.",
+							Description: "all means that all groups are restarted, and not only the groups in groups.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

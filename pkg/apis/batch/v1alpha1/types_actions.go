@@ -14,7 +14,7 @@ import (
 type JobSetRestart struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -33,7 +33,7 @@ type JobSetRestart struct {
 type JobSetSuspend struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -52,7 +52,7 @@ type JobSetSuspend struct {
 type JobSetResume struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -71,7 +71,7 @@ type JobSetResume struct {
 type JobSetCancel struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -90,7 +90,7 @@ type JobSetCancel struct {
 type JobSetRetry struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the JobSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the JobSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -123,8 +123,8 @@ type JobSetRestartSpec struct {
 	// +optional
 	Reason string `json:"reason,omitempty" protobuf:"bytes,4,opt,name=reason"`
 
-	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; that of a
-	// replicatedJob one for each of its Jobs. It is refused when fewer are left. Defaults to false.
+	// countTowardsMaxRestarts makes the restart use up one of the maxRestarts of the failure policy; the restart of
+	// a replicatedJob uses up one for each of its Jobs. It is refused when fewer are left. Defaults to false.
 	// +optional
 	CountTowardsMaxRestarts bool `json:"countTowardsMaxRestarts,omitempty" protobuf:"varint,5,opt,name=countTowardsMaxRestarts"`
 
@@ -181,7 +181,7 @@ type JobSetRetrySpec struct {
 
 // ActionPreconditions name the state of a JobSet for which an action is meant.
 type ActionPreconditions struct {
-	// uid is that of the JobSet. Absent for any.
+	// uid is the UID of the JobSet. Absent for any.
 	// +optional
 	UID *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
 
@@ -195,7 +195,7 @@ type ActionPreconditions struct {
 
 // JobSetActionStatus is the result of an action.
 type JobSetActionStatus struct {
-	// uid is that of the JobSet.
+	// uid is the UID of the JobSet.
 	// +optional
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
 

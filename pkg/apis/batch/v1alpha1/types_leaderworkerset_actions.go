@@ -15,7 +15,7 @@ import (
 type LeaderWorkerSetRestart struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -35,7 +35,7 @@ type LeaderWorkerSetRestart struct {
 type LeaderWorkerSetRollback struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -55,7 +55,7 @@ type LeaderWorkerSetRollback struct {
 type LeaderWorkerSetPause struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -75,7 +75,7 @@ type LeaderWorkerSetPause struct {
 type LeaderWorkerSetResume struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the LeaderWorkerSet.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the LeaderWorkerSet.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -131,11 +131,11 @@ type LeaderWorkerSetRollbackSpec struct {
 
 // LeaderWorkerSetPreconditions name the state of a LeaderWorkerSet for which an action is meant.
 type LeaderWorkerSetPreconditions struct {
-	// uid is that of the LeaderWorkerSet. Absent for any.
+	// uid is the UID of the LeaderWorkerSet. Absent for any.
 	// +optional
 	UID *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
 
-	// generation is that of the LeaderWorkerSet. Absent for any.
+	// generation is the generation of the LeaderWorkerSet. Absent for any.
 	// +optional
 	Generation *int64 `json:"generation,omitempty" protobuf:"varint,2,opt,name=generation"`
 
@@ -147,7 +147,7 @@ type LeaderWorkerSetPreconditions struct {
 
 // LeaderWorkerSetActionStatus is the result of an action.
 type LeaderWorkerSetActionStatus struct {
-	// uid is that of the LeaderWorkerSet.
+	// uid is the UID of the LeaderWorkerSet.
 	// +optional
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
 

@@ -15,7 +15,7 @@ import (
 type PodReadinessGroup struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. The name is that of the group.
+	// metadata is the standard object metadata. The object has the name of the group.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -89,7 +89,7 @@ type PodReadinessGroupStatus struct {
 	// +optional
 	Running int32 `json:"running" protobuf:"varint,3,opt,name=running"`
 
-	// ready is the number of pods that carry the label which says that the group is ready.
+	// ready is the number of pods with the label that marks the group as ready.
 	// +optional
 	Ready int32 `json:"ready" protobuf:"varint,4,opt,name=ready"`
 
@@ -107,10 +107,10 @@ type PodReadinessGroupStatus struct {
 type PodReadinessGroupPhase string
 
 const (
-	// GroupPending is that of a group that was never ready.
+	// GroupPending means that the group was never ready.
 	GroupPending PodReadinessGroupPhase = "Pending"
-	// GroupReady is that of a group of which enough pods run.
+	// GroupReady means that enough pods of the group run.
 	GroupReady PodReadinessGroupPhase = "Ready"
-	// GroupDegraded is that of a group that was ready, and of which fewer pods than needed run now.
+	// GroupDegraded means that the group was ready before, and that fewer pods than needed run now.
 	GroupDegraded PodReadinessGroupPhase = "Degraded"
 )

@@ -54,8 +54,8 @@ type SequentialJobList struct {
 // SequentialJobSpec describes the sequence. Its steps are either containers or steps.
 type SequentialJobSpec struct {
 	// containers run one after another, each as a Job of its own. A container without a name gets step-<index>; names must be
-	// unique. Exactly one of containers and steps must be set. At most 100. Those that have finished cannot be changed, moved
-	// or removed; whether those that have not may be, depends on updateStrategy.
+	// unique. Exactly one of containers and steps must be set. At most 100. Finished containers cannot be changed, moved
+	// or removed; updateStrategy decides whether the other containers can.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=100
@@ -68,7 +68,7 @@ type SequentialJobSpec struct {
 	Template *corev1.PodTemplateSpec `json:"template,omitempty" protobuf:"bytes,2,opt,name=template"`
 
 	// steps run one after another. Exactly one of containers and steps must be set. At most 100. Steps that have finished
-	// cannot be changed, moved or removed; whether those that have not may be, depends on updateStrategy.
+	// cannot be changed, moved or removed; updateStrategy decides whether the other steps can.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -115,7 +115,7 @@ type SequentialJobStep struct {
 	// name identifies the step. A DNS label, unique within the sequence.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
-	// container runs as a Job in the template of the sequence. Its name defaults to that of the step.
+	// container runs as a Job in the template of the sequence. Its name defaults to the name of the step.
 	// +optional
 	Container *corev1.Container `json:"container,omitempty" protobuf:"bytes,2,opt,name=container"`
 
@@ -134,7 +134,7 @@ type JobSetTemplateSpec struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// spec is that of the JobSet.
+	// spec is the spec of the JobSet.
 	Spec jobsetv1alpha2.JobSetSpec `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 }
 

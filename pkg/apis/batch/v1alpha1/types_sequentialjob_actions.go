@@ -15,7 +15,7 @@ import (
 type SequentialJobRestart struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -35,7 +35,7 @@ type SequentialJobRestart struct {
 type SequentialJobSuspend struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -55,7 +55,7 @@ type SequentialJobSuspend struct {
 type SequentialJobResume struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -75,7 +75,7 @@ type SequentialJobResume struct {
 type SequentialJobCancel struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -95,7 +95,7 @@ type SequentialJobCancel struct {
 type SequentialJobRetry struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. Its name, if there is one, must be that of the SequentialJob.
+	// metadata is the standard object metadata. Its name, if there is one, must be the name of the SequentialJob.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
@@ -125,8 +125,8 @@ type SequentialJobRetrySpec struct {
 	// +optional
 	Reason string `json:"reason,omitempty" protobuf:"bytes,1,opt,name=reason"`
 
-	// fromStep is the name of the step from which the sequence runs again: the one that failed, or one before it. Defaults to
-	// the one that failed.
+	// fromStep is the name of the step from which the sequence runs again: the failed step, or one before it. Defaults
+	// to the failed step.
 	// +optional
 	FromStep string `json:"fromStep,omitempty" protobuf:"bytes,2,opt,name=fromStep"`
 
@@ -137,7 +137,7 @@ type SequentialJobRetrySpec struct {
 
 // SequentialJobPreconditions name the state of a SequentialJob for which an action is meant.
 type SequentialJobPreconditions struct {
-	// uid is that of the SequentialJob. Absent for any.
+	// uid is the UID of the SequentialJob. Absent for any.
 	// +optional
 	UID *types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
 
@@ -154,7 +154,7 @@ type SequentialJobPreconditions struct {
 
 // SequentialJobActionStatus is the result of an action.
 type SequentialJobActionStatus struct {
-	// uid is that of the SequentialJob.
+	// uid is the UID of the SequentialJob.
 	// +optional
 	UID types.UID `json:"uid,omitempty" protobuf:"bytes,1,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
 
@@ -162,7 +162,8 @@ type SequentialJobActionStatus struct {
 	// +optional
 	Step string `json:"step,omitempty" protobuf:"bytes,2,opt,name=step"`
 
-	// attempt is the number of the attempt of that step that the action began, or else the one that is current. 0 if there is none.
+	// attempt is the number of the attempt of that step that the action began, or else of the current attempt. 0 if
+	// there is none.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty" protobuf:"varint,3,opt,name=attempt"`
 

@@ -59,7 +59,7 @@ type SequentialJobStatus struct {
 	// +optional
 	ActiveSince *metav1.Time `json:"activeSince,omitempty" protobuf:"bytes,10,opt,name=activeSince"`
 
-	// steps are those that have been started, in order. They are kept when their children are gone.
+	// steps are the started steps, in order. They are kept when their children are gone.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=100
@@ -75,17 +75,17 @@ type SequentialJobStatus struct {
 type SequentialJobPhase string
 
 const (
-	// PhasePending is that of a sequence of which no step has started.
+	// PhasePending means that no step has started.
 	PhasePending SequentialJobPhase = "Pending"
-	// PhaseRunning is that of a sequence with a step that runs or is about to.
+	// PhaseRunning means that a step runs or is about to.
 	PhaseRunning SequentialJobPhase = "Running"
-	// PhaseSuspended is that of a sequence that a user suspended.
+	// PhaseSuspended means that a user suspended the sequence.
 	PhaseSuspended SequentialJobPhase = "Suspended"
-	// PhaseWaiting is that of a sequence whose current step waits for quota.
+	// PhaseWaiting means that the current step waits for quota.
 	PhaseWaiting SequentialJobPhase = "Waiting"
-	// PhaseCompleted is that of a sequence whose steps have all completed.
+	// PhaseCompleted means that all steps have completed.
 	PhaseCompleted SequentialJobPhase = "Completed"
-	// PhaseFailed is that of a sequence that has failed permanently.
+	// PhaseFailed means that the sequence has failed permanently.
 	PhaseFailed SequentialJobPhase = "Failed"
 )
 
@@ -128,10 +128,10 @@ type SequentialJobProgress struct {
 
 // SequentialJobStepStatus is what became of a step that was started.
 type SequentialJobStepStatus struct {
-	// name is that of the step.
+	// name is the name of the step.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
-	// kind is that of the child: Job or JobSet.
+	// kind is the kind of the child: Job or JobSet.
 	// +optional
 	Kind StepKind `json:"kind,omitempty" protobuf:"bytes,2,opt,name=kind,casttype=StepKind"`
 
@@ -159,7 +159,8 @@ type SequentialJobStepStatus struct {
 	// +k8s:validation:minimum=0
 	Attempts int32 `json:"attempts,omitempty" protobuf:"varint,8,opt,name=attempts"`
 
-	// exitCode is that of the first container that failed in the current attempt, or 0 for a step that has succeeded.
+	// exitCode is the exit code of the first container that failed in the current attempt, or 0 for a step that has
+	// succeeded.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty" protobuf:"varint,9,opt,name=exitCode"`
 
@@ -197,7 +198,8 @@ const (
 	StepPending StepState = "Pending"
 	// StepStarting means that the step has begun, and that its child is about to be created.
 	StepStarting StepState = "Starting"
-	// StepWaiting means that the child exists and is suspended, because it waits for quota or somebody else suspends it.
+	// StepWaiting means that the child exists and is suspended, because it waits for quota or another client suspended
+	// it.
 	StepWaiting StepState = "Waiting"
 	// StepRunning means that the child runs.
 	StepRunning StepState = "Running"
@@ -230,7 +232,7 @@ type SequentialJobLastAction struct {
 	// +optional
 	Step string `json:"step,omitempty" protobuf:"bytes,5,opt,name=step"`
 
-	// attempt is the number of the attempt of that step that the action began, or else the one that was current.
+	// attempt is the number of the attempt of that step that the action began, or else of the attempt at that time.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty" protobuf:"varint,6,opt,name=attempt"`
 }

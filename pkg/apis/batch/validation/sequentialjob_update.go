@@ -53,8 +53,8 @@ func validateNoStepChanges(next, prev *batch.SequentialJobSpec, path *field.Path
 	return append(errs, generic.Changed(next.BackoffLimit, prev.BackoffLimit, path.Child("backoffLimit"), explain)...)
 }
 
-// validateStartedSteps checks that steps that have started stay where they are, and that those that have completed stay as they
-// are. What steps share may change, because it is about those that are still to run.
+// validateStartedSteps checks that started steps keep their position, and that completed steps do not change. The
+// fields that all steps share may change, because the change affects unfinished steps only.
 func validateStartedSteps(next, prev *batch.SequentialJob, path *field.Path) field.ErrorList {
 	is, was := stepsOf(&next.Spec, path), stepsOf(&prev.Spec, path)
 	done := completedSteps(&prev.Status)

@@ -75,14 +75,14 @@ type DisaggregatedRoleSpec struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero" protobuf:"bytes,3,opt,name=metadata"`
 
-	// spec is that of the LeaderWorkerSets of the role. The partition of its rolling update must be 0.
+	// spec is the spec of the LeaderWorkerSets of the role. The partition of its rolling update must be 0.
 	Spec leaderworkersetv1.LeaderWorkerSetSpec `json:"spec" protobuf:"bytes,4,opt,name=spec"`
 }
 
 // RoleScaling is who decides about the replicas of a role.
 type RoleScaling struct {
-	// mode is Static for the replicas of the role in the set, or External for those of a DisaggregatedSetRoleScaler, which the controller
-	// creates and an autoscaler can scale. Defaults to Static.
+	// mode is Static for the replicas of the role in the set, or External for the replicas of a
+	// DisaggregatedSetRoleScaler, which the controller creates and an autoscaler can scale. Defaults to Static.
 	// +optional
 	// +default="Static"
 	Mode RoleScalingMode `json:"mode,omitempty" protobuf:"bytes,1,opt,name=mode,casttype=RoleScalingMode"`
@@ -174,7 +174,7 @@ type RoleStatus struct {
 type DisaggregatedSetRoleScaler struct {
 	metav1.TypeMeta `json:""`
 
-	// metadata is the standard object metadata. The name is that of the set and the role, joined by '-'.
+	// metadata is the standard object metadata. The name consists of the names of the set and the role, joined by '-'.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 

@@ -44,7 +44,7 @@ func (s Set) contracted() [][]int {
 	return waits
 }
 
-// blockedOf returns which nodes can never start: those that wait for themselves, and all that wait for them.
+// blockedOf returns which nodes can never start: the nodes on a cycle, and all nodes that wait for one of them.
 func blockedOf(waits [][]int) []bool {
 	pending := make([]int, len(waits))
 	waiting := make([][]int, len(waits))

@@ -165,7 +165,7 @@ type ReplicatedJob struct {
 
 // DependsOn is the state of one replicatedJob that another one waits for.
 type DependsOn struct {
-	// name is that of an earlier replicatedJob of the set.
+	// name is the name of an earlier replicatedJob of the set.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// status is the state to wait for: Ready or Complete.

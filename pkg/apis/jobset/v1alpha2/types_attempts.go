@@ -19,7 +19,8 @@ type Attempt struct {
 	// scope is the part of the set that was started: JobSet, ReplicatedJob or Job.
 	Scope AttemptScope `json:"scope" protobuf:"bytes,3,opt,name=scope,casttype=AttemptScope"`
 
-	// replicatedJob is the one that was started, or that the Job belongs to. Empty for the scope JobSet.
+	// replicatedJob is the name of the replicatedJob that was started, or to which the Job belongs. Empty for the scope
+	// JobSet.
 	// +optional
 	ReplicatedJob string `json:"replicatedJob,omitempty" protobuf:"bytes,4,opt,name=replicatedJob"`
 
@@ -32,7 +33,7 @@ type Attempt struct {
 	// +optional
 	Rule string `json:"rule,omitempty" protobuf:"bytes,6,opt,name=rule"`
 
-	// user is the name of the user who asked for the attempt. Empty when nobody did. At most 256 bytes; what is longer
+	// user is the name of the user who asked for the attempt. Empty when no user did. At most 256 bytes; what is longer
 	// was cut.
 	// +optional
 	User string `json:"user,omitempty" protobuf:"bytes,7,opt,name=user"`
@@ -42,8 +43,8 @@ type Attempt struct {
 	// +optional
 	Reason string `json:"reason,omitempty" protobuf:"bytes,8,opt,name=reason"`
 
-	// requestTime is when the attempt began: the user asked for it, the failure was judged, or the set was created or
-	// resumed.
+	// requestTime is when the attempt began: the user asked for it, the failure policy was applied, or the set was
+	// created or resumed.
 	// +optional
 	RequestTime *metav1.MicroTime `json:"requestTime,omitempty" protobuf:"bytes,9,opt,name=requestTime"`
 
@@ -83,9 +84,9 @@ type Attempt struct {
 	// +optional
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty" protobuf:"bytes,17,opt,name=checkpoint"`
 
-	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; those that failed last
-	// come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose
-	// controller does so by default. At most 32.
+	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; the
+	// latest failures come first. Set only for sets that ask for it with the annotation
+	// jobset-apiserver.io/avoid-failed-nodes, or whose controller does so by default. At most 32.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -100,7 +101,7 @@ type Attempt struct {
 
 // AvoidedNode is a node that pods keep off for a time.
 type AvoidedNode struct {
-	// name is that of the node.
+	// name is the name of the node.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// attempt is the number of the attempt that failed on the node.
@@ -139,15 +140,15 @@ type AttemptTrigger string
 const (
 	// TriggerStart means that the set was created, or admitted by a queue, and ran for the first time.
 	TriggerStart AttemptTrigger = "Start"
-	// TriggerFailurePolicy is that of a restart after a failed Job.
+	// TriggerFailurePolicy means that the failure policy restarted the set or a part of it after a Job had failed.
 	TriggerFailurePolicy AttemptTrigger = "FailurePolicy"
-	// TriggerRequested is that of a restart that a user asked for.
+	// TriggerRequested means that a user requested a restart.
 	TriggerRequested AttemptTrigger = "Requested"
-	// TriggerResume is that of a set that was resumed.
+	// TriggerResume means that the set was resumed.
 	TriggerResume AttemptTrigger = "Resume"
-	// TriggerPreemption is that of a set that a queueing system stopped while it ran, and admitted again.
+	// TriggerPreemption means that a queueing system stopped the set while it ran, and admitted it again.
 	TriggerPreemption AttemptTrigger = "Preemption"
-	// TriggerRetry is that of a failed set that a user asked to run again.
+	// TriggerRetry means that a user requested a retry of the failed set.
 	TriggerRetry AttemptTrigger = "Retry"
 )
 
@@ -169,19 +170,19 @@ const (
 type AttemptOutcome string
 
 const (
-	// OutcomeCompleted is that of the attempt in which the set completed.
+	// OutcomeCompleted means that the set completed in this attempt.
 	OutcomeCompleted AttemptOutcome = "Completed"
 	// OutcomeFailed means that the set failed permanently in this attempt.
 	OutcomeFailed AttemptOutcome = "Failed"
-	// OutcomeRestarted is that of an attempt that another one followed, after a failure or on request.
+	// OutcomeRestarted means that another attempt followed, after a failure or on request.
 	OutcomeRestarted AttemptOutcome = "Restarted"
-	// OutcomeSuspended is that of an attempt that ended because the set was suspended.
+	// OutcomeSuspended means that the attempt ended because the set was suspended.
 	OutcomeSuspended AttemptOutcome = "Suspended"
-	// OutcomeCancelled is that of an attempt that ended because a user cancelled the set.
+	// OutcomeCancelled means that the attempt ended because a user cancelled the set.
 	OutcomeCancelled AttemptOutcome = "Cancelled"
 )
 
-// FailureCause is the first failure of a Job that failed: which container of which pod on which node, and how it ended.
+// FailureCause is the first failure of a failed Job: the container with its pod and node, and how it ended.
 type FailureCause struct {
 	// job is the name of the failed Job.
 	Job string `json:"job" protobuf:"bytes,1,opt,name=job"`
@@ -198,7 +199,7 @@ type FailureCause struct {
 	// +optional
 	Container string `json:"container,omitempty" protobuf:"bytes,4,opt,name=container"`
 
-	// exitCode is that of the container.
+	// exitCode is the exit code of the container.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty" protobuf:"varint,5,opt,name=exitCode"`
 
@@ -206,8 +207,9 @@ type FailureCause struct {
 	// +optional
 	Signal *int32 `json:"signal,omitempty" protobuf:"varint,6,opt,name=signal"`
 
-	// reason is why, in one word: that of the pod if it has one, like Evicted or PreemptionByScheduler, or else that of
-	// the container, like OOMKilled or Error; without a pod that of the Job, like BackoffLimitExceeded.
+	// reason is why, in one word: the reason of the pod if it has one, like Evicted or PreemptionByScheduler, or else
+	// the reason of the container, like OOMKilled or Error; without a pod the reason of the Job, like
+	// BackoffLimitExceeded.
 	// +optional
 	Reason string `json:"reason,omitempty" protobuf:"bytes,7,opt,name=reason"`
 

@@ -74,8 +74,9 @@ type JobSetStatus struct {
 	// +k8s:validation:maxItems=10
 	Attempts []Attempt `json:"attempts,omitempty" patchStrategy:"merge" patchMergeKey:"number" protobuf:"bytes,10,rep,name=attempts"`
 
-	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
-	// no longer listed. With the running attempt, it gives the share of its life in which a set was ready.
+	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, including
+	// attempts that are no longer listed. With the running attempt, it gives the share of its life in which a set was
+	// ready.
 	// +optional
 	// +k8s:validation:minimum=0
 	ReadyMilliseconds int64 `json:"readyMilliseconds,omitempty" protobuf:"varint,11,opt,name=readyMilliseconds"`
@@ -105,7 +106,7 @@ type Placement struct {
 	// +k8s:validation:minimum=0
 	Restarts int32 `json:"restarts" protobuf:"varint,1,opt,name=restarts"`
 
-	// replicatedJobs are those whose Jobs have a domain each.
+	// replicatedJobs are the replicatedJobs whose Jobs have a domain each.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -114,13 +115,14 @@ type Placement struct {
 
 // ReplicatedJobPlacement holds the domains of the Jobs of one replicatedJob.
 type ReplicatedJobPlacement struct {
-	// name is that of the replicatedJob.
+	// name is the name of the replicatedJob.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// topologyKey is the label of nodes whose values are the domains.
 	TopologyKey string `json:"topologyKey" protobuf:"bytes,2,opt,name=topologyKey"`
 
-	// priority is that of the pods when they were placed. Jobs of higher priority may take their domains by preemption.
+	// priority is the priority of the pods when they were placed. Jobs of higher priority may take their domains by
+	// preemption.
 	// +optional
 	Priority int32 `json:"priority,omitempty" protobuf:"varint,4,opt,name=priority"`
 
@@ -175,7 +177,7 @@ type JobMoves struct {
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active
 // and suspended; Jobs of an earlier attempt are counted nowhere.
 type ReplicatedJobStatus struct {
-	// name is that of the replicatedJob.
+	// name is the name of the replicatedJob.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// ready is the number of unfinished Jobs whose pods are all ready or have succeeded.

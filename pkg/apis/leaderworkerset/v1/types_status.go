@@ -20,15 +20,15 @@ type LeaderWorkerSetStatus struct {
 	// +patchStrategy=merge
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" protobuf:"bytes,1,rep,name=conditions"`
 
-	// readyReplicas is the number of groups of which all pods are ready, those of a surge included.
+	// readyReplicas is the number of groups of which all pods are ready, including the groups of a surge.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty" protobuf:"varint,2,opt,name=readyReplicas"`
 
-	// updatedReplicas is the number of groups of the current revision, those of a surge included.
+	// updatedReplicas is the number of groups of the current revision, including the groups of a surge.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty" protobuf:"varint,3,opt,name=updatedReplicas"`
 
-	// replicas is the number of groups that have been created, those of a surge included.
+	// replicas is the number of groups that have been created, including the groups of a surge.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty" protobuf:"varint,4,opt,name=replicas"`
 
@@ -102,7 +102,7 @@ type RequestedRestart struct {
 	// requestTime is when the last request was accepted.
 	RequestTime metav1.MicroTime `json:"requestTime" protobuf:"bytes,1,opt,name=requestTime"`
 
-	// all means that all groups are restarted, and not only those of groups.
+	// all means that all groups are restarted, and not only the groups in groups.
 	// +optional
 	All bool `json:"all,omitempty" protobuf:"varint,2,opt,name=all"`
 

@@ -19,7 +19,7 @@ import (
 type JobSetTemplateSpecApplyConfiguration struct {
 	// metadata holds the labels and annotations of the JobSet. Its other fields are not used.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is that of the JobSet.
+	// spec is the spec of the JobSet.
 	Spec *v1alpha2.JobSetSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

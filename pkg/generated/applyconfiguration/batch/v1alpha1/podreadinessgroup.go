@@ -21,7 +21,7 @@ import (
 // to a group by its label batch.jobset-apiserver.io/pod-group; a group needs no such object.
 type PodReadinessGroupApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is that of the group.
+	// metadata is the standard object metadata. The object has the name of the group.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec describes the group.
 	Spec *PodReadinessGroupSpecApplyConfiguration `json:"spec,omitempty"`

@@ -24,7 +24,7 @@ type PodReadinessGroupStatusApplyConfiguration struct {
 	Pods *int32 `json:"pods,omitempty"`
 	// running is the number of pods that run or have succeeded.
 	Running *int32 `json:"running,omitempty"`
-	// ready is the number of pods that carry the label which says that the group is ready.
+	// ready is the number of pods with the label that marks the group as ready.
 	Ready *int32 `json:"ready,omitempty"`
 	// readyTime is when the group became ready for the first time.
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`

@@ -25,7 +25,7 @@ type SequentialJobLastActionApplyConfiguration struct {
 	Time *v1.MicroTime `json:"time,omitempty"`
 	// step is the name of the step on which the action had its effect. Empty if no step had started.
 	Step *string `json:"step,omitempty"`
-	// attempt is the number of the attempt of that step that the action began, or else the one that was current.
+	// attempt is the number of the attempt of that step that the action began, or else of the attempt at that time.
 	Attempt *int32 `json:"attempt,omitempty"`
 }
 

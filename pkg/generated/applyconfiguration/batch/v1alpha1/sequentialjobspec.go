@@ -15,15 +15,15 @@ import (
 // SequentialJobSpec describes the sequence. Its steps are either containers or steps.
 type SequentialJobSpecApplyConfiguration struct {
 	// containers run one after another, each as a Job of its own. A container without a name gets step-<index>; names must be
-	// unique. Exactly one of containers and steps must be set. At most 100. Those that have finished cannot be changed, moved
-	// or removed; whether those that have not may be, depends on updateStrategy.
+	// unique. Exactly one of containers and steps must be set. At most 100. Finished containers cannot be changed, moved
+	// or removed; updateStrategy decides whether the other containers can.
 	Containers []v1.ContainerApplyConfiguration `json:"containers,omitempty"`
 	// template holds what the pods of all steps that are containers have in common: labels, annotations, volumes, service
 	// account, node selector, tolerations, init containers, security context and so on. Its containers must be empty, since
 	// the steps are the containers. restartPolicy is Never by default, or OnFailure.
 	Template *v1.PodTemplateSpecApplyConfiguration `json:"template,omitempty"`
 	// steps run one after another. Exactly one of containers and steps must be set. At most 100. Steps that have finished
-	// cannot be changed, moved or removed; whether those that have not may be, depends on updateStrategy.
+	// cannot be changed, moved or removed; updateStrategy decides whether the other steps can.
 	Steps []SequentialJobStepApplyConfiguration `json:"steps,omitempty"`
 	// suspend stops the sequence while it is true: the current child is suspended, and no other is started. A child that a
 	// queueing system manages is taken out of its queue meanwhile. Absent means false. May be changed at any time.

@@ -38,7 +38,7 @@ type SequentialJobStatusApplyConfiguration struct {
 	// activeSince is since when the time counts without a break. Absent while the sequence is suspended, waits for quota, or has
 	// ended.
 	ActiveSince *metav1.Time `json:"activeSince,omitempty"`
-	// steps are those that have been started, in order. They are kept when their children are gone.
+	// steps are the started steps, in order. They are kept when their children are gone.
 	Steps []SequentialJobStepStatusApplyConfiguration `json:"steps,omitempty"`
 	// lastAction is the last action of a user that changed the sequence.
 	LastAction *SequentialJobLastActionApplyConfiguration `json:"lastAction,omitempty"`

@@ -17,7 +17,7 @@ import (
 type SequentialJobStepApplyConfiguration struct {
 	// name identifies the step. A DNS label, unique within the sequence.
 	Name *string `json:"name,omitempty"`
-	// container runs as a Job in the template of the sequence. Its name defaults to that of the step.
+	// container runs as a Job in the template of the sequence. Its name defaults to the name of the step.
 	Container *v1.ContainerApplyConfiguration `json:"container,omitempty"`
 	// job is run as it is. Its ttlSecondsAfterFinished counts from the end of the step, and deletes the Job only.
 	Job *batchv1.JobTemplateSpecApplyConfiguration `json:"job,omitempty"`

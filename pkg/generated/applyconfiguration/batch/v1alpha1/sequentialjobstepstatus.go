@@ -17,9 +17,9 @@ import (
 //
 // SequentialJobStepStatus is what became of a step that was started.
 type SequentialJobStepStatusApplyConfiguration struct {
-	// name is that of the step.
+	// name is the name of the step.
 	Name *string `json:"name,omitempty"`
-	// kind is that of the child: Job or JobSet.
+	// kind is the kind of the child: Job or JobSet.
 	Kind *batchv1alpha1.StepKind `json:"kind,omitempty"`
 	// childName is the name of the child.
 	ChildName *string `json:"childName,omitempty"`
@@ -33,7 +33,8 @@ type SequentialJobStepStatusApplyConfiguration struct {
 	CompletionTime *v1.Time `json:"completionTime,omitempty"`
 	// attempts is the number of attempts to run the step, the current one included: each begins with a new child.
 	Attempts *int32 `json:"attempts,omitempty"`
-	// exitCode is that of the first container that failed in the current attempt, or 0 for a step that has succeeded.
+	// exitCode is the exit code of the first container that failed in the current attempt, or 0 for a step that has
+	// succeeded.
 	ExitCode *int32 `json:"exitCode,omitempty"`
 	// reason is why the child failed, in one word, for example BackoffLimitExceeded.
 	Reason *string `json:"reason,omitempty"`

@@ -23,7 +23,7 @@ type DisaggregatedRoleSpecApplyConfiguration struct {
 	Scaling *RoleScalingApplyConfiguration `json:"scaling,omitempty"`
 	// metadata holds labels and annotations for the LeaderWorkerSets of the role.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is that of the LeaderWorkerSets of the role. The partition of its rolling update must be 0.
+	// spec is the spec of the LeaderWorkerSets of the role. The partition of its rolling update must be 0.
 	Spec *leaderworkersetv1.LeaderWorkerSetSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

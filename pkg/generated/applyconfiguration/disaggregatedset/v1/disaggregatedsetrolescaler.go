@@ -17,10 +17,11 @@ import (
 // DisaggregatedSetRoleScalerApplyConfiguration represents a declarative configuration of the DisaggregatedSetRoleScaler type for use
 // with apply.
 //
-// DisaggregatedSetRoleScaler holds the replicas of one role whose scaling mode is External. The controller creates it; autoscalers scale it.
+// DisaggregatedSetRoleScaler holds the replicas of one role whose scaling mode is External. The controller creates it;
+// autoscalers scale it.
 type DisaggregatedSetRoleScalerApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is that of the set and the role, joined by '-'.
+	// metadata is the standard object metadata. The name consists of the names of the set and the role, joined by '-'.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec holds the replicas.
 	Spec *DisaggregatedSetRoleScalerSpecApplyConfiguration `json:"spec,omitempty"`

@@ -12,7 +12,8 @@ package v1
 type DisaggregatedSetSpecApplyConfiguration struct {
 	// roles are the parts of the service, from 2 to 10.
 	Roles []DisaggregatedRoleSpecApplyConfiguration `json:"roles,omitempty"`
-	// slices is the number of copies of all roles, from 1 to 100. Each slice has LeaderWorkerSets of its own, and rolls by itself. Defaults to 1.
+	// slices is the number of copies of all roles, from 1 to 100. Each slice has LeaderWorkerSets of its own, and rolls by
+	// itself. Defaults to 1.
 	Slices *int32 `json:"slices,omitempty"`
 	// placementPolicy is which slices share the domains of a topology. It takes effect for LeaderWorkerSets that are created later.
 	PlacementPolicy *PlacementPolicyApplyConfiguration `json:"placementPolicy,omitempty"`

@@ -14,8 +14,8 @@ import (
 //
 // PlacementPolicy is which slices share the domains of a topology.
 type PlacementPolicyApplyConfiguration struct {
-	// type is None, ExclusiveSlice, which keeps the slices of the set apart, or ExclusiveTopology, which keeps other DisaggregatedSets away too. Defaults
-	// to None.
+	// type is None, ExclusiveSlice, which keeps the slices of the set apart, or ExclusiveTopology, which keeps other
+	// DisaggregatedSets away too. Defaults to None.
 	Type *disaggregatedsetv1.PlacementPolicyType `json:"type,omitempty"`
 	// topology is the key of the node label whose values are the domains. Required unless type is None.
 	Topology *string `json:"topology,omitempty"`

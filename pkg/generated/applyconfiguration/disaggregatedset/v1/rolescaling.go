@@ -14,8 +14,8 @@ import (
 //
 // RoleScaling is who decides about the replicas of a role.
 type RoleScalingApplyConfiguration struct {
-	// mode is Static for the replicas of the role in the set, or External for those of a DisaggregatedSetRoleScaler, which the controller
-	// creates and an autoscaler can scale. Defaults to Static.
+	// mode is Static for the replicas of the role in the set, or External for the replicas of a
+	// DisaggregatedSetRoleScaler, which the controller creates and an autoscaler can scale. Defaults to Static.
 	Mode *disaggregatedsetv1.RoleScalingMode `json:"mode,omitempty"`
 }
 

@@ -22,21 +22,22 @@ type AttemptApplyConfiguration struct {
 	Trigger *jobsetv1alpha2.AttemptTrigger `json:"trigger,omitempty"`
 	// scope is the part of the set that was started: JobSet, ReplicatedJob or Job.
 	Scope *jobsetv1alpha2.AttemptScope `json:"scope,omitempty"`
-	// replicatedJob is the one that was started, or that the Job belongs to. Empty for the scope JobSet.
+	// replicatedJob is the name of the replicatedJob that was started, or to which the Job belongs. Empty for the scope
+	// JobSet.
 	ReplicatedJob *string `json:"replicatedJob,omitempty"`
 	// jobIndex is the index of the Job that was started. Absent for other scopes than Job.
 	JobIndex *int32 `json:"jobIndex,omitempty"`
 	// rule is the name of the rule of the failure policy that began the attempt. Empty when no rule matched, and for
 	// other triggers than FailurePolicy.
 	Rule *string `json:"rule,omitempty"`
-	// user is the name of the user who asked for the attempt. Empty when nobody did. At most 256 bytes; what is longer
+	// user is the name of the user who asked for the attempt. Empty when no user did. At most 256 bytes; what is longer
 	// was cut.
 	User *string `json:"user,omitempty"`
 	// reason is why the attempt began: what the user gave, or the message of the failure policy. At most 1024
 	// characters.
 	Reason *string `json:"reason,omitempty"`
-	// requestTime is when the attempt began: the user asked for it, the failure was judged, or the set was created or
-	// resumed.
+	// requestTime is when the attempt began: the user asked for it, the failure policy was applied, or the set was
+	// created or resumed.
 	RequestTime *v1.MicroTime `json:"requestTime,omitempty"`
 	// createTime is when the controller first saw all Jobs of the attempt in existence.
 	CreateTime *v1.MicroTime `json:"createTime,omitempty"`
@@ -58,9 +59,9 @@ type AttemptApplyConfiguration struct {
 	// checkpoint is the last checkpoint that the job reported in this attempt, with the annotation
 	// jobset-apiserver.io/checkpoint-step of the set. Absent if it reported none.
 	Checkpoint *CheckpointApplyConfiguration `json:"checkpoint,omitempty"`
-	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; those that failed last
-	// come first. Set only for sets that ask for it with the annotation jobset-apiserver.io/avoid-failed-nodes, or whose
-	// controller does so by default. At most 32.
+	// avoidedNodes are the nodes that pods of this attempt keep off, because an earlier attempt failed there; the
+	// latest failures come first. Set only for sets that ask for it with the annotation
+	// jobset-apiserver.io/avoid-failed-nodes, or whose controller does so by default. At most 32.
 	AvoidedNodes []AvoidedNodeApplyConfiguration `json:"avoidedNodes,omitempty"`
 	// forgetTime is when avoidedNodes were forgotten, because pods of the attempt found room nowhere else. Jobs that were created
 	// later may run on these nodes. Absent if they were not forgotten.

@@ -14,7 +14,7 @@ import (
 //
 // AvoidedNode is a node that pods keep off for a time.
 type AvoidedNodeApplyConfiguration struct {
-	// name is that of the node.
+	// name is the name of the node.
 	Name *string `json:"name,omitempty"`
 	// attempt is the number of the attempt that failed on the node.
 	Attempt *int32 `json:"attempt,omitempty"`

@@ -14,7 +14,7 @@ import (
 //
 // DependsOn is the state of one replicatedJob that another one waits for.
 type DependsOnApplyConfiguration struct {
-	// name is that of an earlier replicatedJob of the set.
+	// name is the name of an earlier replicatedJob of the set.
 	Name *string `json:"name,omitempty"`
 	// status is the state to wait for: Ready or Complete.
 	Status *jobsetv1alpha2.DependsOnStatus `json:"status,omitempty"`

@@ -12,7 +12,7 @@ import (
 // FailureCauseApplyConfiguration represents a declarative configuration of the FailureCause type for use
 // with apply.
 //
-// FailureCause is the first failure of a Job that failed: which container of which pod on which node, and how it ended.
+// FailureCause is the first failure of a failed Job: the container with its pod and node, and how it ended.
 type FailureCauseApplyConfiguration struct {
 	// job is the name of the failed Job.
 	Job *string `json:"job,omitempty"`
@@ -22,12 +22,13 @@ type FailureCauseApplyConfiguration struct {
 	Node *string `json:"node,omitempty"`
 	// container is the name of the container that failed.
 	Container *string `json:"container,omitempty"`
-	// exitCode is that of the container.
+	// exitCode is the exit code of the container.
 	ExitCode *int32 `json:"exitCode,omitempty"`
 	// signal is the number of the signal that ended the container, if one did.
 	Signal *int32 `json:"signal,omitempty"`
-	// reason is why, in one word: that of the pod if it has one, like Evicted or PreemptionByScheduler, or else that of
-	// the container, like OOMKilled or Error; without a pod that of the Job, like BackoffLimitExceeded.
+	// reason is why, in one word: the reason of the pod if it has one, like Evicted or PreemptionByScheduler, or else
+	// the reason of the container, like OOMKilled or Error; without a pod the reason of the Job, like
+	// BackoffLimitExceeded.
 	Reason *string `json:"reason,omitempty"`
 	// message is the termination message of the container, or else what the pod or the Job says. At most 1024 bytes;
 	// what is longer was cut.

@@ -10,7 +10,8 @@ package v1alpha2
 //
 // JobScheduling is how the pods of each Job of a replicatedJob are scheduled.
 type JobSchedulingApplyConfiguration struct {
-	// schedulingPolicy says whether the pods of a Job are scheduled one by one (basic) or together (gang). Absent means gang, without minCount.
+	// schedulingPolicy says whether the pods of a Job are scheduled one by one (basic) or together (gang). Absent means
+	// gang, without minCount.
 	SchedulingPolicy *SchedulingPolicyApplyConfiguration `json:"schedulingPolicy,omitempty"`
 	// schedulingConstraints limits where the pods of a Job can run. Absent means anywhere.
 	SchedulingConstraints *SchedulingConstraintsApplyConfiguration `json:"schedulingConstraints,omitempty"`

@@ -43,8 +43,9 @@ type JobSetStatusApplyConfiguration struct {
 	ExecutionAttempts *int32 `json:"executionAttempts,omitempty"`
 	// attempts are the runs of the set, the newest last. At most 10; the oldest is dropped first.
 	Attempts []AttemptApplyConfiguration `json:"attempts,omitempty"`
-	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, also in those that are
-	// no longer listed. With the running attempt, it gives the share of its life in which a set was ready.
+	// readyMilliseconds is how long all Jobs were ready in the attempts that have ended, in milliseconds, including
+	// attempts that are no longer listed. With the running attempt, it gives the share of its life in which a set was
+	// ready.
 	ReadyMilliseconds *int64 `json:"readyMilliseconds,omitempty"`
 	// addedRestarts is how many restarts were granted by retrying the failed set, beyond maxRestarts of the failure
 	// policy.

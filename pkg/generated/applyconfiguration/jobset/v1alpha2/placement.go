@@ -12,7 +12,7 @@ package v1alpha2
 type PlacementApplyConfiguration struct {
 	// restarts is the value of status.restarts for which the domains were chosen. Jobs of a later attempt are placed again.
 	Restarts *int32 `json:"restarts,omitempty"`
-	// replicatedJobs are those whose Jobs have a domain each.
+	// replicatedJobs are the replicatedJobs whose Jobs have a domain each.
 	ReplicatedJobs []ReplicatedJobPlacementApplyConfiguration `json:"replicatedJobs,omitempty"`
 }
 

@@ -10,11 +10,12 @@ package v1alpha2
 //
 // ReplicatedJobPlacement holds the domains of the Jobs of one replicatedJob.
 type ReplicatedJobPlacementApplyConfiguration struct {
-	// name is that of the replicatedJob.
+	// name is the name of the replicatedJob.
 	Name *string `json:"name,omitempty"`
 	// topologyKey is the label of nodes whose values are the domains.
 	TopologyKey *string `json:"topologyKey,omitempty"`
-	// priority is that of the pods when they were placed. Jobs of higher priority may take their domains by preemption.
+	// priority is the priority of the pods when they were placed. Jobs of higher priority may take their domains by
+	// preemption.
 	Priority *int32 `json:"priority,omitempty"`
 	// jobs are where its Jobs run, by job index.
 	Jobs []JobPlacementApplyConfiguration `json:"jobs,omitempty"`

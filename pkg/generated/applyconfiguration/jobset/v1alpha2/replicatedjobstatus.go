@@ -11,7 +11,7 @@ package v1alpha2
 // ReplicatedJobStatus counts the Jobs of one replicatedJob by state. A Job may be counted in several of ready, active
 // and suspended; Jobs of an earlier attempt are counted nowhere.
 type ReplicatedJobStatusApplyConfiguration struct {
-	// name is that of the replicatedJob.
+	// name is the name of the replicatedJob.
 	Name *string `json:"name,omitempty"`
 	// ready is the number of unfinished Jobs whose pods are all ready or have succeeded.
 	Ready *int32 `json:"ready,omitempty"`

@@ -8,8 +8,9 @@ package v1
 // GroupRestartBackoffApplyConfiguration represents a declarative configuration of the GroupRestartBackoff type for use
 // with apply.
 //
-// GroupRestartBackoff is how long a group that failed waits before it is recreated: baseSeconds after the second failure in a row, twice as long after each
-// further one, at most maxSeconds. A group that has been ready for maxSeconds begins again without delay.
+// GroupRestartBackoff is how long a group that failed waits before it is recreated: baseSeconds after the second
+// failure in a row, twice as long after each further one, at most maxSeconds. A group that has been ready for
+// maxSeconds begins again without delay.
 type GroupRestartBackoffApplyConfiguration struct {
 	// baseSeconds is the first delay, from 1 to 3600. Defaults to 10.
 	BaseSeconds *int32 `json:"baseSeconds,omitempty"`

@@ -20,8 +20,8 @@ type GroupStatusApplyConfiguration struct {
 	Index *int32 `json:"index,omitempty"`
 	// restarts is how often the group was recreated after a failure. A restart on request does not count.
 	Restarts *int32 `json:"restarts,omitempty"`
-	// restartedLeader is the UID of the leader pod that was last deleted to recreate the group, or is about to be, unless the group is failed. A pod is
-	// never the reason for two restarts.
+	// restartedLeader is the UID of the leader pod that was last deleted to recreate the group, or is about to be, unless
+	// the group is failed. A pod is never the reason for two restarts.
 	RestartedLeader *types.UID `json:"restartedLeader,omitempty"`
 	// lastRestartTime is when the group was last recreated, whatever the reason.
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
@@ -31,8 +31,8 @@ type GroupStatusApplyConfiguration struct {
 	RestartAt *metav1.Time `json:"restartAt,omitempty"`
 	// readySince is since when all pods of the group are ready. It is kept only while groupRestartBackoff is set and restartsInRow is not 0.
 	ReadySince *metav1.Time `json:"readySince,omitempty"`
-	// firstCause is why the group was last recreated after a failure: what its first failed pod said. The pod itself is deleted with the group. Its job
-	// is the name of the StatefulSet of the pod.
+	// firstCause is why the group was last recreated after a failure: what its first failed pod said. The pod itself is
+	// deleted with the group. Its job is the name of the StatefulSet of the pod.
 	FirstCause *v1alpha2.FailureCauseApplyConfiguration `json:"firstCause,omitempty"`
 	// failed means that the group would need one more restart than maxGroupRestarts allows, and is left as it is: its leader is
 	// restartedLeader. It ends when the leader is replaced, for example by a restart on request, or when the limit is raised.

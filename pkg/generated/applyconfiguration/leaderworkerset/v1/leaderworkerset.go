@@ -20,8 +20,8 @@ import (
 // LeaderWorkerSet runs replicas of a group of pods: one leader and its workers, which start, fail, roll and scale together.
 type LeaderWorkerSetApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is the prefix of the names of all StatefulSets, pods and Services of the set. It must be a
-	// DNS-1035 label.
+	// metadata is the standard object metadata. The name is the prefix of the names of all StatefulSets, pods and Services
+	// of the set. It must be a DNS-1035 label.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec describes the groups that the user wants.
 	Spec *LeaderWorkerSetSpecApplyConfiguration `json:"spec,omitempty"`

@@ -16,11 +16,11 @@ import (
 type LeaderWorkerSetStatusApplyConfiguration struct {
 	// conditions are Available, Progressing and UpdateInProgress, and Failed once a group has used up maxGroupRestarts.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// readyReplicas is the number of groups of which all pods are ready, those of a surge included.
+	// readyReplicas is the number of groups of which all pods are ready, including the groups of a surge.
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
-	// updatedReplicas is the number of groups of the current revision, those of a surge included.
+	// updatedReplicas is the number of groups of the current revision, including the groups of a surge.
 	UpdatedReplicas *int32 `json:"updatedReplicas,omitempty"`
-	// replicas is the number of groups that have been created, those of a surge included.
+	// replicas is the number of groups that have been created, including the groups of a surge.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// hpaPodSelector selects the leader pods, as a string, for autoscalers.
 	HPAPodSelector *string `json:"hpaPodSelector,omitempty"`

@@ -22,9 +22,10 @@ type LeaderWorkerTemplateApplyConfiguration struct {
 	WorkerTemplate *corev1.PodTemplateSpecApplyConfiguration `json:"workerTemplate,omitempty"`
 	// size is the number of pods of a group, the leader included: 1 or more. Defaults to 1.
 	GroupSize *int32 `json:"size,omitempty"`
-	// restartPolicy is what happens to a group when a container of it restarts or a pod of it is deleted: with RecreateGroupOnPodRestart all of its
-	// pods are recreated; with RecreateGroupAfterStart so if all of them have started before; with None only that pod is. The former value
-	// Default is stored as None. Defaults to RecreateGroupOnPodRestart.
+	// restartPolicy is what happens to a group when a container of it restarts or a pod of it is deleted: with
+	// RecreateGroupOnPodRestart all of its pods are recreated; with RecreateGroupAfterStart so if all of them have started
+	// before; with None only that pod is. The former value Default is stored as None. Defaults to
+	// RecreateGroupOnPodRestart.
 	RestartPolicy *leaderworkersetv1.RestartPolicyType `json:"restartPolicy,omitempty"`
 	// subGroupPolicy divides each group into subgroups. It cannot be added or removed later.
 	SubGroupPolicy *SubGroupPolicyApplyConfiguration `json:"subGroupPolicy,omitempty"`
@@ -33,9 +34,9 @@ type LeaderWorkerTemplateApplyConfiguration struct {
 	VolumeClaimTemplates []corev1.PersistentVolumeClaimApplyConfiguration `json:"volumeClaimTemplates,omitempty"`
 	// persistentVolumeClaimRetentionPolicy is what becomes of claims when a StatefulSet is deleted or scaled down, as in a StatefulSet.
 	PersistentVolumeClaimRetentionPolicy *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration `json:"persistentVolumeClaimRetentionPolicy,omitempty"`
-	// maxGroupRestarts is how often each group may be recreated by restartPolicy: 0 or more. A group that would need one more makes the set Failed,
-	// and is left as it is. Only with the restart policies RecreateGroupOnPodRestart and RecreateGroupAfterStart. A change does not roll
-	// groups. Absent for no limit.
+	// maxGroupRestarts is how often each group may be recreated by restartPolicy: 0 or more. A group that would need one
+	// more makes the set Failed, and is left as it is. Only with the restart policies RecreateGroupOnPodRestart and
+	// RecreateGroupAfterStart. A change does not roll groups. Absent for no limit.
 	MaxGroupRestarts *int32 `json:"maxGroupRestarts,omitempty"`
 }
 

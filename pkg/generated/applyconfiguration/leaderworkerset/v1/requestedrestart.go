@@ -17,7 +17,7 @@ import (
 type RequestedRestartApplyConfiguration struct {
 	// requestTime is when the last request was accepted.
 	RequestTime *metav1.MicroTime `json:"requestTime,omitempty"`
-	// all means that all groups are restarted, and not only those of groups.
+	// all means that all groups are restarted, and not only the groups in groups.
 	All *bool `json:"all,omitempty"`
 	// groups are the indexes of the groups that are restarted, in ascending order, at most 1000.
 	Groups []int32 `json:"groups,omitempty"`
@@ -25,8 +25,9 @@ type RequestedRestartApplyConfiguration struct {
 	Leaders []types.UID `json:"leaders,omitempty"`
 	// found means that leaders is complete.
 	Found *bool `json:"found,omitempty"`
-	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of very many groups is restarted in parts. Those of
-	// higher groups were added. Absent when leaders is complete, and before the first are added.
+	// groupsLeft is the number of groups, from index 0 on, whose leader pods are added to leaders later, because a set of
+	// very many groups is restarted in parts. Those of higher groups were added. Absent when leaders is complete, and
+	// before the first are added.
 	GroupsLeft *int32 `json:"groupsLeft,omitempty"`
 }
 

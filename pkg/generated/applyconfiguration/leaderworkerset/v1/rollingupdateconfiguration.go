@@ -16,8 +16,8 @@ import (
 type RollingUpdateConfigurationApplyConfiguration struct {
 	// partition is the lowest index of the groups that are updated: 0 or more. Groups below it keep their revision. Defaults to 0.
 	Partition *int32 `json:"partition,omitempty"`
-	// maxUnavailable is how many groups may be unavailable during an update: a number, or a percentage of replicas, rounded down. It must not be 0
-	// if maxSurge is 0. Defaults to 1.
+	// maxUnavailable is how many groups may be unavailable during an update: a number, or a percentage of replicas,
+	// rounded down. It must not be 0 if maxSurge is 0. Defaults to 1.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// maxSurge is how many groups may exist above replicas during an update: a number, or a percentage of replicas, rounded up. Defaults to 0.
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`

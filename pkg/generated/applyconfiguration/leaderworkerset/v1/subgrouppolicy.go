@@ -17,8 +17,8 @@ type SubGroupPolicyApplyConfiguration struct {
 	// subGroupPolicyType is what becomes of the leader: with LeaderWorker it belongs to the first subgroup, with LeaderExcluded to none.
 	// Defaults to LeaderWorker.
 	Type *leaderworkersetv1.SubGroupPolicyType `json:"subGroupPolicyType,omitempty"`
-	// subGroupSize is the number of pods of a subgroup. It must divide size, or size less 1; then the leader is an extra member of the first subgroup.
-	// With LeaderExcluded it must divide size less 1. Required and immutable.
+	// subGroupSize is the number of pods of a subgroup. It must divide size, or size less 1; then the leader is an extra
+	// member of the first subgroup. With LeaderExcluded it must divide size less 1. Required and immutable.
 	SubGroupSize *int32 `json:"subGroupSize,omitempty"`
 }
 
