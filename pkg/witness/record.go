@@ -45,7 +45,7 @@ type Record struct {
 // Refusal is why a server refuses to serve.
 type Refusal struct {
 	Reason Reason `json:"reason"`
-	// Message is a paragraph for the administrator: what was found, what is at stake, and what to do.
+	// Message is a paragraph for the administrator: what was found, what would be deleted, and what to do.
 	Message string `json:"message"`
 	// Server is the host name of the server, and Time when it confirmed the refusal last. It does so every minute.
 	Server string      `json:"server"`
@@ -62,8 +62,8 @@ type Refusal struct {
 	Jobs        []string `json:"jobs,omitempty"`
 	// ClaimsAtStake is the same number for PersistentVolumeClaims that go with their sets.
 	ClaimsAtStake int `json:"claimsAtStake,omitempty"`
-	// AtStake counts the same for all resources, Jobs and claims included. Older servers do not write it: see Stakes.
-	AtStake []Stake `json:"atStake,omitempty"`
+	// AtStake counts the same for all resources, Jobs and claims included. Older servers do not write it: see Losses.
+	AtStake []Loss `json:"atStake,omitempty"`
 }
 
 // MaxJobs is how many Jobs a refusal names.

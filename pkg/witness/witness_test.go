@@ -15,7 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
-func TestJudge(t *testing.T) {
+func TestDecide(t *testing.T) {
 	key := func(uuid string, revision int64) *witness.Found {
 		return &witness.Found{Key: witness.Key{UUID: uuid, ClusterUID: "c", Format: 1}, ModRevision: revision, Revision: 10}
 	}
@@ -49,7 +49,7 @@ func TestJudge(t *testing.T) {
 		"a refusal in place of the record":    {key("a", 9), &witness.Record{}, witness.StepRecord, ""},
 		"a rolled-back store of a foreign id": {key("b", 1), record, witness.StepRefuse, witness.ReasonForeignStore},
 	} {
-		if step, reason := witness.Judge(tc.key, tc.record, "c"); step != tc.step || reason != tc.reason {
+		if step, reason := witness.Decide(tc.key, tc.record, "c"); step != tc.step || reason != tc.reason {
 			t.Errorf("%s: %s %q, want %s %q", name, step, reason, tc.step, tc.reason)
 		}
 	}

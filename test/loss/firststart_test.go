@@ -48,7 +48,7 @@ func (o *takeover) firstStart(t *testing.T) {
 	o.do(t, "kubectl replace -f", "APISERVICE", o.service)
 	o.start(t, on(o.store(t, "first-beside-definition")))
 	refusal := o.refused(t, witness.ReasonCustomResources, begin)
-	if !strings.Contains(refusal.Message, "Nobody can count them") || stakeIn(refusal, "StatefulSet") != takenSets {
+	if !strings.Contains(refusal.Message, "Nobody can count them") || lossIn(refusal, "StatefulSet") != takenSets {
 		t.Errorf("the refusal is %+v", refusal)
 	}
 	lost := o.watch(t, o.stage.namespace, o.before, watched/2, never)
@@ -80,11 +80,11 @@ func (o *takeover) serveLocal(t *testing.T) {
 	o.awaitUIDs(t)
 }
 
-// stakeIn returns how many objects of a kind are at stake.
-func stakeIn(refusal *witness.Refusal, kind string) (count int) {
-	for _, stake := range refusal.AtStake {
-		if stake.Kind == kind {
-			count += stake.Count
+// lossIn returns how many objects of a kind would be deleted.
+func lossIn(refusal *witness.Refusal, kind string) (count int) {
+	for _, loss := range refusal.AtStake {
+		if loss.Kind == kind {
+			count += loss.Count
 		}
 	}
 	return count

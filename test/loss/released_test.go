@@ -28,8 +28,8 @@ func (c *cluster) released(t *testing.T) {
 	begin, empty := time.Now(), c.store(t, "accepted")
 	c.start(t, on(empty))
 	refusal := c.refused(t, witness.ReasonEmptyStore, begin)
-	if refusal.JobsAtStake < sets || stakeIn(refusal, "StatefulSet") != takenSets {
-		t.Errorf("at stake: %s", refusal.Stakes())
+	if refusal.JobsAtStake < sets || lossIn(refusal, "StatefulSet") != takenSets {
+		t.Errorf("at stake: %s", refusal.Losses())
 	}
 	accept := []string{"store", "accept", "--kubeconfig=" + c.Kubeconfig(), "--uuid=" + refusal.NewUUID, fmt.Sprintf("--revision=%d", refusal.Revision)}
 	if out, err := c.run(t, "jobset-apiserver", accept...); err == nil {

@@ -69,16 +69,16 @@ func (r Report) Lost() (total int) {
 // first start, nothing is tolerable.
 func (r Report) Tolerable() bool { return r.Lost() <= max(tolerated, r.Owned()/toleratedShare) }
 
-// Stakes returns what would be deleted, and the names of Jobs.
-func (r Report) Stakes() (stakes witness.Stakes, jobs []string) {
+// Losses returns what would be deleted, and the names of Jobs.
+func (r Report) Losses() (losses witness.Losses, jobs []string) {
 	for _, count := range r.Counts {
-		stakes.Add(witness.Stake{Resource: count.String(), Kind: count.Kind, Count: count.Lost,
+		losses.Add(witness.Loss{Resource: count.String(), Kind: count.Kind, Count: count.Lost,
 			Names: count.Names[:min(len(count.Names), witness.MaxNames)]})
 		if count.Kind == "Job" {
 			jobs = count.Names
 		}
 	}
-	return stakes, jobs
+	return losses, jobs
 }
 
 // Checker compares the objects of the main cluster with the store.

@@ -20,12 +20,12 @@ func (g *Guard) adopt(ctx context.Context, s *observation) error {
 		if err != nil {
 			return err
 		}
-		if stakes, _ := found.Stakes(); stakes.Any() {
+		if losses, _ := found.Losses(); losses.Any() {
 			found.definitions = g.refusal.definitions
 			g.count(ctx, found)
 			g.describe(s)
 			s.record.Accepted = nil
-			klog.FromContext(ctx).Error(nil, "The store was accepted, but objects are at stake that were not abandoned", "objects", stakes.String())
+			klog.FromContext(ctx).Error(nil, "The store was accepted, but objects are at stake that were not abandoned", "objects", losses.String())
 			return g.publish(ctx, s, true)
 		}
 	}

@@ -30,9 +30,9 @@ func (g *Guard) raise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	reason := before.judge(key)
+	reason := before.compare(key)
 	if reason == "" {
-		_, reason = witness.Judge(key, record, before.cluster)
+		_, reason = witness.Decide(key, record, before.cluster)
 	}
 	if reason != "" {
 		g.stop(reason)

@@ -132,7 +132,7 @@ func TestNothingIsToleratedAtFirstStart(t *testing.T) {
 			main.report = few
 			g := main.guard(t, store)
 			refusal := main.refused(t, g, witness.ReasonUnknownOwners)
-			want := []witness.Stake{{Resource: resource.String(), Kind: resource.Kind, Count: 1, Names: []string{"a/one"}}}
+			want := []witness.Loss{{Resource: resource.String(), Kind: resource.Kind, Count: 1, Names: []string{"a/one"}}}
 			if diff := cmp.Diff(want, refusal.AtStake); diff != "" {
 				t.Errorf("at stake (-want +got):\n%s", diff)
 			}

@@ -119,7 +119,7 @@ func (g *Guard) turn(ctx context.Context) error {
 			return err
 		}
 	}
-	switch step, reason := witness.Judge(s.key, s.record, s.cluster); step {
+	switch step, reason := witness.Decide(s.key, s.record, s.cluster); step {
 	case witness.StepServe:
 		return g.serve(ctx, s)
 	case witness.StepFirst, witness.StepRecord:
@@ -161,9 +161,9 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 	if reason := found.reason(s.key == nil); reason != "" {
 		return g.refuse(ctx, s, reason, found)
 	}
-	if stakes, _ := found.Stakes(); stakes.Any() {
+	if losses, _ := found.Losses(); losses.Any() {
 		klog.FromContext(ctx).Info("The store does not know the owners of some objects, which the garbage collector deletes", "objects",
-			stakes.String(), "owned", found.Owned())
+			losses.String(), "owned", found.Owned())
 	}
 	key, revision := g.newKey(g.newID(), s.cluster), s.keyRevision()
 	if s.key == nil {

@@ -13,11 +13,11 @@ import (
 // recordName is how messages name the record.
 const recordName = "ConfigMap " + witness.Namespace + "/" + witness.Name
 
-// message is the paragraph about a refusal: what was found, what is at stake, and what to do.
+// message is the paragraph about a refusal: what was found, what would be deleted, and what to do.
 func (g *Guard) message(r *refusal, s *observation) string {
 	sentences := []string{g.found(r, s)}
 	if r.Reason != witness.ReasonUnknownOwners && r.Reason != witness.ReasonCustomResources && r.Reason != witness.ReasonNewerFormat {
-		sentences = append(sentences, stake(r))
+		sentences = append(sentences, consequence(r))
 	}
 	if r.Served {
 		sentences = append(sentences, "This server had answered before it noticed, and kube-controller-manager remembers owners that were "+
@@ -68,7 +68,7 @@ func rolledBack(s *observation) string {
 
 func unknownOwners(r *refusal) string {
 	found := fmt.Sprintf("This server does not know its store yet, and the store does not have the owners of %s that are in this cluster. "+
-		"If this store were served, the garbage collector would delete them, with all that they own.", r.Stakes())
+		"If this store were served, the garbage collector would delete them, with all that they own.", r.Losses())
 	return found + " There are three causes. The server uses another directory, volume or etcd than before. Or the etcd of the main " +
 		"cluster was restored from " +
 		"a backup, and with it came objects whose owners were deleted since. Or they belong to custom resources of another controller, which " +
@@ -90,7 +90,7 @@ func customResources(r *refusal) string {
 		sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s has %s that the store does not have (%s).", d.GroupResource,
 			plural(d.Lost, "object"), listed(d.Names, d.Lost)))
 	}
-	return strings.Join(append(sentences, stake(r)), " ")
+	return strings.Join(append(sentences, consequence(r)), " ")
 }
 
 func listed(names []string, count int) string {
@@ -117,19 +117,19 @@ func takeOver(r *refusal) []string {
 			"group.")
 }
 
-// stake says what the garbage collector would do.
-func stake(r *refusal) string {
-	switch stakes := r.Stakes(); {
-	case stakes.Unknown:
+// consequence says what the garbage collector would do.
+func consequence(r *refusal) string {
+	switch losses := r.Losses(); {
+	case losses.Unknown:
 		return "If this store were served, the garbage collector would delete the objects whose owners it does not have; how many is not known."
-	case !stakes.Any():
+	case !losses.Any():
 		return "Nothing is at stake: the store has the owners of all objects in this cluster."
-	case stakes.One():
+	case losses.One():
 		return fmt.Sprintf("If this store were served, the garbage collector would delete %s, with all that it owns, because the store does "+
-			"not have the owner.", stakes)
+			"not have the owner.", losses)
 	default:
 		return fmt.Sprintf("If this store were served, the garbage collector would delete %s, with all that they own, because the store does "+
-			"not have the owners.", stakes)
+			"not have the owners.", losses)
 	}
 }
 
@@ -156,9 +156,9 @@ func remedy(r *refusal) []string {
 		steps = takeOver(r)
 	}
 	accept := fmt.Sprintf("jobset-apiserver store accept --uuid=%s --revision=%d", r.NewUUID, r.Revision)
-	stakes := r.Stakes()
+	losses := r.Losses()
 	switch {
-	case stakes.Any():
+	case losses.Any():
 		return append(steps, "If this is the store that you want, first keep what is at stake (jobset-apiserver store release-orphans), and "+
 			"then accept it: "+accept)
 	case r.Reason == witness.ReasonCustomResources:

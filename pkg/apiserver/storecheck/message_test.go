@@ -32,7 +32,7 @@ func TestMessages(t *testing.T) {
 		name   string
 		reason witness.Reason
 		key    *witness.Found
-		stake  int
+		lost   int
 		jobs   []string
 		served bool
 		claims int
@@ -40,24 +40,24 @@ func TestMessages(t *testing.T) {
 		// definitions are the definitions of custom resources.
 		definitions []owners.Definition
 	}{
-		{name: "an empty store", reason: witness.ReasonEmptyStore, stake: 48, jobs: many},
-		{name: "an empty store, noticed while the server ran", reason: witness.ReasonEmptyStore, stake: -1, served: true},
-		{name: "a foreign store", reason: witness.ReasonForeignStore, key: key(func(k *witness.Found) { k.UUID = found }), stake: 1, jobs: many[:1]},
-		{name: "another cluster's store", reason: witness.ReasonOtherCluster, key: key(func(k *witness.Found) { k.ClusterUID = "c2" }), stake: 3, jobs: many[:3], claims: 2},
+		{name: "an empty store", reason: witness.ReasonEmptyStore, lost: 48, jobs: many},
+		{name: "an empty store, noticed while the server ran", reason: witness.ReasonEmptyStore, lost: -1, served: true},
+		{name: "a foreign store", reason: witness.ReasonForeignStore, key: key(func(k *witness.Found) { k.UUID = found }), lost: 1, jobs: many[:1]},
+		{name: "another cluster's store", reason: witness.ReasonOtherCluster, key: key(func(k *witness.Found) { k.ClusterUID = "c2" }), lost: 3, jobs: many[:3], claims: 2},
 		{name: "a restored store", reason: witness.ReasonRolledBack, key: key(func(*witness.Found) {})},
-		{name: "a copy that is a little older", reason: witness.ReasonRolledBack, key: key(func(k *witness.Found) { k.Behind = 4730 }), stake: 1, jobs: many[:1], served: true},
-		{name: "unknown owners", reason: witness.ReasonUnknownOwners, stake: 48, jobs: many},
+		{name: "a copy that is a little older", reason: witness.ReasonRolledBack, key: key(func(k *witness.Found) { k.Behind = 4730 }), lost: 1, jobs: many[:1], served: true},
+		{name: "unknown owners", reason: witness.ReasonUnknownOwners, lost: 48, jobs: many},
 		{name: "unknown owners of claims", reason: witness.ReasonUnknownOwners, claims: 20},
-		{name: "unknown owners of sets", reason: witness.ReasonUnknownOwners, sets: 24, stake: 2, jobs: many[:2]},
+		{name: "unknown owners of sets", reason: witness.ReasonUnknownOwners, sets: 24, lost: 2, jobs: many[:2]},
 		{name: "custom resources", reason: witness.ReasonCustomResources, sets: 12, definitions: []owners.Definition{{GroupResource: lws, Lost: 12, Names: []string{"serve/a", "serve/b"}}}},
 		{name: "custom resources that nobody can count", reason: witness.ReasonCustomResources, definitions: []owners.Definition{{GroupResource: lws, HiddenBy: "v1.leaderworkerset.x-k8s.io"}}},
-		{name: "a newer format", reason: witness.ReasonNewerFormat, key: key(func(k *witness.Found) { k.Format, k.Version = 2, "v0.15.1" }), stake: -1},
+		{name: "a newer format", reason: witness.ReasonNewerFormat, key: key(func(k *witness.Found) { k.Format, k.Version = 2, "v0.15.1" }), lost: -1},
 	} {
 		s := &observation{cluster: "c1", record: record, key: tc.key}
 		r := &refusal{definitions: tc.definitions}
-		r.Refusal = witness.Refusal{Reason: tc.reason, NewUUID: found, Revision: s.keyRevision(), JobsAtStake: tc.stake, ClaimsAtStake: tc.claims, Jobs: tc.jobs, Served: tc.served}
+		r.Refusal = witness.Refusal{Reason: tc.reason, NewUUID: found, Revision: s.keyRevision(), JobsAtStake: tc.lost, ClaimsAtStake: tc.claims, Jobs: tc.jobs, Served: tc.served}
 		if tc.sets > 0 {
-			r.AtStake = []witness.Stake{{Kind: "StatefulSet", Count: tc.sets, Names: []string{"serve/a", "serve/b"}}, {Kind: "Service", Count: 7}}
+			r.AtStake = []witness.Loss{{Kind: "StatefulSet", Count: tc.sets, Names: []string{"serve/a", "serve/b"}}, {Kind: "Service", Count: 7}}
 		}
 		message := g.message(r, s)
 		if strings.ContainsAny(message, "\n\t") || strings.Contains(message, "%!") || strings.Contains(message, "  ") {

@@ -24,7 +24,7 @@ const (
 	maxNote = 1024
 	// ownersInterval is how often the objects are counted whose owners keep the server from serving.
 	ownersInterval = 10 * time.Second
-	// ownersTimeout bounds the search for objects at stake.
+	// ownersTimeout bounds the search for objects whose owners the store does not have.
 	ownersTimeout = time.Minute
 	// ownersShare bounds the time that repeated searches take: one of so many parts.
 	ownersShare = 20
@@ -35,7 +35,7 @@ type refusal struct {
 	witness.Refusal
 	// uuids of the key and of the record belong to what was found.
 	keyUUID, recordUUID string
-	// counted is when the Jobs at stake were counted, and took how long that took.
+	// counted is when the losses were counted, and took how long that took.
 	counted time.Time
 	took    time.Duration
 	report  *owners.Report
@@ -66,8 +66,8 @@ func (s *observation) recordUUID() string {
 	return s.record.UUID
 }
 
-// refuse publishes why the store is not served, unless an administrator has accepted it. The report is nil if the Jobs
-// at stake were not counted yet.
+// refuse publishes why the store is not served, unless an administrator has accepted it. The report is nil if the losses
+// were not counted yet.
 func (g *Guard) refuse(ctx context.Context, s *observation, reason witness.Reason, found *finding) error {
 	if s.unfinished(reason) {
 		return g.finish(ctx, s)
@@ -110,7 +110,7 @@ func (g *Guard) propose(ctx context.Context, reason witness.Reason) string {
 	return kept
 }
 
-// count counts what is at stake, if it was not counted already. Failing to do so is no reason not to refuse.
+// count counts the losses, if they were not counted already. Failing to do so is no reason not to refuse.
 func (g *Guard) count(ctx context.Context, found *finding) {
 	r := g.refusal
 	if found == nil && !r.due() {
@@ -130,12 +130,12 @@ func (g *Guard) count(ctx context.Context, found *finding) {
 		r.definitions = found.definitions
 	}
 	r.counted, r.report = time.Now(), nil
-	stakes, jobs := witness.Stakes{Unknown: true}, []string(nil)
+	losses, jobs := witness.Losses{Unknown: true}, []string(nil)
 	if found != nil {
 		r.took, r.report = found.took, &found.Report
-		stakes, jobs = found.Stakes()
+		losses, jobs = found.Losses()
 	}
-	stakes.Record(&r.Refusal, jobs)
+	losses.Record(&r.Refusal, jobs)
 }
 
 // list publishes the owners that are lost, for `store release-orphans`, once for each count. It comes before the
@@ -156,7 +156,7 @@ func (g *Guard) list(ctx context.Context) error {
 	return err
 }
 
-// due returns whether the Jobs at stake should be counted again.
+// due returns whether the losses should be counted again.
 func (r *refusal) due() bool {
 	interval := confirmInterval
 	if r.Reason == witness.ReasonUnknownOwners || r.Reason == witness.ReasonCustomResources {

@@ -55,7 +55,7 @@ func (g *Guard) checkOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if reason := before.judge(found); reason != "" {
+	if reason := before.compare(found); reason != "" {
 		g.stop(reason)
 		return g.unavailable()
 	}
@@ -63,9 +63,9 @@ func (g *Guard) checkOnce(ctx context.Context) error {
 	return nil
 }
 
-// judge compares what was read with what was known when the read began.
-func (k known) judge(found *witness.Found) witness.Reason {
-	_, reason := witness.Judge(found, &witness.Record{UUID: k.uuid, Floor: k.key}, k.cluster)
+// compare compares what was read with what was known when the read began.
+func (k known) compare(found *witness.Found) witness.Reason {
+	_, reason := witness.Decide(found, &witness.Record{UUID: k.uuid, Floor: k.key}, k.cluster)
 	if reason == "" && found.Revision < k.revision {
 		return witness.ReasonRolledBack
 	}

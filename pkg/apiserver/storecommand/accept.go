@@ -98,7 +98,7 @@ func (a *acceptance) try(ctx context.Context, c *clients) error {
 		return err
 	}
 	if !a.abandonJobs {
-		if err := c.nothingAtStake(ctx, record); err != nil {
+		if err := c.nothingLost(ctx, record); err != nil {
 			return err
 		}
 	}
@@ -135,21 +135,21 @@ func (a *acceptance) check(refusal *witness.Refusal) error {
 	return nil
 }
 
-// nothingAtStake returns an error if the garbage collector would delete anything. Those that were released are at stake no more.
-func (c *clients) nothingAtStake(ctx context.Context, record *witness.Record) error {
-	stake := record.Refusal.Stakes()
-	if stake.Any() {
+// nothingLost returns an error if the garbage collector would delete anything. It no longer deletes released objects.
+func (c *clients) nothingLost(ctx context.Context, record *witness.Record) error {
+	losses := record.Refusal.Losses()
+	if losses.Any() {
 		if list, err := c.getLostOwners(ctx, record); err == nil && !list.More {
-			if stake, err = c.stakeOf(ctx, list); err != nil {
+			if losses, err = c.lossesOf(ctx, list); err != nil {
 				return err
 			}
 		}
 	}
-	if !stake.Any() {
+	if !losses.Any() {
 		return nil
 	}
 	return fmt.Errorf("--abandon-jobs: the garbage collector will delete %s. To keep them, run \"store release-orphans\" first. To let "+
-		"them go, add --abandon-jobs", stake)
+		"them go, add --abandon-jobs", losses)
 }
 
 // putRecord writes the ConfigMap that was read.

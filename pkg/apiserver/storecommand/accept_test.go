@@ -25,7 +25,7 @@ func TestAccept(t *testing.T) {
 	claims := refusal(0)
 	claims.JobsAtStake, claims.ClaimsAtStake, claims.Jobs = 0, 4, nil
 	sets := refusal(0)
-	sets.JobsAtStake, sets.Jobs, sets.AtStake = 0, nil, []witness.Stake{{Resource: "statefulsets.apps", Kind: "StatefulSet", Count: 1}}
+	sets.JobsAtStake, sets.Jobs, sets.AtStake = 0, nil, []witness.Loss{{Resource: "statefulsets.apps", Kind: "StatefulSet", Count: 1}}
 	newer.Reason = witness.ReasonNewerFormat
 	refused := func(r *witness.Refusal) witness.Record { return witness.Record{UUID: oldUUID, Floor: 9, Refusal: r} }
 	deleting := job("b", ours(lostUID))

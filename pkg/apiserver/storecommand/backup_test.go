@@ -181,7 +181,7 @@ The server will refuse the store, because it is older than it was. Start the ser
 		t.Errorf("the key has revision %d, want %d: %v", response.Kvs[0].ModRevision, key, err)
 	}
 	record := &witness.Record{UUID: oldUUID, Floor: key + 1}
-	step, reason := witness.Judge(&witness.Found{Key: found, ModRevision: response.Kvs[0].ModRevision}, record, "cluster")
+	step, reason := witness.Decide(&witness.Found{Key: found, ModRevision: response.Kvs[0].ModRevision}, record, "cluster")
 	if step != witness.StepRefuse || reason != witness.ReasonRolledBack {
 		t.Errorf("%s %s", step, reason)
 	}

@@ -64,25 +64,25 @@ func (l *lostOwners) referencesOf(object *metav1.PartialObjectMetadata) []int {
 	return indexes
 }
 
-// stakeOf counts the objects of lost owners. Those that are being deleted cannot be kept.
-func (c *clients) stakeOf(ctx context.Context, lost *lostOwners) (witness.Stakes, error) {
+// lossesOf counts the objects of lost owners. Those that are being deleted cannot be kept.
+func (c *clients) lossesOf(ctx context.Context, lost *lostOwners) (witness.Losses, error) {
 	resources, err := c.owned(ctx)
 	if err != nil {
-		return witness.Stakes{}, err
+		return witness.Losses{}, err
 	}
-	var found witness.Stakes
+	var found witness.Losses
 	for _, resource := range resources {
-		var stake witness.Stake
-		begin := func() { stake = witness.Stake{Resource: resource.Resource.String(), Kind: resource.Kind} }
+		var loss witness.Loss
+		begin := func() { loss = witness.Loss{Resource: resource.Resource.String(), Kind: resource.Kind} }
 		err := c.eachOrphan(ctx, lost, resource.GroupVersionResource, begin, func(object *metav1.PartialObjectMetadata) {
-			if stake.Count++; len(stake.Names) < witness.MaxNames {
-				stake.Names = append(stake.Names, object.Namespace+"/"+object.Name)
+			if loss.Count++; len(loss.Names) < witness.MaxNames {
+				loss.Names = append(loss.Names, object.Namespace+"/"+object.Name)
 			}
 		})
 		if err != nil {
-			return witness.Stakes{}, err
+			return witness.Losses{}, err
 		}
-		found.Add(stake)
+		found.Add(loss)
 	}
 	return found, nil
 }

@@ -20,7 +20,7 @@ func TestStatus(t *testing.T) {
 	served := refusal(now)
 	served.Served, served.JobsAtStake, served.Jobs = true, -1, nil
 	many := refusal(before)
-	many.AtStake = []witness.Stake{
+	many.AtStake = []witness.Loss{
 		{Resource: "statefulsets.apps", Kind: "StatefulSet", Count: 24, Names: []string{"ns/s"}},
 		{Resource: "jobs.batch", Kind: "Job", Count: 200, Names: strings.Split("ns/a ns/b ns/c ns/d ns/e", " ")},
 		{Resource: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Count: 3},

@@ -80,7 +80,7 @@ func (s *Status) writeRefusal(line func(name, format string, args ...any), now t
 	line("Refused by", "%s", confirmed)
 	line("Reason", "%s", s.Refusal.Reason)
 	line("Found", "UUID %s at revision %d", s.Refusal.NewUUID, s.Refusal.Revision)
-	line("At stake", "%s", s.Refusal.Stakes())
+	line("At stake", "%s", s.Refusal.Losses())
 	if s.Refusal.Served {
 		line("Served", "yes: the server had answered before it noticed; restart kube-controller-manager once the right store is back")
 	}

@@ -79,8 +79,8 @@ func TestOperations(t *testing.T) {
 		t.Errorf("release-orphans: %s", out)
 	}
 	framework.Eventually(t, changeTimeout, "nothing is at stake any more", func(context.Context) error {
-		if stake := record(t).Refusal.JobsAtStake; stake != 0 {
-			return fmt.Errorf("%d Jobs are at stake", stake)
+		if loss := record(t).Refusal.JobsAtStake; loss != 0 {
+			return fmt.Errorf("%d Jobs are at stake", loss)
 		}
 		return nil
 	})

@@ -45,9 +45,9 @@ const (
 	StepRefuse Step = "Refuse"
 )
 
-// Judge decides what to do with the two halves, each of which is nil if it does not exist. A record without a store
+// Decide returns what to do with the two halves, each of which is nil if it does not exist. A record without a store
 // counts as none. The reason is empty unless the step is StepRefuse.
-func Judge(key *Found, record *Record, cluster types.UID) (Step, Reason) {
+func Decide(key *Found, record *Record, cluster types.UID) (Step, Reason) {
 	switch {
 	case key != nil && key.Format > Format:
 		return StepRefuse, ReasonNewerFormat
