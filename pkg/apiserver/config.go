@@ -20,10 +20,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mismatch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watches"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
@@ -43,6 +40,8 @@ type Config struct {
 	Recorder provider.Recorder
 	// Revisions reads the history of objects, for rollbacks.
 	Revisions provider.RevisionReader
+	// Filters are what requests pass beside the handlers of the library.
+	Filters Filters
 	// SelfCheck answers what the server knows about itself; nil if that is not served.
 	SelfCheck http.Handler
 }
@@ -72,13 +71,7 @@ func (c *Config) Complete() CompletedConfig {
 	c.Generic.JSONPatchMaxCopyBytes = maxPatchCopies
 	build := c.Generic.BuildHandlerChainFunc
 	c.Generic.BuildHandlerChainFunc = func(api http.Handler, generic *server.Config) http.Handler {
-		served := c.Groups.Served(c.Generic.MergedResourceConfig)
-		api = withFeatureGates(api, features.States(c.Gates), served)
-		if c.SelfCheck != nil {
-			api = withSelfCheck(api, c.SelfCheck, served)
-		}
-		api = watches.NewHandler(api, c.Codecs, generic.DrainedNotify())
-		return build(payload.NewHandler(mismatch.NewHandler(api, c.Scheme, c.Codecs), c.Scheme, c.Codecs), generic)
+		return c.handlers(api, generic, build)
 	}
 	return CompletedConfig{&completedConfig{Config: *c, generic: c.Generic.Complete()}}
 }

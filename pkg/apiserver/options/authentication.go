@@ -17,12 +17,13 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 )
 
 // publicPaths answer callers without an identity: probes have none.
@@ -36,7 +37,8 @@ const authenticationAdvice = "allow its user to read the configmap extension-api
 
 // applyAuthentication finds out who a caller is as the options of the library say. The library trusts the authorities and
 // follows them; its client for tokens is replaced by one without a rate limit.
-func (o *Options) applyAuthentication(ctx context.Context, generic *server.RecommendedConfig, hold *hold) error {
+func (o *Options) applyAuthentication(ctx context.Context, config *apiserver.Config, hold *hold) error {
+	generic := config.Generic
 	found, err := o.lookupAuthentication(ctx)
 	if err != nil {
 		return err
@@ -61,7 +63,7 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 	if err := options.ApplyTo(&generic.Authentication, generic.SecureServing, nil); err != nil {
 		return wrapFlagError("authentication-kubeconfig", err, authenticationAdvice)
 	}
-	if err := authenticateRequests(generic, &options, client); err != nil {
+	if err := authenticateRequests(config, &options, client); err != nil {
 		return err
 	}
 	generic.AddReadyzChecks(healthz.NamedCheck("client-ca", clientCACheck(generic.SecureServing.ClientCA, o.awaitedClientCA(found))))
@@ -69,8 +71,9 @@ func (o *Options) applyAuthentication(ctx context.Context, generic *server.Recom
 }
 
 // authenticateRequests finds out which user sends a request, through kube-apiserver or directly.
-func authenticateRequests(generic *server.RecommendedConfig, options *genericoptions.DelegatingAuthenticationOptions,
+func authenticateRequests(config *apiserver.Config, options *genericoptions.DelegatingAuthenticationOptions,
 	client kubernetes.Interface) error {
+	generic := config.Generic
 	proxies := generic.Authentication.RequestHeaderConfig
 	forwarded, err := newForwarded(proxies)
 	if err != nil {
@@ -100,10 +103,7 @@ func authenticateRequests(generic *server.RecommendedConfig, options *genericopt
 	}
 	generic.OpenAPIConfig.SecurityDefinitions = definitions
 	generic.Authentication.Authenticator = tokens.limit(refuseAnonymous(either))
-	build := generic.BuildHandlerChainFunc
-	generic.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
-		return tokens.withTurns(withChannel(build(handler, c)))
-	}
+	config.Filters.Tokens, config.Filters.Channel = tokens.withTurns, withChannel
 	return nil
 }
 

@@ -6,7 +6,6 @@ package options
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,10 +61,8 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 		return nil, fmt.Errorf("naming the definitions of what policies change: %w", err)
 	}
 	schemas := admission.Schemas{Config: generic.OpenAPIV3Config, Names: names}
-	if err := o.applyMainCluster(ctx, generic, main, schemas); err != nil {
-		return nil, err
-	}
-	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, Groups: o.groups, Gates: o.gate}, nil
+	config := &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, Groups: o.groups, Gates: o.gate}
+	return config, o.applyMainCluster(ctx, config, main, schemas)
 }
 
 // applyStorage stores objects as --storage-media-type says, each in the storage version of its group. The storage must
@@ -102,23 +99,20 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, gua
 		return options.EnableWatchCache && (!set || size > 0)
 	}, wrapper(guard))
 	config.Generic.RESTOptionsGetter = unreadable.Decorate(config.Generic.RESTOptionsGetter, objects)
-	applyStoreCheck(&config.Generic.Config, guard)
-	applySpace(&config.Generic.Config, store)
+	applyStoreCheck(config, guard)
+	applySpace(config, store)
 	return nil
 }
 
 // applySpace keeps a reserve in the store and shows what is left of it.
-func applySpace(config *server.Config, store *etcd.Server) {
+func applySpace(config *apiserver.Config, store *etcd.Server) {
 	guard := space.New(nil)
 	if store != nil {
 		guard = space.New(store)
 	}
 	guard.Register()
-	config.RESTOptionsGetter = guard.Decorate(config.RESTOptionsGetter)
-	build := config.BuildHandlerChainFunc
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
-		return build(guard.WithReadyzLine(handler), c)
-	}
+	config.Generic.RESTOptionsGetter = guard.Decorate(config.Generic.RESTOptionsGetter)
+	config.Filters.Space = guard.WithReadyzLine
 }
 
 func (o *Options) applyServing(generic *server.RecommendedConfig) error {
@@ -132,10 +126,11 @@ func (o *Options) applyServing(generic *server.RecommendedConfig) error {
 }
 
 // applyMainCluster sets up everything that needs the main API: who a caller is, what he may do, and admission.
-func (o *Options) applyMainCluster(ctx context.Context, generic *server.RecommendedConfig, main *clients, schemas admission.Schemas) error {
+func (o *Options) applyMainCluster(ctx context.Context, config *apiserver.Config, main *clients, schemas admission.Schemas) error {
+	generic := config.Generic
 	generic.ClientConfig = main.config
 	generic.SharedInformerFactory = newInformers(main.informers)
-	if err := o.applyAuthentication(ctx, generic, main.hold); err != nil {
+	if err := o.applyAuthentication(ctx, config, main.hold); err != nil {
 		return err
 	}
 	authorizer, err := newAuthorizer(o.Recommended.Authorization)

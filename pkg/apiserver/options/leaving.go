@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
-
-	"k8s.io/apiserver/pkg/server"
 )
 
 // leaving makes clients move to other servers before this one ends. kube-apiserver sends all requests over one
@@ -18,13 +16,12 @@ import (
 // client to open another connection.
 type leaving struct{ begun atomic.Bool }
 
-// applyLeaving lets clients move when four fifths of the shutdown delay are over: with the probes of the manifests,
+// newLeaving lets clients move when four fifths of the shutdown delay are over: with the probes of the manifests,
 // twelve of fifteen seconds, in which also a server whose pod was not deleted is found not to be ready.
-func applyLeaving(ctx context.Context, config *server.Config) {
+func newLeaving(ctx context.Context, delay time.Duration) *leaving {
 	l := &leaving{}
-	context.AfterFunc(ctx, func() { time.AfterFunc(config.ShutdownDelayDuration*4/5, l.begin) })
-	build := config.BuildHandlerChainFunc
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler { return l.handler(build(handler, c)) }
+	context.AfterFunc(ctx, func() { time.AfterFunc(delay*4/5, l.begin) })
+	return l
 }
 
 func (l *leaving) begin() { l.begun.Store(true) }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/server"
 )
 
 // TestClientsMoveBeforeTheEnd asks again and again over one connection, which the server gives up within the delay.
@@ -21,12 +20,8 @@ func TestClientsMoveBeforeTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, shutDown := context.WithCancel(t.Context())
 			defer shutDown()
-			config := &server.Config{
-				ShutdownDelayDuration: 50 * time.Millisecond,
-				BuildHandlerChainFunc: func(handler http.Handler, _ *server.Config) http.Handler { return handler },
-			}
-			applyLeaving(ctx, config)
-			handler := config.BuildHandlerChainFunc(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), config)
+			leaving := newLeaving(ctx, 50*time.Millisecond)
+			handler := leaving.handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			s := httptest.NewUnstartedServer(handler)
 			s.EnableHTTP2 = http2
 			s.StartTLS()

@@ -80,8 +80,8 @@ func (o *Options) run(ctx context.Context) error {
 	if err := o.applyStorage(config, store, guard, objects); err != nil {
 		return err
 	}
-	o.applyWebhooks(&config.Generic.Config)
-	applyLeaving(ctx, &config.Generic.Config)
+	o.applyWebhooks(config)
+	config.Filters.Leaving = newLeaving(ctx, config.Generic.ShutdownDelayDuration).handler
 	o.applySelfCheck(config, main, store != nil, objects)
 	defer o.backUp(ctx, store, guard)()
 	return serve(ctx, config, store, guard)

@@ -6,14 +6,12 @@ package options
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/dynamic"
@@ -113,15 +111,12 @@ func wrapper(guard *storecheck.Guard) watchcache.Wrapper {
 	}
 }
 
-// applyStoreCheck puts the guard in front of everything else.
-func applyStoreCheck(config *server.Config, guard *storecheck.Guard) {
+// applyStoreCheck puts the guard in front of requests and stores.
+func applyStoreCheck(config *apiserver.Config, guard *storecheck.Guard) {
 	if guard == nil {
 		return
 	}
-	config.RESTOptionsGetter = guard.Decorate(config.RESTOptionsGetter)
-	config.AddReadyzChecks(guard)
-	build := config.BuildHandlerChainFunc
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
-		return guard.WithGate(build(handler, c))
-	}
+	config.Generic.RESTOptionsGetter = guard.Decorate(config.Generic.RESTOptionsGetter)
+	config.Generic.AddReadyzChecks(guard)
+	config.Filters.StoreCheck = guard.WithGate
 }

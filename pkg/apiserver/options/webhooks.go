@@ -6,21 +6,18 @@ package options
 import (
 	"net/http"
 
-	"k8s.io/apiserver/pkg/server"
-
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/webhook"
 )
 
-// applyWebhooks answers kube-apiserver's questions about pods before everything else: it sends no credentials with them
-// unless it is told to, and the answers need no store.
-func (o *Options) applyWebhooks(config *server.Config) {
+// applyWebhooks answers kube-apiserver's questions about pods.
+func (o *Options) applyWebhooks(config *apiserver.Config) {
 	callers := webhook.Callers{Names: o.PodWebhookClientNames}
-	if authority := config.SecureServing.ClientCA; authority != nil {
+	if authority := config.Generic.SecureServing.ClientCA; authority != nil {
 		callers.Authorities = authority.VerifyOptions
 	}
-	build := config.BuildHandlerChainFunc
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *server.Config) http.Handler {
-		return webhook.NewHandler(build(handler, c), callers, groups.Webhooks()...)
+	config.Filters.Webhooks = func(next http.Handler) http.Handler {
+		return webhook.NewHandler(next, callers, groups.Webhooks()...)
 	}
 }

@@ -1,0 +1,81 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"net/http"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/server"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mismatch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watches"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
+)
+
+// Filter answers a request, or passes it on to the next handler.
+type Filter = func(next http.Handler) http.Handler
+
+// handlerChain puts the API behind authentication, audit, priority and fairness, and authorization.
+type handlerChain = func(http.Handler, *server.Config) http.Handler
+
+// Filters are the filters that depend on options. A filter that is nil is left out.
+type Filters struct {
+	// Leaving asks clients to open another connection before the server ends.
+	Leaving Filter
+	// Webhooks answers what kube-apiserver asks about pods.
+	Webhooks Filter
+	// StoreCheck refuses requests while it is not known that the store is the right one.
+	StoreCheck Filter
+	// Tokens lets requests with an unknown token wait for their turn. The authenticator counts on it.
+	Tokens Filter
+	// Channel lets authentication note for authorization that kube-apiserver has forwarded the request.
+	Channel Filter
+	// Space says in /readyz?verbose how much space the store has left.
+	Space Filter
+}
+
+// handlers returns the API behind everything that a request passes: the filters of the options, the chain of the library, and what
+// depends on the groups that are served. The list begins with the outermost filter.
+func (c *Config) handlers(api http.Handler, generic *server.Config, library handlerChain) http.Handler {
+	served := c.Groups.Served(c.Generic.MergedResourceConfig)
+	filters := []Filter{
+		// Every response can ask the client to move.
+		c.Filters.Leaving,
+		// kube-apiserver sends no credentials with its questions unless it is told to, and the answers need no store.
+		c.Filters.Webhooks,
+		// Nothing is asked of the main cluster for a request that the store cannot answer.
+		c.Filters.StoreCheck,
+		// These two are around authentication and authorization.
+		c.Filters.Tokens,
+		c.Filters.Channel,
+		func(next http.Handler) http.Handler { return library(next, generic) },
+		c.Filters.Space,
+		// Bodies and watches are bounded for users who are known and allowed to send the request.
+		func(next http.Handler) http.Handler { return payload.NewHandler(next, c.Scheme, c.Codecs) },
+		func(next http.Handler) http.Handler { return mismatch.NewHandler(next, c.Scheme, c.Codecs) },
+		func(next http.Handler) http.Handler {
+			return watches.NewHandler(next, c.Codecs, generic.DrainedNotify())
+		},
+		// These two serve documents beside the resources of each group.
+		c.selfCheck(served),
+		func(next http.Handler) http.Handler { return withFeatureGates(next, features.States(c.Gates), served) },
+	}
+	for _, filter := range slices.Backward(filters) {
+		if filter != nil {
+			api = filter(api)
+		}
+	}
+	return api
+}
+
+// selfCheck serves what the server knows about itself, if it is to be served.
+func (c *Config) selfCheck(served []schema.GroupVersion) Filter {
+	if c.SelfCheck == nil {
+		return nil
+	}
+	return func(next http.Handler) http.Handler { return withSelfCheck(next, c.SelfCheck, served) }
+}
