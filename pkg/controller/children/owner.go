@@ -25,6 +25,11 @@ type OwnerClient[T metav1.Object] interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
+// OwnersIn returns the clients of owners for any namespace.
+func OwnersIn[T metav1.Object, C OwnerClient[T]](of func(namespace string) C) func(namespace string) OwnerClient[T] {
+	return func(namespace string) OwnerClient[T] { return of(namespace) }
+}
+
 // StoreStatus stores the status of an owner, even if the context has ended, and notes the write as one of the resource.
 // It returns what is stored; found is false if the owner is gone. The noun names the kind in errors.
 func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource, noun string,

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
@@ -91,6 +92,16 @@ const (
 	// Undone means that the API was not asked: another party undoes each such write, see Guard.
 	Undone
 )
+
+// words are the reasons in the words of conditions.
+var words = map[Reason]string{
+	FailedCreate: jobsetv1alpha2.ReasonFailedCreate, QuotaExceeded: jobsetv1alpha2.ReasonQuotaExceeded,
+	Forbidden: jobsetv1alpha2.ReasonForbidden, AdmissionDenied: jobsetv1alpha2.ReasonAdmissionDenied,
+	Invalid: jobsetv1alpha2.ReasonInvalid, Undone: jobsetv1alpha2.ReasonUndoneByOthers,
+}
+
+// Word returns the reason in the words of conditions.
+func (r Reason) Word() string { return words[r] }
 
 // maxRefusal is the length of the message of a Refusal in bytes.
 const maxRefusal = 800

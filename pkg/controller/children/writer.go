@@ -33,6 +33,11 @@ type Client[T metav1.Object] interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
+// In returns the clients of one kind for any namespace.
+func In[T metav1.Object, C Client[T]](of func(namespace string) C) func(namespace string) Client[T] {
+	return func(namespace string) Client[T] { return of(namespace) }
+}
+
 // Runner makes n requests for one owner, and returns their first errors. The failure of one keeps no other from being made.
 // A SlowStart is one.
 type Runner interface {

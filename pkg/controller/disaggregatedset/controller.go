@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/utils/clock"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
-	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
@@ -78,10 +76,8 @@ func New(config Config) (*Controller, error) {
 		Sets: func(namespace string) children.LiveOwnerClient[*disaggregatedsetv1.DisaggregatedSet] {
 			return c.Client.DisaggregatedsetV1().DisaggregatedSets(namespace)
 		},
-		LeaderWorkerSets: func(namespace string) children.Client[*leaderworkersetv1.LeaderWorkerSet] {
-			return c.Client.LeaderworkersetV1().LeaderWorkerSets(namespace)
-		},
-		Services: func(namespace string) children.Client[*corev1.Service] { return c.Kube.CoreV1().Services(namespace) },
+		LeaderWorkerSets: children.In(c.Client.LeaderworkersetV1().LeaderWorkerSets),
+		Services:         children.In(c.Kube.CoreV1().Services),
 		Scalers: func(namespace string) ScalerClient {
 			return c.Client.DisaggregatedsetV1().DisaggregatedSetRoleScalers(namespace)
 		},

@@ -83,19 +83,12 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), resourceServices, "service",
 			deps.Services),
 		scalers: children.NewWriter(deps.Host, disaggregatedsetv1.Kind("DisaggregatedSetRoleScaler"), resourceScalers,
-			"disaggregatedsetrolescaler",
-			func(namespace string) children.Client[*disaggregatedsetv1.DisaggregatedSetRoleScaler] {
-				return deps.Scalers(namespace)
-			}),
+			"disaggregatedsetrolescaler", children.In(deps.Scalers)),
 		conflicts: children.NotesOf[map[string]bool](deps.Host), former: children.NotesOf[formerSince](deps.Host),
 	}
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: disaggregatedsetv1.SchemeGroupVersion.WithKind("DisaggregatedSet"), Resource: resourceSets,
-		Client: func(namespace string) children.OwnerClient[*disaggregatedsetv1.DisaggregatedSet] {
-			return deps.Sets(namespace)
-		},
-		Recorder: deps.Recorder, Owner: func(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet, error) { return deps.Caches.Set(key) },
-		Waits:    s.waitsForFormer,
+		Client: children.OwnersIn(deps.Sets), Recorder: deps.Recorder, Owner: deps.Caches.Set, Waits: s.waitsForFormer,
 		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
 		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 			return s.Conclude(obs, p, plan.Finish(*obs, p, results))

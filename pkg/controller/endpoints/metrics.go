@@ -39,18 +39,14 @@ var (
 		Name: "jobset_endpoints_canary_resolves", StabilityLevel: metrics.ALPHA,
 		Help: "1 if the cluster resolved the name of the canary record when it was last looked up, else 0.",
 	})
-
-	registerOnce sync.Once
 )
 
-func registerMetrics() {
-	registerOnce.Do(func() {
-		legacyregistry.MustRegister(writesTotal, delaySeconds, canaryResolves)
-		for _, operation := range []string{operationCreate, operationUpdate, operationDelete, operationTake, operationLeave, operationFailed} {
-			writesTotal.WithLabelValues(operation)
-		}
-	})
-}
+var registerMetrics = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(writesTotal, delaySeconds, canaryResolves)
+	for _, operation := range []string{operationCreate, operationUpdate, operationDelete, operationTake, operationLeave, operationFailed} {
+		writesTotal.WithLabelValues(operation)
+	}
+})
 
 // observeDelay measures how long the oldest change has waited.
 func (c *Syncer) observeDelay(obs *observed) {

@@ -143,15 +143,8 @@ func (a *applier) createClaim(ctx context.Context, claim *corev1.PersistentVolum
 	return fmt.Errorf("creating persistent volume claim %s/%s: %w", claim.Namespace, claim.Name, err)
 }
 
-// reasons are the reasons of refusals in the words of the API.
-var reasons = map[children.Reason]string{
-	children.QuotaExceeded: jobsetv1alpha2.ReasonQuotaExceeded, children.Forbidden: jobsetv1alpha2.ReasonForbidden,
-	children.AdmissionDenied: jobsetv1alpha2.ReasonAdmissionDenied, children.Invalid: jobsetv1alpha2.ReasonInvalid,
-	children.FailedCreate: jobsetv1alpha2.ReasonFailedCreate, children.Undone: jobsetv1alpha2.ReasonUndoneByOthers,
-}
-
 func planned(refusal children.Refusal) plan.Refusal {
-	return plan.Refusal{Reason: reasons[refusal.Reason], Message: refusal.Message, MayPass: refusal.Reason == children.FailedCreate}
+	return plan.Refusal{Reason: refusal.Reason.Word(), Message: refusal.Message, MayPass: refusal.Reason == children.FailedCreate}
 }
 
 // refused notes the refusal of the Service, a claim or a group; of several the first one in alphabetical order.

@@ -23,7 +23,7 @@ func (c *Controller) handleEvents() {
 	c.caches.claims.AddEventHandler(onAny(c.enqueueOwner, c.enqueueNamed))
 	c.caches.jobs.AddEventHandler(c.onJobs())
 	c.caches.pods.AddEventHandler(c.onPods())
-	c.caches.podRefusals.OnRefusal(c.onRefusal)
+	c.caches.OnRefusal(c.caches.jobs, onObject(c.enqueueOwnerSoon))
 }
 
 func (c *Controller) enqueue(obj metav1.Object) { c.queue.Add(cache.MetaObjectToName(obj)) }

@@ -38,8 +38,6 @@ var (
 	}, []string{"field"})
 
 	phases = newPhaseCounts()
-
-	registerOnce sync.Once
 )
 
 func newPhaseCounts() *children.PhaseCounts {
@@ -47,15 +45,13 @@ func newPhaseCounts() *children.PhaseCounts {
 		"Number of JobSets by phase: Terminating, Completed, Failed, Suspended, Restarting, Pending, Running or Starting.", helper.Phases)
 }
 
-func registerMetrics() {
-	registerOnce.Do(func() {
-		legacyregistry.MustRegister(failedTotal.CounterVec, completedTotal.CounterVec, finishedTotal, droppedTotal, attemptsTotal,
-			recoverySeconds,
-			startupSeconds, firstFailuresTotal, placementWaitSeconds)
-		legacyregistry.CustomMustRegister(readyRatio, phases, conditions)
-		initMetrics()
-	})
-}
+var registerMetrics = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(failedTotal.CounterVec, completedTotal.CounterVec, finishedTotal, droppedTotal, attemptsTotal,
+		recoverySeconds,
+		startupSeconds, firstFailuresTotal, placementWaitSeconds)
+	legacyregistry.CustomMustRegister(readyRatio, phases, conditions)
+	initMetrics()
+})
 
 // initMetrics shows the series with few labels from the beginning, so that a rate is not lost with the first event.
 func initMetrics() {

@@ -10,7 +10,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
 
 // observeRefusedPods adds the Jobs whose pods the API refuses, and remembers since when there are any.
@@ -24,21 +23,8 @@ func (s *Syncer) observeRefusedPods(obs *plan.Observed) {
 		if refused == nil {
 			refused = map[types.UID]plan.PodRefusal{}
 		}
-		refused[job.UID] = plan.PodRefusal{Reason: reasons[refusal.Reason], Message: refusal.Message, At: refusal.At}
+		refused[job.UID] = plan.PodRefusal{Reason: refusal.Reason.Word(), Message: refusal.Message, At: refusal.At}
 	}
 	since := children.Since(s.podsRefused, cache.MetaObjectToName(obs.JobSet), len(refused) > 0, obs.Now.Time)
 	obs.RefusedPods = plan.RefusedPods{Jobs: refused, Since: since}
-}
-
-// PodRefusal returns why the API refuses pods of a Job.
-func (c caches) PodRefusal(job types.UID, lacks bool) *refusals.Refusal {
-	return c.podRefusals.Of(job, lacks)
-}
-
-// onRefusal looks at the set of a Job whose pod was refused.
-func (c *Controller) onRefusal(e *refusals.Event) {
-	job, err := c.caches.jobs.GetByKey(e.About().String())
-	if err == nil && job != nil {
-		onObject(c.enqueueOwnerSoon)(job)
-	}
 }

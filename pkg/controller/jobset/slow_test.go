@@ -106,6 +106,7 @@ func TestPassEndsInTime(t *testing.T) {
 			r := newRig(t, set)
 			api := &slowAPI{Interface: r.Kube, takes: tc.takes}
 			r.Kube, r.JobSets = api, &strictAPI{Interface: r.jobSets}
+			r.Syncer = newSyncer(r.Controller, *r.deps.Host)
 			p := plan.Decide(plan.Observed{JobSet: set})
 			p.Status = &jobsetv1alpha2.JobSetStatus{Restarts: 3}
 			var got outcome

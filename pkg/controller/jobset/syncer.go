@@ -183,14 +183,8 @@ func newSyncer(c *Controller, shared children.Host) *Syncer {
 		Host: &shared, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, Endpoints: c.Endpoints, FirstCause: c.firstCause,
 		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).count, AvoidFailedNodes: c.AvoidFailedNodes,
 		MoveAfter: cmp.Or(c.PlacementMoveAfter, placement.DefaultMoveAfter), Kueue: kueue.NewPresence(c.Kube, c.Clock).Of,
-		JobSets: func(namespace string) children.OwnerClient[*jobsetv1alpha2.JobSet] {
-			return c.JobSets.JobsetV1alpha2().JobSets(namespace)
-		},
-		Jobs:     func(namespace string) children.Client[*batchv1.Job] { return c.Kube.BatchV1().Jobs(namespace) },
-		Services: func(namespace string) children.Client[*corev1.Service] { return c.Kube.CoreV1().Services(namespace) },
-		Claims: func(namespace string) children.Client[*corev1.PersistentVolumeClaim] {
-			return c.Kube.CoreV1().PersistentVolumeClaims(namespace)
-		},
+		JobSets: children.OwnersIn(c.JobSets.JobsetV1alpha2().JobSets), Jobs: children.In(c.Kube.BatchV1().Jobs),
+		Services: children.In(c.Kube.CoreV1().Services), Claims: children.In(c.Kube.CoreV1().PersistentVolumeClaims),
 	}
 	if c.placer != nil {
 		config.Placer = c.placer

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -105,14 +103,8 @@ func (c *Controller) clients() Clients {
 		Sets: func(namespace string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet] {
 			return c.Sets.LeaderworkersetV1().LeaderWorkerSets(namespace)
 		},
-		StatefulSets: func(namespace string) children.Client[*appsv1.StatefulSet] {
-			return c.Kube.AppsV1().StatefulSets(namespace)
-		},
-		Pods:     func(namespace string) children.Client[*corev1.Pod] { return c.Kube.CoreV1().Pods(namespace) },
-		Services: func(namespace string) children.Client[*corev1.Service] { return c.Kube.CoreV1().Services(namespace) },
-		Revisions: func(namespace string) children.Client[*appsv1.ControllerRevision] {
-			return c.Kube.AppsV1().ControllerRevisions(namespace)
-		},
+		StatefulSets: children.In(c.Kube.AppsV1().StatefulSets), Revisions: children.In(c.Kube.AppsV1().ControllerRevisions),
+		Pods: children.In(c.Kube.CoreV1().Pods), Services: children.In(c.Kube.CoreV1().Services),
 		Leaders: c.readLeaders,
 	}
 	if c.Gang != "" {

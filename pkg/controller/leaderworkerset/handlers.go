@@ -23,7 +23,7 @@ func (c *Controller) handleEvents() {
 	c.caches.services.AddEventHandler(c.onChildren(c.services.NameFreed, nil))
 	c.caches.revisions.AddEventHandler(c.onChildren(c.revisions.NameFreed, nil))
 	c.caches.pods.AddEventHandler(c.onPods())
-	c.caches.podRefusals.OnRefusal(c.onRefusal)
+	c.caches.OnRefusal(c.caches.statefulSets, c.enqueueSetOf)
 	if c.caches.podGroups != nil {
 		c.caches.podGroups.AddEventHandler(c.onChildren(c.podGroups.NameFreed, nil))
 	}

@@ -46,10 +46,10 @@ type caches struct {
 	sets, statefulSets, pods, services, revisions *informers.Informer
 	// podGroups is nil without a scheduler of gangs.
 	podGroups *informers.Informer
-	// podRefusals are why the StatefulSet controller cannot create pods.
-	podRefusals *refusals.Refusals
-	nodes       *nodes
-	losses      *Losses
+	// Refusals are why the StatefulSet controller cannot create pods.
+	*refusals.Refusals
+	nodes  *nodes
+	losses *Losses
 	// failures are the failures of leader pods by their UIDs, and those of worker pods by that of their StatefulSet.
 	failures *failures.Store
 }
@@ -73,7 +73,7 @@ func newCaches(config Config) caches {
 		services:     children(kind.Services(), indexSet, setOf),
 		revisions:    children(kind.Revisions(), indexSet, setOf),
 		nodes:        newNodes(config.Kube), losses: NewLosses(), failures: failures.NewStore(),
-		podRefusals: refusals.New(kind, "StatefulSet", config.Clock),
+		Refusals: refusals.New(kind, "StatefulSet", config.Clock),
 	}
 	if config.Gang != "" {
 		need := gang.Need(kind.Main(), config.Dynamic, config.Gang.Resource().GroupVersion(), gang.PodGroups, leaderworkersetv1.SetNameLabelKey)

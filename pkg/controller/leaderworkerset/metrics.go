@@ -51,22 +51,18 @@ var (
 		"Number of LeaderWorkerSets by phase, which is the first true condition of: Failed, UpdateInProgress, Available, Progressing; or "+
 			"Pending without any.",
 		append(slices.Clone(inOrder), phasePending))
-
-	registerOnce sync.Once
 )
 
-func registerMetrics() {
-	registerOnce.Do(func() {
-		legacyregistry.MustRegister(restartsTotal, appliesTotal)
-		legacyregistry.CustomMustRegister(phases)
-		for _, reason := range []string{reasonFailure, reasonRequest, reasonUpdate} {
-			restartsTotal.WithLabelValues(reason)
-		}
-		for _, result := range []string{resultApplied, resultConflict, resultFailed} {
-			appliesTotal.WithLabelValues(result)
-		}
-	})
-}
+var registerMetrics = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(restartsTotal, appliesTotal)
+	legacyregistry.CustomMustRegister(phases)
+	for _, reason := range []string{reasonFailure, reasonRequest, reasonUpdate} {
+		restartsTotal.WithLabelValues(reason)
+	}
+	for _, result := range []string{resultApplied, resultConflict, resultFailed} {
+		appliesTotal.WithLabelValues(result)
+	}
+})
 
 func countPhase(set *leaderworkersetv1.LeaderWorkerSet) {
 	phases.Set(cache.MetaObjectToName(set), phaseOf(set))

@@ -141,10 +141,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	s.podGroups = children.NewWriter(deps.Host, kind, resourcePodGroups, "podgroup", deps.PodGroups)
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: leaderworkersetv1.SchemeGroupVersion.WithKind(kindSet), Resource: resourceSets,
-		Client: func(namespace string) children.OwnerClient[*leaderworkersetv1.LeaderWorkerSet] {
-			return deps.Sets(namespace)
-		},
-		Recorder: deps.Recorder, Owner: func(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) { return deps.Caches.Set(key) },
+		Client: children.OwnersIn(deps.Sets), Recorder: deps.Recorder,
+		Owner:     func(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) { return deps.Caches.Set(key) },
 		Forgotten: func(key cache.ObjectName) { s.gone.forget(key, nil) },
 		Children:  s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
 		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {

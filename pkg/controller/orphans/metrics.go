@@ -16,10 +16,6 @@ var (
 		Help: "Number of Jobs whose owner the API does not know for more than a minute, by the kind of the owner. The garbage collector " +
 			"deletes them.",
 	}, []string{"owner_kind"})
-
-	registerOnce sync.Once
 )
 
-func registerMetrics() {
-	registerOnce.Do(func() { legacyregistry.MustRegister(jobsWithoutOwner) })
-}
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(jobsWithoutOwner) })

@@ -35,24 +35,20 @@ var (
 		Help:    "Time from the creation of the first pod of a group until the group was ready, by family of labels.",
 		Buckets: metrics.ExponentialBuckets(1, 2, 14),
 	}, []string{"family"})
-
-	registerOnce sync.Once
 )
 
-func registerMetrics() {
-	registerOnce.Do(func() {
-		legacyregistry.MustRegister(readyTotal, patchesTotal, readySeconds)
-		for _, family := range plan.Families {
-			for _, source := range plan.Sources {
-				readyTotal.WithLabelValues(family.Name, string(source))
-			}
-			for _, result := range []string{resultLabeled, resultGone, resultFailed} {
-				patchesTotal.WithLabelValues(family.Name, result)
-			}
-			readySeconds.WithLabelValues(family.Name)
+var registerMetrics = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(readyTotal, patchesTotal, readySeconds)
+	for _, family := range plan.Families {
+		for _, source := range plan.Sources {
+			readyTotal.WithLabelValues(family.Name, string(source))
 		}
-	})
-}
+		for _, result := range []string{resultLabeled, resultGone, resultFailed} {
+			patchesTotal.WithLabelValues(family.Name, result)
+		}
+		readySeconds.WithLabelValues(family.Name)
+	}
+})
 
 // countReady counts a group of which pods were labeled for the first time.
 func countReady(obs *snapshot, p plan.Plan) {

@@ -49,24 +49,22 @@ func New(factory *informers.Kind, kind string, clock clock.PassiveClock) *Refusa
 		clock)}
 }
 
-// OnRefusal has f called for each event.
-func (r *Refusals) OnRefusal(f func(*Event)) {
-	r.events.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if e, ok := obj.(*Event); ok {
-				f(e)
-			}
-		},
-		UpdateFunc: func(_, obj any) {
-			if e, ok := obj.(*Event); ok {
-				f(e)
-			}
-		},
-	})
+// OnRefusal has f called with the object of each event, if the cache of objects has it.
+func (r *Refusals) OnRefusal(objects *informers.Informer, f func(obj any)) {
+	look := func(obj any) {
+		e, ok := obj.(*Event)
+		if !ok {
+			return
+		}
+		if object, err := objects.GetByKey(e.About().String()); err == nil && object != nil {
+			f(object)
+		}
+	}
+	r.events.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, obj any) { look(obj) }})
 }
 
-// Of returns why pods of an object are refused; nil if none are, as far as is known. Lacks means that it has too few pods.
-func (r *Refusals) Of(uid types.UID, lacks bool) *Refusal {
+// PodRefusal returns why pods of an object are refused; nil if none are, as far as is known. Lacks means that it has too few pods.
+func (r *Refusals) PodRefusal(uid types.UID, lacks bool) *Refusal {
 	newest := r.newest(uid)
 	if newest == nil {
 		return nil

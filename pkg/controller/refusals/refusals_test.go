@@ -71,7 +71,7 @@ func TestRefusalsCountUntilTheyAreOvercome(t *testing.T) {
 		check := func(step string, uid types.UID, lacks bool, want string) {
 			t.Helper()
 			got := ""
-			if refusal := r.Of(uid, lacks); refusal != nil {
+			if refusal := r.PodRefusal(uid, lacks); refusal != nil {
 				got = refusal.Message
 			}
 			if !strings.HasPrefix(got, want) || want == "" && got != "" {
@@ -90,7 +90,7 @@ func TestRefusalsCountUntilTheyAreOvercome(t *testing.T) {
 		}
 		synctest.Wait()
 		check("it is refused again", "u1", true, "no PriorityClass")
-		if refusal := r.Of("u1", true); refusal == nil || refusal.Reason != children.AdmissionDenied {
+		if refusal := r.PodRefusal("u1", true); refusal == nil || refusal.Reason != children.AdmissionDenied {
 			t.Errorf("got %v, want AdmissionDenied", refusal)
 		}
 		time.Sleep(lasts + time.Second)

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -23,7 +22,6 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
@@ -101,10 +99,7 @@ func New(config Config) (*Controller, error) {
 		Restore:        c.restoreState,
 		Running:        c.running,
 		SequentialJobs: func(namespace string) Client { return c.Client.BatchV1alpha1().SequentialJobs(namespace) },
-		Jobs:           func(namespace string) children.Client[*batchv1.Job] { return c.Kube.BatchV1().Jobs(namespace) },
-		JobSets: func(namespace string) children.Client[*jobsetv1alpha2.JobSet] {
-			return c.Client.JobsetV1alpha2().JobSets(namespace)
-		},
+		Jobs:           children.In(c.Kube.BatchV1().Jobs), JobSets: children.In(c.Client.JobsetV1alpha2().JobSets),
 	})
 	c.HoldOutdated(watch, func(sj *batchv1alpha1.SequentialJob) *[]metav1.Condition { return &sj.Status.Conditions },
 		func(sj *batchv1alpha1.SequentialJob) bool {

@@ -12,6 +12,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
@@ -22,7 +23,7 @@ func (s *Syncer) noteFailure(ctx context.Context, sj *batchv1alpha1.SequentialJo
 		return
 	}
 	now := s.deps.Clock.Now()
-	if since := children.Since(s.failing, cache.MetaObjectToName(sj), true, now); now.Sub(since) >= plan.PassesAfter {
+	if since := children.Since(s.failing, cache.MetaObjectToName(sj), true, now); now.Sub(since) >= hostplan.PassesAfter {
 		s.Report(ctx, sj, host.Report{Event: plan.Failure(err.Error())})
 	}
 }

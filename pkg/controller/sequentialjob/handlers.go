@@ -16,7 +16,7 @@ func (c *Controller) handleEvents() {
 	c.caches.jobs.AddEventHandler(c.onChildren(c.jobs.NameFreed))
 	c.caches.jobSets.AddEventHandler(c.onChildren(c.jobSets.NameFreed))
 	c.caches.pods.AddEventHandler(c.onPods())
-	c.caches.podRefusals.OnRefusal(c.onRefusal)
+	c.caches.OnRefusal(c.caches.jobs, c.enqueueOwner)
 }
 
 // onSequences looks at sequences that change, and keeps the metrics and the log current. Only the controller that leads logs.

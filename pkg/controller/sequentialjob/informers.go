@@ -37,8 +37,8 @@ const indexOwner = "owner"
 // caches are what a decision is made on. They hold no more of an object than decisions use.
 type caches struct {
 	sequentialJobs, jobs, jobSets, pods *informers.Informer
-	// podRefusals are why the Job controller cannot create pods.
-	podRefusals *refusals.Refusals
+	// Refusals are why the Job controller cannot create pods.
+	*refusals.Refusals
 }
 
 var _ Caches = caches{}
@@ -64,7 +64,7 @@ func newCaches(kind *informers.Kind, client versioned.Interface, clock clock.Pas
 			Resource: kind.Pods(), Label: batchv1alpha1.SequentialJobUIDKey, Transform: transform,
 			Indexers: cache.Indexers{indexUnschedulable: unschedulableOf},
 		}),
-		podRefusals: refusals.New(kind, "Job", clock),
+		Refusals: refusals.New(kind, "Job", clock),
 	}
 }
 

@@ -23,19 +23,15 @@ var (
 
 	phases = children.NewPhaseCounts("sequentialjob_sequentialjobs",
 		"Number of SequentialJobs by phase: Pending, Running, Suspended, Waiting, Completed or Failed.", helper.Phases())
-
-	registerOnce sync.Once
 )
 
-func registerMetrics() {
-	registerOnce.Do(func() {
-		legacyregistry.MustRegister(stepsTotal)
-		legacyregistry.CustomMustRegister(phases)
-		for _, state := range []batchv1alpha1.StepState{batchv1alpha1.StepSucceeded, batchv1alpha1.StepFailed} {
-			stepsTotal.WithLabelValues(string(state))
-		}
-	})
-}
+var registerMetrics = sync.OnceFunc(func() {
+	legacyregistry.MustRegister(stepsTotal)
+	legacyregistry.CustomMustRegister(phases)
+	for _, state := range []batchv1alpha1.StepState{batchv1alpha1.StepSucceeded, batchv1alpha1.StepFailed} {
+		stepsTotal.WithLabelValues(string(state))
+	}
+})
 
 // countEnds counts the steps whose end has just been stored.
 func countEnds(was, is *batchv1alpha1.SequentialJobStatus) {

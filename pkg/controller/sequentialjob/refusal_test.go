@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
@@ -129,7 +130,7 @@ func TestRefusalsAreReported(t *testing.T) {
 				if events := r.events.all(); len(events) > 0 {
 					t.Errorf("events at the first refusal: %q", events)
 				}
-				now.SetTime(now.Now().Add(plan.PassesAfter))
+				now.SetTime(now.Now().Add(hostplan.PassesAfter))
 				if err := r.syncs(t, 1); err == nil {
 					t.Error("no error")
 				}
@@ -162,7 +163,7 @@ func TestRefusalsThatPassAreNotReported(t *testing.T) {
 		if err := r.syncs(t, 2); err != nil {
 			t.Error(err)
 		}
-		now.SetTime(now.Now().Add(plan.PassesAfter))
+		now.SetTime(now.Now().Add(hostplan.PassesAfter))
 		sj := r.sequence(t).DeepCopy()
 		sj.Generation++ // there is something to store again
 		if err := r.client.Tracker().Update(batchv1alpha1.SchemeGroupVersion.WithResource("sequentialjobs"), sj, sj.Namespace); err != nil {

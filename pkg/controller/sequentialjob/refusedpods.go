@@ -4,7 +4,6 @@
 package sequentialjob
 
 import (
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -24,17 +23,5 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 	}
 	if since := children.Since(s.podsRefused, key, refusal != nil, obs.Now.Time); refusal != nil {
 		obs.RefusedPods = plan.RefusedPods{Message: refusal.Message, At: refusal.At, Since: since}
-	}
-}
-
-// PodRefusal returns why the API refuses pods of a Job.
-func (c caches) PodRefusal(job types.UID, lacks bool) *refusals.Refusal {
-	return c.podRefusals.Of(job, lacks)
-}
-
-// onRefusal looks at the sequence of a Job whose pod was refused.
-func (c *Controller) onRefusal(e *refusals.Event) {
-	if job, err := c.caches.jobs.GetByKey(e.About().String()); err == nil && job != nil {
-		c.enqueueOwner(job)
 	}
 }

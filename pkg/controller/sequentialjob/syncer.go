@@ -118,10 +118,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	}
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"), Resource: resourceSequentialJobs,
-		Client: func(namespace string) children.OwnerClient[*batchv1alpha1.SequentialJob] {
-			return deps.SequentialJobs(namespace)
-		},
-		Recorder: deps.Recorder, Owner: deps.Caches.SequentialJob, Waits: s.waitsForAnswer,
+		Client: children.OwnersIn(deps.SequentialJobs), Recorder: deps.Recorder, Owner: deps.Caches.SequentialJob, Waits: s.waitsForAnswer,
 		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
 		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 			return s.Conclude(obs, plan.Finish(*obs, p, results))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // OrphanKind is the kind of an orphan.
@@ -131,18 +131,8 @@ func (o *Observed) orphanedName(kind OrphanKind, name string) bool {
 	return o.orphaned(kind, func(orphan Orphan) bool { return orphan.Name == name })
 }
 
-// maxNamedAdoptions is how many children an event about adoptions names.
-const maxNamedAdoptions = 10
-
-// adopted returns the event about the adoptions of one pass, which would be folded into the first of them if each had its own.
+// adopted returns the event about the adoptions of one pass.
 func adopted(p Plan, which []int) Event {
-	var names []string
-	for _, i := range which[:min(len(which), maxNamedAdoptions)] {
-		names = append(names, string(p.Adopt[i].Kind)+" "+p.Adopt[i].Name)
-	}
-	note := "Adopted " + strings.Join(names, ", ")
-	if more := len(which) - len(names); more > 0 {
-		note += fmt.Sprintf(" and %d more", more)
-	}
-	return Event{Type: corev1.EventTypeNormal, Reason: "AdoptedChild", Action: actionAdopt, Note: note + ", which had no controller"}
+	return Event{Type: corev1.EventTypeNormal, Reason: "AdoptedChild", Action: actionAdopt, Note: hostplan.NoteAdopted(len(which),
+		func(i int) string { return string(p.Adopt[which[i]].Kind) + " " + p.Adopt[which[i]].Name })}
 }

@@ -14,11 +14,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
-
-// passesAfter is how long refusals that may pass are not reported as a condition. While the API server restarts, every set
-// would get one, and lose it a moment later.
-const passesAfter = 15 * time.Second
 
 // Refusal is why children were not created.
 type Refusal struct {
@@ -36,17 +33,6 @@ const (
 	messageJobsCreated  = "the missing Jobs have been created"
 	messageJobSetFailed = "jobset failed"
 )
-
-// refusedSince returns since when each pass was refused something.
-func refusedSince(o Observed, r Results) time.Time {
-	switch {
-	case len(r.Refusals) == 0 && !r.Interrupted:
-		return time.Time{}
-	case len(r.Refusals) > 0 && o.RefusedSince.IsZero():
-		return o.Now.Time
-	}
-	return o.RefusedSince
-}
 
 // setCreationFailure reports that children could not be created. A pass tries what was refused last, and quotas are used up by
 // others, so that each pass may be refused in other words. The message stays while the reason and the number do.
@@ -85,7 +71,7 @@ func (b *statusBuilder) reported(r Results, since time.Time) (Refusal, bool) {
 			return refusal, true
 		}
 	}
-	if len(r.Refusals) > 0 && b.o.Now.Sub(since) >= passesAfter {
+	if len(r.Refusals) > 0 && b.o.Now.Sub(since) >= hostplan.PassesAfter {
 		return r.Refusals[0], true
 	}
 	return Refusal{}, false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Creation is the result of the creation of one Job.
@@ -94,7 +95,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	r = p.Groups.add(r)
 	out := Outcome{
 		Status: p.Status, Events: p.Events, Warnings: warnings(o, p, r), CreateFrom: nextCreateFrom(o, p, r),
-		RefusedSince: refusedSince(o, r),
+		RefusedSince: hostplan.RefusedSince(o.RefusedSince, o.Now.Time, len(r.Refusals) > 0, r.Interrupted),
 		DeleteJobSet: p.DeleteJobSet && !r.Interrupted, RequeueAfter: p.RequeueAfter,
 	}
 	names := p.jobsWith(r, NameTaken)

@@ -14,14 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-)
-
-const (
-	// podsRefusedAfter is how long pods are refused before that is reported. A quota may be free in a moment, when pods have stopped.
-	podsRefusedAfter = 5 * time.Second
-	// refusedLately is how old a refusal may be to begin with. An older one may be about pods that exist since; a process
-	// that has just started does not know.
-	refusedLately = 2 * time.Minute
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // RefusedPods are the Jobs whose pods the API refuses to the Job controller.
@@ -56,10 +49,10 @@ func (b *statusBuilder) setPodsRefused(owned children) (due time.Duration) {
 	c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.PodCreationFailure)
 	known := c != nil && c.Status == metav1.ConditionTrue
 	head := fmt.Sprintf("pods of %d of %d Jobs%s", jobs, helper.TotalReplicas(b.o.JobSet), podsCannotBeCreated)
-	switch left := podsRefusedAfter - b.o.Now.Sub(b.o.RefusedPods.Since); {
+	switch left := hostplan.PodsRefusedAfter - b.o.Now.Sub(b.o.RefusedPods.Since); {
 	case jobs == 0:
 		b.endPodsRefused(reasonPodsCreated, messagePodsCreated)
-	case !known && b.o.Now.Sub(latest.At) > refusedLately:
+	case !known && b.o.Now.Sub(latest.At) > hostplan.RefusedLately:
 	case !known && left > 0:
 		return left
 	case !known || c.Reason != latest.Reason || !strings.HasPrefix(c.Message, head):
@@ -70,7 +63,7 @@ func (b *statusBuilder) setPodsRefused(owned children) (due time.Duration) {
 		}
 	}
 	if jobs > 0 {
-		due = podsRefusedAgain
+		due = hostplan.PodsRefusedAgain
 	}
 	return due
 }
@@ -86,10 +79,6 @@ func (b *statusBuilder) refusedPods(owned children) (jobs int, latest PodRefusal
 	}
 	return jobs, latest
 }
-
-// podsRefusedAgain is how long a refusal is taken for true before it is looked at again, without any event: an event
-// does not say when its cause is gone.
-const podsRefusedAgain = 5 * time.Minute
 
 func (b *statusBuilder) endPodsRefused(reason, message string) {
 	b.set(jobsetv1alpha2.PodCreationFailure, metav1.ConditionFalse, reason, message)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 func TestRefusedPods(t *testing.T) {
@@ -31,11 +32,11 @@ func TestRefusedPods(t *testing.T) {
 	}{
 		"none":                  {},
 		"not at first":          {refused: 1, since: time.Second, wantDue: 4 * time.Second},
-		"after some time":       {refused: 1, since: 5 * time.Second, want: "True QuotaExceeded pods of 1 of 2 Jobs cannot be created: " + words, wantDue: podsRefusedAgain},
-		"long ago":              {refused: 1, since: 5 * time.Second, age: 3 * time.Minute, wantDue: podsRefusedAgain},
-		"long ago, and told":    {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 2, age: 20 * time.Minute, want: "True QuotaExceeded pods of 2 of 2 Jobs cannot be created: earlier words", wantDue: podsRefusedAgain},
-		"another number":        {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 1, want: "True QuotaExceeded pods of 1 of 2 Jobs cannot be created: " + words, wantDue: podsRefusedAgain},
-		"for another reason":    {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 2, reason: "AdmissionDenied", want: "True AdmissionDenied pods of 2 of 2 Jobs cannot be created: " + words, wantDue: podsRefusedAgain},
+		"after some time":       {refused: 1, since: 5 * time.Second, want: "True QuotaExceeded pods of 1 of 2 Jobs cannot be created: " + words, wantDue: hostplan.PodsRefusedAgain},
+		"long ago":              {refused: 1, since: 5 * time.Second, age: 3 * time.Minute, wantDue: hostplan.PodsRefusedAgain},
+		"long ago, and told":    {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 2, age: 20 * time.Minute, want: "True QuotaExceeded pods of 2 of 2 Jobs cannot be created: earlier words", wantDue: hostplan.PodsRefusedAgain},
+		"another number":        {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 1, want: "True QuotaExceeded pods of 1 of 2 Jobs cannot be created: " + words, wantDue: hostplan.PodsRefusedAgain},
+		"for another reason":    {set: []func(*jobsetv1alpha2.JobSet){told}, refused: 2, reason: "AdmissionDenied", want: "True AdmissionDenied pods of 2 of 2 Jobs cannot be created: " + words, wantDue: hostplan.PodsRefusedAgain},
 		"none any more":         {set: []func(*jobsetv1alpha2.JobSet){told}, want: "False PodsCreated no pods are refused"},
 		"the set has failed":    {set: []func(*jobsetv1alpha2.JobSet){told}, jobs: []*batchv1.Job{jobNamed("w", 0, jobFailed)}, refused: 1, want: "False JobSetFailed jobset failed"},
 		"of an earlier attempt": {set: []func(*jobsetv1alpha2.JobSet){told, func(js *jobsetv1alpha2.JobSet) { js.Status.Restarts = 1 }}, refused: 2, want: "False PodsCreated no pods are refused"},

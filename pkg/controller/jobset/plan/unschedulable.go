@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // unschedulableAfter is how long pods may wait for a node before it is reported. Most wait for a moment, while others leave.
@@ -39,7 +39,7 @@ func (b *statusBuilder) setUnschedulable() (due time.Duration) {
 	waits := b.o.Unschedulable
 	c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.PodsUnschedulable)
 	known := c != nil && c.Status == metav1.ConditionTrue
-	head := countPods(waits.Pods) + cannotBeScheduled
+	head := hostplan.CountPods(waits.Pods) + cannotBeScheduled
 	switch left := unschedulableAfter - b.o.Now.Sub(waits.Since); {
 	case waits.Pods == 0:
 		b.endUnschedulable(reasonPodsScheduled, messagePodsScheduled)
@@ -57,11 +57,4 @@ func (b *statusBuilder) setUnschedulable() (due time.Duration) {
 
 func (b *statusBuilder) endUnschedulable(reason, message string) {
 	b.set(jobsetv1alpha2.PodsUnschedulable, metav1.ConditionFalse, reason, message)
-}
-
-func countPods(n int) string {
-	if n == 1 {
-		return "1 pod"
-	}
-	return fmt.Sprintf("%d pods", n)
 }

@@ -5,10 +5,8 @@ package plan
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +14,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // OrphanKind is the kind of an orphan.
@@ -141,9 +140,6 @@ func ownerOf(o Observed, orphan Orphan, leaders map[string]*group) (owner metav1
 	return leaderReference(g.leader), true
 }
 
-// maxNamedAdoptions is how many children an event about adoptions names.
-const maxNamedAdoptions = 10
-
 // adoptions returns the events about adoptions.
 func (p *Plan) adoptions(r Results) (out []Event) {
 	if len(r.Adopted) > 0 {
@@ -155,18 +151,10 @@ func (p *Plan) adoptions(r Results) (out []Event) {
 	return out
 }
 
-// adopted is the event about the adoptions of one pass. Those of one pass with a reason of their own would be folded
-// into the first of them.
+// adopted is the event about the adoptions of one pass.
 func (p *Plan) adopted(which []int) Event {
-	var names []string
-	for _, i := range which[:min(len(which), maxNamedAdoptions)] {
-		names = append(names, string(p.Adopt[i].Kind)+" "+p.Adopt[i].Name)
-	}
-	note := "Adopted " + strings.Join(names, ", ")
-	if more := len(which) - len(names); more > 0 {
-		note += fmt.Sprintf(" and %d more", more)
-	}
-	return Event{Type: corev1.EventTypeNormal, Reason: reasonAdoptedChild, Action: ActionUpdate, Note: note + ", which had no controller"}
+	return Event{Type: corev1.EventTypeNormal, Reason: reasonAdoptedChild, Action: ActionUpdate, Note: hostplan.NoteAdopted(len(which),
+		func(i int) string { return string(p.Adopt[which[i]].Kind) + " " + p.Adopt[which[i]].Name })}
 }
 
 // adopts returns whether the plan adopts the StatefulSet of the leaders.

@@ -15,17 +15,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
-const (
-	// podsRefusedAfter is how long pods are refused before that is reported, and refusedLately how old a refusal may be to
-	// begin with. A process that has just started does not know whether an older one is about pods that exist since.
-	podsRefusedAfter, refusedLately = 5 * time.Second, 2 * time.Minute
-	// podsRefusedAgain is how long a refusal is taken for true before it is looked at again.
-	podsRefusedAgain = 5 * time.Minute
-	// podsCannotBeCreated is in the message of the condition.
-	podsCannotBeCreated = " cannot be created: "
-)
+// podsCannotBeCreated is in the message of the condition.
+const podsCannotBeCreated = " cannot be created: "
 
 // RefusedPods are the pods that the API refuses to the StatefulSet controller.
 type RefusedPods struct {
@@ -60,8 +54,8 @@ func (b *statusBuilder) setPodsRefused() time.Duration {
 		}
 		return 0
 	}
-	switch left := podsRefusedAfter - b.o.Now.Sub(refused.Since); {
-	case !known && b.o.Now.Sub(refused.At) > refusedLately:
+	switch left := hostplan.PodsRefusedAfter - b.o.Now.Sub(refused.Since); {
+	case !known && b.o.Now.Sub(refused.At) > hostplan.RefusedLately:
 	case !known && left > 0:
 		return left
 	case !known || c.Reason != refused.Reason || !strings.HasPrefix(c.Message, head):
@@ -70,7 +64,7 @@ func (b *statusBuilder) setPodsRefused() time.Duration {
 			b.event(corev1.EventTypeWarning, leaderworkersetv1.ConditionPodCreationFailure, ActionCreate, head+refused.Message)
 		}
 	}
-	return podsRefusedAgain
+	return hostplan.PodsRefusedAgain
 }
 
 // refusedPodsOf is how the message about pods of so many StatefulSets begins.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 func TestRefusedPods(t *testing.T) {
@@ -26,10 +27,10 @@ func TestRefusedPods(t *testing.T) {
 	}{
 		"none":               {},
 		"not at first":       {refused: 1, since: time.Second, wantDue: 4 * time.Second},
-		"after some time":    {refused: 1, since: 5 * time.Second, want: "True QuotaExceeded pods of 1 StatefulSet cannot be created: exceeded quota: q", wantDue: podsRefusedAgain},
-		"long ago":           {refused: 1, since: time.Hour, age: 3 * time.Minute, wantDue: podsRefusedAgain},
-		"long ago, and told": {told: true, refused: 2, age: 20 * time.Minute, want: "True QuotaExceeded " + told.Message, wantDue: podsRefusedAgain},
-		"another number":     {told: true, refused: 3, want: "True QuotaExceeded pods of 3 StatefulSets cannot be created: exceeded quota: q", wantDue: podsRefusedAgain},
+		"after some time":    {refused: 1, since: 5 * time.Second, want: "True QuotaExceeded pods of 1 StatefulSet cannot be created: exceeded quota: q", wantDue: hostplan.PodsRefusedAgain},
+		"long ago":           {refused: 1, since: time.Hour, age: 3 * time.Minute, wantDue: hostplan.PodsRefusedAgain},
+		"long ago, and told": {told: true, refused: 2, age: 20 * time.Minute, want: "True QuotaExceeded " + told.Message, wantDue: hostplan.PodsRefusedAgain},
+		"another number":     {told: true, refused: 3, want: "True QuotaExceeded pods of 3 StatefulSets cannot be created: exceeded quota: q", wantDue: hostplan.PodsRefusedAgain},
 		"none any more":      {told: true, want: "False PodsCreated no pods are refused"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // No pods of two steps, or of two attempts of one, run at the same time: they may write one volume. That a child has
@@ -79,7 +80,7 @@ func (b *statusBuilder) waitForEarlier(owned family, p *Plan) bool {
 			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, e.Running))
 	case e.Unreadable == "":
 		p.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: b.jobSetsBefore(owned)}
-	case waited >= PassesAfter:
+	case waited >= hostplan.PassesAfter:
 		b.setProgressing(batchv1alpha1.ReasonWaitingForPods, fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s",
 			index, truncated(e.Unreadable)))
 	}

@@ -11,6 +11,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // jobSetFirst makes the first step a JobSet of two Jobs.
@@ -50,7 +51,7 @@ func TestUnknownPodsAreReportedAfterWhile(t *testing.T) {
 	w.earlier = Earlier{Unreadable: "no answer"}
 	w.ends(0, Succeeded)
 	diff(t, "Progressing", "True JobCompleted: Job 0 completed, and job 1 is next", w.condition("Progressing"))
-	w.wait(PassesAfter).settle()
+	w.wait(hostplan.PassesAfter).settle()
 	diff(t, "Progressing", "False WaitingForPods: Job 1 starts once it is known whether pods of earlier jobs run: no answer", w.condition("Progressing"))
 	diff(t, "what was created", []string{"etl-0/1"}, w.created)
 }

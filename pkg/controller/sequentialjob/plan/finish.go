@@ -14,6 +14,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Reasons of events that are no reasons of conditions.
@@ -25,15 +26,12 @@ const (
 	reasonReconciliationFailed = "ReconciliationFailed"
 )
 
-// PassesAfter is how long refusals and failures that may pass are not reported. While the API server restarts, every sequence would
-// report one, and a moment later its end.
-const PassesAfter = 15 * time.Second
-
 // Finish returns what to store, report and remember about a sequence, given what was observed and decided, and what became of
 // it.
 func Finish(o Observed, p Plan, r Results) Outcome {
 	out := Outcome{
-		Status: p.Status, Events: p.Events, ResourceVersion: r.ResourceVersion, RefusedSince: refusedSince(o, r), RequeueAfter: p.RequeueAfter,
+		Status: p.Status, Events: p.Events, ResourceVersion: r.ResourceVersion, RequeueAfter: p.RequeueAfter,
+		RefusedSince:    hostplan.RefusedSince(o.RefusedSince, o.Now.Time, r.Refusal != nil, r.Interrupted),
 		RemoveFinalizer: p.RemoveFinalizer && r.Error == "", DeleteSequentialJob: p.DeleteSequentialJob && !r.Interrupted,
 	}
 	out.noteDeletions(o, p, r)
@@ -55,7 +53,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		out.RequeueAfter = sooner(out.RequeueAfter, RetryNamesAfter(o))
 	}
 	if r.Refusal != nil {
-		out.RequeueAfter = sooner(out.RequeueAfter, PassesAfter)
+		out.RequeueAfter = sooner(out.RequeueAfter, hostplan.PassesAfter)
 	}
 	return out
 }
@@ -81,17 +79,6 @@ func (out *Outcome) noteDeletions(o Observed, p Plan, r Results) {
 	}
 }
 
-// refusedSince returns since when each pass was refused the creation of the child.
-func refusedSince(o Observed, r Results) time.Time {
-	switch {
-	case r.Refusal == nil && !r.Interrupted:
-		return time.Time{}
-	case r.Refusal != nil && o.RefusedSince.IsZero():
-		return o.Now.Time
-	}
-	return o.RefusedSince
-}
-
 // noteCreation records why the child could not be created.
 func (b *statusBuilder) noteCreation(p Plan, r Results, since time.Time) {
 	switch {
@@ -102,7 +89,7 @@ func (b *statusBuilder) noteCreation(p Plan, r Results, since time.Time) {
 	case r.Refusal.Reason == OutOfQuota:
 		b.setUnavailable(batchv1alpha1.ReasonQuotaExceeded, fmt.Sprintf("Job %d could not be created: %s", b.index(), r.Refusal.Message))
 	case r.Refusal.Reason == Overloaded:
-		if b.o.Now.Sub(since) >= PassesAfter {
+		if b.o.Now.Sub(since) >= hostplan.PassesAfter {
 			b.setUnavailable(batchv1alpha1.ReasonClusterOverloaded, fmt.Sprintf("Job %d could not be created: %s", b.index(), r.Refusal.Message))
 		}
 	case r.Refusal.Reason == UndoneByOthers:

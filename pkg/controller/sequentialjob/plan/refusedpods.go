@@ -7,14 +7,7 @@ import (
 	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-)
-
-const (
-	// podsRefusedAfter is how long pods are refused before that is reported, and refusedLately how old a refusal may be to
-	// begin with. A process that has just started does not know whether an older one is about pods that exist since.
-	podsRefusedAfter, refusedLately = 5 * time.Second, 2 * time.Minute
-	// podsRefusedAgain is how long a refusal is taken for true before it is looked at again.
-	podsRefusedAgain = 5 * time.Minute
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // refusedPods returns why the API refuses pods of the current child; empty if it does not. The second value is when
@@ -26,8 +19,8 @@ func (b *statusBuilder) refusedPods(c Child) (message string, due time.Duration)
 	refused := b.o.RefusedPods
 	known := b.is(batchv1alpha1.ConditionResourcesUnavailable) && b.hasReason(batchv1alpha1.ConditionResourcesUnavailable,
 		batchv1alpha1.ReasonPodsRefused)
-	switch left := podsRefusedAfter - b.o.Now.Sub(refused.Since); {
-	case refused.Message == "" || !c.LacksPods || !known && b.o.Now.Sub(refused.At) > refusedLately:
+	switch left := hostplan.PodsRefusedAfter - b.o.Now.Sub(refused.Since); {
+	case refused.Message == "" || !c.LacksPods || !known && b.o.Now.Sub(refused.At) > hostplan.RefusedLately:
 		return "", 0
 	case !known && left > 0:
 		return "", left

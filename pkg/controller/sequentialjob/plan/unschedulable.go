@@ -10,6 +10,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // unschedulableAfter is how long pods may wait for a node before it is reported. Most wait for a moment, while others leave.
@@ -30,7 +31,7 @@ func (b *statusBuilder) setUnschedulable(c Child) (due time.Duration) {
 			return wait
 		}
 		b.setUnavailable(batchv1alpha1.ReasonPodsRefused, fmt.Sprintf("pods of job %d cannot be created: %s", b.index(), message))
-		return podsRefusedAgain
+		return hostplan.PodsRefusedAgain
 	}
 	switch wait := unschedulableAfter - b.o.Now.Sub(waits.Since); {
 	case waits.Pods == 0:
@@ -41,15 +42,8 @@ func (b *statusBuilder) setUnschedulable(c Child) (due time.Duration) {
 	case wait > 0:
 		return wait
 	default:
-		b.setUnavailable(batchv1alpha1.ReasonUnschedulable, fmt.Sprintf("%s of job %d cannot be scheduled: %s", countPods(waits.Pods), b.index(),
-			waits.Reason))
+		b.setUnavailable(batchv1alpha1.ReasonUnschedulable, fmt.Sprintf("%s of job %d cannot be scheduled: %s",
+			hostplan.CountPods(waits.Pods), b.index(), waits.Reason))
 	}
 	return 0
-}
-
-func countPods(n int) string {
-	if n == 1 {
-		return "1 pod"
-	}
-	return fmt.Sprintf("%d pods", n)
 }
