@@ -224,8 +224,8 @@ func TestPodsBeingDeletedDoNotCount(t *testing.T) {
 	}
 }
 
-// TestGroupsOfUnknownSizeSettle has a pod whose group nothing states the size of.
-func TestGroupsOfUnknownSizeSettle(t *testing.T) {
+// TestGroupsOfUnknownSizeStabilize has a pod whose group nothing states the size of.
+func TestGroupsOfUnknownSizeStabilize(t *testing.T) {
 	t.Parallel()
 	k, family := newKubectl(t), plan.Families[1]
 	k.admitsPods()
@@ -234,8 +234,8 @@ func TestGroupsOfUnknownSizeSettle(t *testing.T) {
 	pod := k.groupPods(family, "gang")[0]
 	for _, managed := range pod.ManagedFields {
 		// Times are whole seconds.
-		if managed.Manager == "jobset-controller" && managed.Time.Sub(pod.CreationTimestamp.Time) < plan.SettleTime-time.Second {
-			t.Errorf("labeled at %s, less than %s after the pod was created at %s", managed.Time, plan.SettleTime, pod.CreationTimestamp)
+		if managed.Manager == "jobset-controller" && managed.Time.Sub(pod.CreationTimestamp.Time) < plan.StabilizationWindow-time.Second {
+			t.Errorf("labeled at %s, less than %s after the pod was created at %s", managed.Time, plan.StabilizationWindow, pod.CreationTimestamp)
 		}
 	}
 }

@@ -3,5 +3,5 @@
 
 // Package simulation holds what simulations of controllers share: dice that make every choice of a history, API servers that count their
 // writes, caches that follow them with a delay, requests that may fail, and what runs many histories. Each controller defines what is
-// simulated, by which rules it is judged, and how users behave.
+// simulated, which rules hold for it, and how users behave.
 package simulation

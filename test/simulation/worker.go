@@ -33,8 +33,8 @@ type Worker struct {
 	Sender *Sender
 	// Careless makes it one that does not try again what failed, which is a defect.
 	Careless bool
-	// Impatient makes it one that tries again what failed as soon as anything is due, which is a defect.
-	Impatient bool
+	// Eager makes it one that tries again what failed as soon as anything is due, which is a defect.
+	Eager bool
 
 	objects map[string]*queued
 }
@@ -114,7 +114,7 @@ func (w *Worker) Sync(sync func(name string) (queue.Due, error)) bool {
 		w.check(name, q, done)
 	}
 	after, again := q.pace.Next(due, done.failed)
-	if w.Impatient && done.failed && due.Deadline > 0 {
+	if w.Eager && done.failed && due.Deadline > 0 {
 		after = min(after, due.Deadline)
 	}
 	if at := w.World.now.Add(after); again && (q.due.IsZero() || at.Before(q.due)) {

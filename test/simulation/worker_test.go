@@ -16,9 +16,9 @@ import (
 func TestWorkerKeepsThePace(t *testing.T) {
 	refused := errors.New("refused")
 	for name, tc := range map[string]struct {
-		due       queue.Due
-		err       error
-		impatient bool
+		due   queue.Due
+		err   error
+		eager bool
 		// writes and refusals are the numbers for each sync, and wakes means that each sync is followed by an event.
 		writes, refusals int
 		wakes            bool
@@ -30,15 +30,15 @@ func TestWorkerKeepsThePace(t *testing.T) {
 		"syncs that events bring about":                  {due: queue.After(time.Second), wakes: true},
 		"refused requests that wait for the backoff":     {err: refused, refusals: 1},
 		"a deadline that may come before the backoff":    {due: queue.After(15 * time.Second), err: refused, refusals: 1},
-		"a deadline that undercuts the backoff":          {due: queue.After(15 * time.Second), err: refused, refusals: 1, impatient: true, want: RuleRefusals},
+		"a deadline that undercuts the backoff":          {due: queue.After(15 * time.Second), err: refused, refusals: 1, eager: true, want: RuleRefusals},
 		"many refused requests in each sync":             {err: refused, refusals: 5, want: RuleRefusals},
 		"a cache that lags, which only delays the sync":  {due: queue.Caches(time.Second)},
-		"syncs that have failed without any refusal yet": {due: queue.After(time.Second), err: refused, impatient: true},
+		"syncs that have failed without any refusal yet": {due: queue.After(time.Second), err: refused, eager: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := Guarded(func() {
 				w := NewWorld(NewDice(1, 1), nil)
-				worker := &Worker{World: w, Sender: w.NewSender(func() {}), Impatient: tc.impatient}
+				worker := &Worker{World: w, Sender: w.NewSender(func() {}), Eager: tc.eager}
 				worker.Add("x")
 				for w.Since(Beginning) < time.Hour {
 					synced := worker.Sync(func(string) (queue.Due, error) {

@@ -200,9 +200,9 @@ func (w *World) LimitLag(caches []Cache) {
 	w.shown = w.now
 }
 
-// Settle runs rounds, in which everything has a turn, until no round does anything and nothing is due. It reports whether that came about.
-// Nothing may fail any more, since what keeps failing never comes to rest.
-func (w *World) Settle(maxRounds int, round func() (busy bool), due func() time.Time) bool {
+// Stabilize runs rounds, in which everything has a turn, until no round does anything and nothing is due. It reports
+// whether that came about. Nothing may fail any more, since what keeps failing never comes to rest.
+func (w *World) Stabilize(maxRounds int, round func() (busy bool), due func() time.Time) bool {
 	for range maxRounds {
 		w.Pass(10 * time.Millisecond)
 		if round() {

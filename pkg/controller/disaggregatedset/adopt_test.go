@@ -93,14 +93,14 @@ func verbs(lines []string) map[string]int {
 // A set that is created again after it was deleted without its children takes them back, and creates nothing.
 func TestChildrenOfAFormerSetAreAdopted(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=External"))
-	r.settle(t)
+	r.stabilize(t)
 	r.scale(t, "llm-decode", 4)
-	r.settle(t)
+	r.stabilize(t)
 	r.recreate(t, same)
 	want := map[string]int{
 		"patch leaderworkersets": 2, "patch services": 2, "patch disaggregatedsetrolescalers": 1, "update disaggregatedsetrolescalers/status": 0,
 	}
-	got := verbs(r.settle(t))
+	got := verbs(r.stabilize(t))
 	for what, n := range want {
 		if got[what] != n {
 			t.Errorf("writes %v, want %v", got, want)
@@ -131,7 +131,7 @@ func TestChildrenOfAFormerSetAreAdopted(t *testing.T) {
 // A new set with another template takes over what runs, and rolls it: it does not start a second service beside it.
 func TestFormerRevisionsAreAdopted(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	r.recreate(t, image("b"))
 	var states []string
 	for range 60 {
@@ -174,7 +174,7 @@ func TestOthersAreNotAdopted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, newSet("prefill=2", "decode=External"))
-			r.settle(t)
+			r.stabilize(t)
 			r.recreate(t, same)
 			if tc.child != nil {
 				r.changeAll(t, tc.child)
@@ -199,7 +199,7 @@ func TestOthersAreNotAdopted(t *testing.T) {
 // created in place of the child.
 func TestRefusedAdoption(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	r.recreate(t, same)
 	stuck := childName(t, r.set(t), "decode")
 	r.refuse("patch", "leaderworkersets", stuck, apierrors.NewForbidden(schema.GroupResource{Resource: "leaderworkersets"}, stuck, errRefused))
@@ -227,7 +227,7 @@ func TestRefusedAdoption(t *testing.T) {
 // An orphan that no cache shows yet does not belong to another owner.
 func TestOrphanThatNoCacheShows(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	r.recreate(t, same)
 	if err := r.caches.children.GetIndexer().Replace(nil, "0"); err != nil {
 		t.Fatal(err)
@@ -244,7 +244,7 @@ func TestOrphanThatNoCacheShows(t *testing.T) {
 // another template that did not wait would run beside them.
 func TestChildrenOfAFormerSetInCaches(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	shown := r.caches.children.List()
 	r.recreate(t, image("b"))
 	lag := func() {
@@ -265,7 +265,7 @@ func TestChildrenOfAFormerSetInCaches(t *testing.T) {
 	if obs, wait, err := r.Observe(t.Context(), key); obs == nil || wait != 0 || err != nil {
 		t.Errorf("observed %v, wait %s (%v) after %s", obs, wait, err, formerWait)
 	}
-	r.settle(t)
+	r.stabilize(t)
 	if got, want := r.groups(t), "0 decode b: 2, 0 prefill b: 2"; got != want {
 		t.Errorf("groups %s, want %s", got, want)
 	}

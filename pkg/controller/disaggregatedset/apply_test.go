@@ -53,7 +53,7 @@ func TestSetComesToRest(t *testing.T) {
 	}
 	r.ready(t)
 	want = []string{"create services llm-0-prefill-prv", "create services llm-0-decode-prv"}
-	if got := short(r.settle(t)); !slices.Equal(want, got) {
+	if got := short(r.stabilize(t)); !slices.Equal(want, got) {
 		t.Errorf("once groups are ready: %q", got)
 	}
 	if !meta.IsStatusConditionTrue(r.set(t).Status.Conditions, "Available") {
@@ -71,9 +71,9 @@ func TestSetComesToRest(t *testing.T) {
 // What goes down relies on what went up, and the number that a rollout begins with must be stored before it begins.
 func TestOrderOfWrites(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	r.edit(t, image("b"))
-	writes := short(r.settle(t))
+	writes := short(r.stabilize(t))
 	want := []string{
 		"patch leaderworkersets llm-0-decode", "patch leaderworkersets llm-0-prefill",
 		"create leaderworkersets llm-0-prefill", "create leaderworkersets llm-0-decode",
@@ -100,7 +100,7 @@ func TestOrderOfWrites(t *testing.T) {
 // A second change in mid-rollout drains the revision between before the first one.
 func TestChangeDuringRollout(t *testing.T) {
 	r := newRig(t, newSet("prefill=3", "decode=3"))
-	r.settle(t)
+	r.stabilize(t)
 	r.edit(t, image("b"))
 	for r.groups(t) != "0 decode a: 2, 0 decode b: 1, 0 prefill a: 2, 0 prefill b: 1" {
 		if writes, err := r.pass(t); err != nil || len(writes) == 0 {
@@ -138,7 +138,7 @@ func TestRefusedWrites(t *testing.T) {
 	ds := newSet("prefill=2", "decode=2")
 	ds.Spec.Slices = ptr.To[int32](2)
 	r := newRig(t, ds)
-	r.settle(t)
+	r.stabilize(t)
 	r.edit(t, image("b"))
 	next := r.set(t)
 	for range 2 {
@@ -170,7 +170,7 @@ func TestRefusedWrites(t *testing.T) {
 // A version that the cache has not shown yet must not be written over: a user scaled the child meanwhile.
 func TestConflict(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	r.edit(t, func(ds *disaggregatedsetv1.DisaggregatedSet) { ds.Spec.Roles[0].Spec.Replicas = ptr.To[int32](5) })
 	r.cached(t)
 	name := childName(t, r.set(t), "prefill")
@@ -189,7 +189,7 @@ func TestConflict(t *testing.T) {
 	if got, want := r.groups(t), "0 decode a: 2, 0 prefill a: 3"; got != want {
 		t.Errorf("groups %s, want %s", got, want)
 	}
-	r.settle(t)
+	r.stabilize(t)
 	if got, want := r.groups(t), "0 decode a: 2, 0 prefill a: 5"; got != want {
 		t.Errorf("in the end: groups %s, want %s", got, want)
 	}
@@ -230,7 +230,7 @@ func TestNameOfSomebodyElse(t *testing.T) {
 // Labels are what caches know children by. A child that has lost them is found by its name, and gets them back.
 func TestLostLabels(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	client := r.client.LeaderworkersetV1().LeaderWorkerSets("ml")
 	name := childName(t, r.set(t), "decode")
 	lws, err := client.Get(t.Context(), name, metav1.GetOptions{})
@@ -256,9 +256,9 @@ func TestRemovedSlices(t *testing.T) {
 	ds := newSet("prefill=1", "decode=1")
 	ds.Spec.Slices = ptr.To[int32](2)
 	r := newRig(t, ds)
-	r.settle(t)
+	r.stabilize(t)
 	r.edit(t, func(ds *disaggregatedsetv1.DisaggregatedSet) { ds.Spec.Slices = ptr.To[int32](1) })
-	writes := r.settle(t)
+	writes := r.stabilize(t)
 	if len(writes) != 4 {
 		t.Fatalf("writes %q", writes)
 	}

@@ -247,8 +247,8 @@ func (r *rig) ready(t *testing.T) {
 	}
 }
 
-// settle makes passes, all groups ready after each, until one writes nothing, and returns all writes.
-func (r *rig) settle(t *testing.T) (all []string) {
+// stabilize makes passes, all groups ready after each, until one writes nothing, and returns all writes.
+func (r *rig) stabilize(t *testing.T) (all []string) {
 	t.Helper()
 	for range 60 {
 		writes, err := r.pass(t)

@@ -86,7 +86,7 @@ func TestPassAfterAnInterruptedOne(t *testing.T) {
 	if err != nil || !due.Continue {
 		t.Errorf("due %+v (%v), want to continue", due, err)
 	}
-	r.settle(t)
+	r.stabilize(t)
 	if due, err := r.Sync(t.Context(), key); err != nil || due.Continue {
 		t.Errorf("at rest: due %+v (%v)", due, err)
 	}
@@ -95,12 +95,12 @@ func TestPassAfterAnInterruptedOne(t *testing.T) {
 // A pass whose time is over before it has written anything is tried again, although nothing was refused.
 func TestPassThatWritesNothingInItsTime(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	r.recreate(t, same)
 	if due, err := r.Sync(r.endsAt(t, "get", "disaggregatedsets"), key); err == nil {
 		t.Errorf("due %+v, and no error", due)
 	}
-	r.settle(t)
+	r.stabilize(t)
 	if due, err := r.Sync(r.endsAt(t, "get", "disaggregatedsets"), key); err != nil {
 		t.Errorf("at rest: due %+v (%v)", due, err)
 	}

@@ -49,7 +49,7 @@ func TestRefusedWritesAreFew(t *testing.T) {
 // A write that is refused is reported, whatever its verb.
 func TestRefusedWritesAreReported(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	r.events.taken()
 	r.refuse("patch", "leaderworkersets", "", apierrors.NewForbidden(schema.GroupResource{Resource: "leaderworkersets"}, "x", errRefused))
 	r.edit(t, func(ds *disaggregatedsetv1.DisaggregatedSet) { ds.Spec.Roles[0].Spec.Replicas = ptr.To[int32](5) })
@@ -64,7 +64,7 @@ func TestRefusedWritesAreReported(t *testing.T) {
 // A LeaderWorkerSet that has lost its labels and is being deleted holds a name, and no cache shows when it is gone.
 func TestNameOfAnUnlabeledChildThatIsGoing(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	client, name := r.client.LeaderworkersetV1().LeaderWorkerSets("ml"), childName(t, r.set(t), "decode")
 	lws, err := client.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {

@@ -38,12 +38,12 @@ func (r *rig) scale(t *testing.T, name string, replicas int32) {
 
 func TestScaledRole(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=External"))
-	r.settle(t)
+	r.stabilize(t)
 	if got, want := r.groups(t), "0 decode a: 1, 0 prefill a: 2"; got != want {
 		t.Fatalf("groups %s, want %s", got, want)
 	}
 	r.scale(t, "llm-decode", 4)
-	r.settle(t)
+	r.stabilize(t)
 	if got, want := r.groups(t), "0 decode a: 4, 0 prefill a: 2"; got != want {
 		t.Errorf("groups %s, want %s", got, want)
 	}
@@ -60,7 +60,7 @@ func TestScaledRole(t *testing.T) {
 		r.ready(t)
 	}
 	r.scale(t, "llm-decode", 6)
-	r.settle(t)
+	r.stabilize(t)
 	if got, want := r.groups(t), "0 decode b: 6, 0 prefill b: 2"; got != want {
 		t.Errorf("after the rollout: groups %s, want %s", got, want)
 	}
@@ -69,7 +69,7 @@ func TestScaledRole(t *testing.T) {
 		ds.Spec.Roles[1].Scaling, ds.Spec.Roles[1].Spec.Replicas = nil, ptr.To[int32](3)
 	})
 	r.events.taken()
-	r.settle(t)
+	r.stabilize(t)
 	if got, want := r.groups(t), "0 decode b: 3, 0 prefill b: 2"; got != want {
 		t.Errorf("without a scaler: groups %s, want %s", got, want)
 	}
@@ -83,7 +83,7 @@ func TestScalerOfSomebodyElse(t *testing.T) {
 	taken := &disaggregatedsetv1.DisaggregatedSetRoleScaler{ObjectMeta: metav1.ObjectMeta{Name: "llm-decode", Namespace: "ml", UID: "foreign", ResourceVersion: "3"}}
 	taken.Spec.Replicas = 7
 	r := newRig(t, newSet("prefill=2", "decode=External"), taken)
-	r.settle(t)
+	r.stabilize(t)
 	var conflicts int
 	for _, event := range r.events.taken() {
 		if strings.HasPrefix(event, "Warning ScalerConflict Conflict Scaler llm-decode exists") {
@@ -103,7 +103,7 @@ func TestScalerOfSomebodyElse(t *testing.T) {
 	if err := r.client.Tracker().Delete(disaggregatedsetv1.SchemeGroupVersion.WithResource("disaggregatedsetrolescalers"), "ml", "llm-decode"); err != nil {
 		t.Fatal(err)
 	}
-	r.settle(t)
+	r.stabilize(t)
 	if scaler, err := client.Get(t.Context(), "llm-decode", metav1.GetOptions{}); err != nil || !metav1.IsControlledBy(scaler, r.set(t)) {
 		t.Errorf("scaler %+v (%v)", scaler, err)
 	}
@@ -132,7 +132,7 @@ func TestLaggingCaches(t *testing.T) {
 // What is observed belongs to this incarnation of the set, in its namespace; a set that is gone is forgotten.
 func TestObserve(t *testing.T) {
 	r := newRig(t, newSet("prefill=2", "decode=External"))
-	r.settle(t)
+	r.stabilize(t)
 	r.cached(t)
 	obs, _, err := r.Observe(t.Context(), key)
 	if err != nil || len(obs.Children) != 2 || len(obs.Services) != 2 || len(obs.Scalers) != 1 || len(obs.TakenScalers) != 0 {
@@ -207,7 +207,7 @@ func TestPermissions(t *testing.T) {
 func everyRequest(t *testing.T) sets.Set[string] {
 	t.Helper()
 	r := newRig(t, newSet("prefill=2", "decode=External"))
-	r.settle(t)
+	r.stabilize(t)
 	r.loseLabels(t)
 	if err := r.caches.scalers.GetIndexer().Replace(nil, "0"); err != nil { // as a cache that lags
 		t.Fatal(err)
@@ -215,11 +215,11 @@ func everyRequest(t *testing.T) sets.Set[string] {
 	if err := r.run(t); err != nil {
 		t.Fatal(err)
 	}
-	r.settle(t)
+	r.stabilize(t)
 	r.edit(t, image("b"))
-	r.settle(t)
+	r.stabilize(t)
 	r.edit(t, func(ds *disaggregatedsetv1.DisaggregatedSet) { ds.Spec.Roles[1].Scaling = nil })
-	r.settle(t)
+	r.stabilize(t)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return sets.KeySet(r.own)

@@ -76,7 +76,7 @@ func TestChildrenDeletedByOthers(t *testing.T) {
 func TestChildLabelsRemovedByOthers(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	r := newRigAt(t, now, newSet("prefill=2", "decode=2"))
-	r.settle(t)
+	r.stabilize(t)
 	child := childName(t, r.set(t), "decode")
 	client := r.client.LeaderworkersetV1().LeaderWorkerSets("ml")
 	unlabel := func() {

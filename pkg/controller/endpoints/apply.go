@@ -71,7 +71,7 @@ func (c *Syncer) write(ctx context.Context, obs *observed) (wrote bool, err erro
 func (c *Syncer) createAll(ctx context.Context, obs *observed, wanted []*discoveryv1.EndpointSlice) error {
 	for _, slice := range wanted {
 		created, err := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace).Create(ctx, slice, metav1.CreateOptions{})
-		err = c.judged(obs, operationCreate, err)
+		err = c.noteAnswer(obs, operationCreate, err)
 		switch {
 		case children.TerminatingNamespace(err):
 			return errNamespaceEnds
@@ -104,7 +104,7 @@ func known(pods []endpointslices.Pod, ours []*discoveryv1.EndpointSlice) (listed
 // update updates a slice, unless it is gone.
 func (c *Syncer) update(ctx context.Context, obs *observed, slice *discoveryv1.EndpointSlice) error {
 	updated, err := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace).Update(ctx, slice, metav1.UpdateOptions{})
-	err = c.judged(obs, operationUpdate, err)
+	err = c.noteAnswer(obs, operationUpdate, err)
 	switch {
 	case apierrors.IsNotFound(err) && !refused(err): // its deletion is about to be seen
 		return nil
@@ -152,7 +152,7 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, ours []*discov
 		var err error
 		if !c.bars(obs, operationDelete) {
 			c.memory.wrote(obs.key, slice.Name, goneVersion)
-			err = c.judged(obs, operationDelete, client.Delete(ctx, slice.Name,
+			err = c.noteAnswer(obs, operationDelete, client.Delete(ctx, slice.Name,
 				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &slice.UID}}))
 			if err != nil {
 				c.memory.kept(obs.key, slice)
@@ -225,7 +225,7 @@ func (c *Syncer) patchService(ctx context.Context, obs *observed, operation stri
 		return fmt.Errorf("encoding a patch: %w", err)
 	}
 	patched, err := c.Kube.CoreV1().Services(obs.key.Namespace).Patch(ctx, obs.service.Name, types.JSONPatchType, body, metav1.PatchOptions{})
-	err = c.judged(obs, operation, err)
+	err = c.noteAnswer(obs, operation, err)
 	switch {
 	case apierrors.IsNotFound(err) && !refused(err):
 		return nil // its deletion is about to be seen

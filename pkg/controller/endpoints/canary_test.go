@@ -43,7 +43,7 @@ func TestCanaryWithoutAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, func(c *Config) {
-					c.Canary, c.Offer = &Canary{Namespace: "system", Resolver: tc.resolver}, &Offer{}
+					c.Canary, c.Handle = &Canary{Namespace: "system", Resolver: tc.resolver}, &Handle{}
 					if tc.refused {
 						c.Kube.(*fake.Clientset).PrependReactor("create", "endpointslices", func(a clientgotesting.Action) (bool, runtime.Object, error) {
 							return a.GetNamespace() == "system", nil, apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", nil)
@@ -57,7 +57,7 @@ func TestCanaryWithoutAnswers(t *testing.T) {
 				if !r.selects("next") {
 					t.Error("a Service is taken although nothing is known")
 				}
-				_, message, known := r.c.Offer.Refusal(newJobSet("next", "controller", 1))
+				_, message, known := r.c.Handle.Refusal(newJobSet("next", "controller", 1))
 				if cannot := strings.Contains(message, "cannot be looked up"); cannot != tc.keeps || !known {
 					t.Errorf("refusal %q, known: %t", message, known)
 				}

@@ -14,7 +14,8 @@
 // Only what shows whether there is anything to do is always watched: JobSets, slices of ours and Services in our hands.
 // Pods, all other Services and nodes are watched while a set needs it.
 //
-// The Service of a new set is created in our hands if Offer says so, so that the controllers of the cluster never write its addresses.
+// The Service of a new set is created in our hands if Handle says so, so that the controllers of the cluster never
+// write its addresses.
 package endpoints
 
 import (
@@ -68,8 +69,8 @@ type Config struct {
 	Mode string
 	// Canary finds out whether the cluster resolves names from slices of ours; nil for no check.
 	Canary *Canary
-	// Offer is filled in while the controller runs; nil if no other controller uses it.
-	Offer *Offer
+	// Handle is filled in while the controller runs; nil if no other controller uses it.
+	Handle *Handle
 }
 
 // Controller writes the slices of sets.

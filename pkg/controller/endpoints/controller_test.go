@@ -99,7 +99,7 @@ func TestAddressesGoSoon(t *testing.T) {
 				r := newRig(t, nil, one(newJobSet("js", "controller", 20)), objects...)
 				r.writes()
 				by(r, "js-w-3-0-abcde")
-				r.pass(settle + 50*time.Millisecond)
+				r.pass(removalDelay + 50*time.Millisecond)
 				if got := r.listed(); got["js-w-3-0"] == "10.0.0.3" || len(got) < 19 {
 					t.Errorf("addresses are %v", got)
 				}

@@ -78,7 +78,7 @@ func TestRefusedRequestsGiveTheServiceBack(t *testing.T) {
 		for name, err := range denials() {
 			t.Run(strings.Join(requests, " and ")+" by "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					r := newRig(t, func(c *Config) { c.Offer = &Offer{} }, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
+					r := newRig(t, func(c *Config) { c.Handle = &Handle{} }, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
 					if r.selects("js") || len(r.listed()) != 2 {
 						t.Fatal("the Service is not in our hands")
 					}
@@ -100,7 +100,7 @@ func TestRefusedRequestsGiveTheServiceBack(t *testing.T) {
 					if _, stays := r.listed()["js-w-0-0"]; stays != undeletable {
 						t.Errorf("the slices list the address of a pod that ended %s ago: %t", leavingTimeout, stays)
 					}
-					reason, message, known := r.c.Offer.Refusal(newJobSet("js", "controller", 2))
+					reason, message, known := r.c.Handle.Refusal(newJobSet("js", "controller", 2))
 					if reason != ReasonSlicesRefused || message == "" || !known {
 						t.Errorf("refusal %q, %q, known: %t", reason, message, known)
 					}
@@ -158,7 +158,7 @@ func TestRefusedServices(t *testing.T) {
 	for name, err := range denials() {
 		t.Run("take, by "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(c *Config) { c.Offer = &Offer{} }, one(newJobSet("js", "cluster", 1)), newService("js"), podOf("js", 0, true))
+				r := newRig(t, func(c *Config) { c.Handle = &Handle{} }, one(newJobSet("js", "cluster", 1)), newService("js"), podOf("js", 0, true))
 				d := r.deny(err, "patch services")
 				r.updateSet(newJobSet("js", "controller", 1), "2")
 				r.pass(leavingTimeout + 5*time.Second)
@@ -168,7 +168,7 @@ func TestRefusedServices(t *testing.T) {
 				if event := r.event(); !strings.Contains(event, "the change of the selector of the Service js is refused") {
 					t.Errorf("the event is %q", event)
 				}
-				if reason, _, known := r.c.Offer.Refusal(newJobSet("js", "controller", 1)); reason != ReasonServiceRefused || !known {
+				if reason, _, known := r.c.Handle.Refusal(newJobSet("js", "controller", 1)); reason != ReasonServiceRefused || !known {
 					t.Errorf("reason %q, known: %t", reason, known)
 				}
 				before := d.refused.Load()

@@ -16,8 +16,9 @@ import (
 const (
 	gatherPerPod, minGather, maxGather       = 10 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second
 	intervalPerPod, minInterval, maxInterval = 2 * time.Millisecond, 100 * time.Millisecond, time.Second
-	// settle is how long addresses that must go wait, and settleAtEnd so while the garbage collector is about to delete them with the set.
-	settle, settleAtEnd = time.Second, 10 * time.Second
+	// removalDelay is how long an outdated address stays in its slice, and removalDelayAtEnd how long it stays while
+	// the garbage collector is about to delete the slice with the set.
+	removalDelay, removalDelayAtEnd = time.Second, 10 * time.Second
 	// resync is after which time a set is looked at if nothing waits.
 	resync = 10 * time.Minute
 )
@@ -61,9 +62,9 @@ func (p *pace) wait(now time.Time, of situation) time.Duration {
 // due returns when what waits is to be written.
 func (p *pace) due(of situation) (due time.Time) {
 	if !p.outdated.IsZero() {
-		due = p.outdated.Add(settle)
+		due = p.outdated.Add(removalDelay)
 		if of.ends {
-			due = p.outdated.Add(settleAtEnd)
+			due = p.outdated.Add(removalDelayAtEnd)
 		}
 	}
 	if p.added.IsZero() {

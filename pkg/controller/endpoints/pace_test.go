@@ -29,13 +29,13 @@ func TestPace(t *testing.T) {
 		"the last address, shortly after a write":                {pace{looked: looked, pods: 400, listed: 400, added: now, wrote: before(300 * time.Millisecond)}, situation{pods: 400}, 500 * time.Millisecond},
 		"the last address of a small set, shortly after a write": {pace{looked: looked, pods: 4, listed: 4, added: now, wrote: before(30 * time.Millisecond)}, situation{pods: 4}, 70 * time.Millisecond},
 		"the address of the first pod":                           {pace{looked: looked, pods: 400, listed: 5, added: now, firstAt: now, wrote: now}, situation{pods: 400}, minInterval},
-		"an address that must go":                                {pace{looked: looked, pods: 10, listed: 10, outdated: now}, situation{pods: 10}, settle},
-		"an address that must go of a huge set":                  {pace{looked: looked, pods: 10000, listed: 10000, outdated: now}, situation{pods: 10000}, settle},
-		"an address that must go of a set that is being deleted": {pace{looked: looked, pods: 10, listed: 10, outdated: now}, situation{pods: 10, ends: true}, settleAtEnd},
-		"an address that must go, beside a new one":              {pace{looked: looked, pods: 400, listed: 5, added: now, outdated: now}, situation{pods: 400}, settle},
+		"an address that must go":                                {pace{looked: looked, pods: 10, listed: 10, outdated: now}, situation{pods: 10}, removalDelay},
+		"an address that must go of a huge set":                  {pace{looked: looked, pods: 10000, listed: 10000, outdated: now}, situation{pods: 10000}, removalDelay},
+		"an address that must go of a set that is being deleted": {pace{looked: looked, pods: 10, listed: 10, outdated: now}, situation{pods: 10, ends: true}, removalDelayAtEnd},
+		"an address that must go, beside a new one":              {pace{looked: looked, pods: 400, listed: 5, added: now, outdated: now}, situation{pods: 400}, removalDelay},
 		"an address that must go, after a new one":               {pace{looked: looked, pods: 10, listed: 5, added: before(minGather / 2), outdated: now}, situation{pods: 10}, minGather / 2},
 		"the last address, beside one that must go":              {pace{looked: looked, pods: 400, listed: 400, added: now, outdated: now}, situation{pods: 400}, 0},
-		"an address that must go, shortly after a write":         {pace{looked: looked, pods: 10, listed: 10, outdated: before(settle / 2), wrote: now}, situation{pods: 10}, settle / 2},
+		"an address that must go, shortly after a write":         {pace{looked: looked, pods: 10, listed: 10, outdated: before(removalDelay / 2), wrote: now}, situation{pods: 10}, removalDelay / 2},
 		"a set to be looked at again at once":                    {pace{looked: never, pods: 10, listed: 10, wrote: now}, situation{pods: 10}, 0},
 	} {
 		if got := tc.pace.wait(now, tc.of); got != tc.want {

@@ -161,7 +161,7 @@ func (c *Syncer) report(obs *observed) {
 	if refused {
 		c.warn(obs, "The controllers of the cluster write the addresses of the Service: "+obs.refusal.message)
 	}
-	c.Offer.notify(obs.key)
+	c.Handle.notify(obs.key)
 }
 
 // reportDenial sends an event about what the API refuses, if the condition does not say it: it stays as it is while a

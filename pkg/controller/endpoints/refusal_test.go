@@ -50,11 +50,11 @@ func TestRefusals(t *testing.T) {
 
 // TestControllerIsOff has sets of a program without the controller refused that ask by their annotation.
 func TestControllerIsOff(t *testing.T) {
-	offer := &Offer{Off: true}
-	if reason, _, known := offer.Refusal(newJobSet("js", "controller", 1)); reason != ReasonControllerOff || !known {
+	handle := &Handle{Off: true}
+	if reason, _, known := handle.Refusal(newJobSet("js", "controller", 1)); reason != ReasonControllerOff || !known {
 		t.Errorf("reason %q, known: %t", reason, known)
 	}
-	if _, _, known := offer.Refusal(newJobSet("js", "", 1)); known {
+	if _, _, known := handle.Refusal(newJobSet("js", "", 1)); known {
 		t.Error("a set that does not ask is known")
 	}
 }
@@ -81,18 +81,18 @@ func (c *changes) take() []string {
 // TestRefusalEnds follows what is known of a set that is refused, is served when the cause is gone, and asks no more in the end.
 func TestRefusalEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		offer, changed := &Offer{}, &changes{}
-		offer.OnChange(changed.note)
+		handle, changed := &Handle{}, &changes{}
+		handle.OnChange(changed.note)
 		js := newJobSet("js", "controller", 1)
-		if _, _, known := offer.Refusal(js); known {
+		if _, _, known := handle.Refusal(js); known {
 			t.Error("a refusal is known without a controller")
 		}
 		foreign := newService("js")
 		foreign.Spec.Selector["role"] = "leader"
-		r := newRig(t, func(c *Config) { c.Offer = offer }, one(js), foreign, podOf("js", 0, true))
+		r := newRig(t, func(c *Config) { c.Handle = handle }, one(js), foreign, podOf("js", 0, true))
 		check := func(when, want string, news ...string) {
 			t.Helper()
-			reason, _, known := offer.Refusal(js)
+			reason, _, known := handle.Refusal(js)
 			if reason != want || !known {
 				t.Errorf("%s, the reason is %q, known: %t, want %q", when, reason, known, want)
 			}
@@ -118,14 +118,14 @@ func TestRefusalEnds(t *testing.T) {
 // TestRefusalOfANewSet is known before anybody has looked at the set.
 func TestRefusalOfANewSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		offer := &Offer{}
-		newRig(t, func(c *Config) { c.Offer = offer }, one(newJobSet("other", "controller", 1)))
+		handle := &Handle{}
+		newRig(t, func(c *Config) { c.Handle = handle }, one(newJobSet("other", "controller", 1)))
 		shared := newJobSet("js", "controller", 1)
 		shared.Spec.Network.Subdomain = "other"
-		if reason, _, known := offer.Refusal(shared); reason != ReasonServiceShared || !known {
+		if reason, _, known := handle.Refusal(shared); reason != ReasonServiceShared || !known {
 			t.Errorf("reason %q, known: %t", reason, known)
 		}
-		if _, _, known := offer.Refusal(newJobSet("js", "controller", 1)); known {
+		if _, _, known := handle.Refusal(newJobSet("js", "controller", 1)); known {
 			t.Error("a set that nobody has looked at is known")
 		}
 	})

@@ -59,7 +59,7 @@ func TestServicesThatAreNotOurs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, func(c *Config) { c.Canary, c.Mode, c.Offer = tc.canary, "controller", &Offer{} }, append(tc.sets, newJobSet("js", "", 1)), tc.service, podOf("js", 0, true))
+				r := newRig(t, func(c *Config) { c.Canary, c.Mode, c.Handle = tc.canary, "controller", &Handle{} }, append(tc.sets, newJobSet("js", "", 1)), tc.service, podOf("js", 0, true))
 				r.pass(2 * canaryTimeout)
 				want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + tc.want.message
 				if got := r.event(); got != want {
@@ -68,7 +68,7 @@ func TestServicesThatAreNotOurs(t *testing.T) {
 				if got := r.event(); got != "" {
 					t.Errorf("another event: %q", got)
 				}
-				reason, message, known := r.c.Offer.Refusal(newJobSet("js", "", 1))
+				reason, message, known := r.c.Handle.Refusal(newJobSet("js", "", 1))
 				if got := (refusal{reason, message}); got != tc.want || !known {
 					t.Errorf("refusal %v, known: %t, want %v", got, known, tc.want)
 				}

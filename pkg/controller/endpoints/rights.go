@@ -39,9 +39,9 @@ func (r *rights) note(of right, err error, now time.Time) (missing bool) {
 	return r.refused[of].Last(now)
 }
 
-// judged notes what became of a request, and returns its error. If the controller lacks the permission, that is a
+// noteAnswer notes what became of a request, and returns its error. If the controller lacks the permission, that is a
 // failure like that of a server which does not answer, and no refusal, until it has lasted.
-func (c *Syncer) judged(obs *observed, operation string, err error) error {
+func (c *Syncer) noteAnswer(obs *observed, operation string, err error) error {
 	if missing := c.rights.note(right{obs.key.Namespace, operation}, err, c.Clock.Now()); !missing && permission.Missing(err) {
 		return errors.New(err.Error())
 	}

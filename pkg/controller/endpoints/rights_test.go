@@ -25,7 +25,7 @@ func noRight() error {
 // TestYoungServersKeepServices has a kube-apiserver that has just started refuse updates for some seconds.
 func TestYoungServersKeepServices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Offer = &Offer{} }, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
+		r := newRig(t, func(c *Config) { c.Handle = &Handle{} }, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
 		d := r.deny(noRight(), "update endpointslices")
 		r.change(podOf("js", 0, true).Name, end)
 		r.pass(permission.LacksAfter / 2)
@@ -43,7 +43,7 @@ func TestYoungServersKeepServices(t *testing.T) {
 // TestMissingRightsGiveTheServiceBack refuses updates for good.
 func TestMissingRightsGiveTheServiceBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(c *Config) { c.Offer = &Offer{} }, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
+		r := newRig(t, func(c *Config) { c.Handle = &Handle{} }, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
 		d := r.deny(noRight(), "update endpointslices")
 		r.change(podOf("js", 0, true).Name, end)
 		r.pass(2 * permission.LacksAfter)

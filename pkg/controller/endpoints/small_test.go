@@ -110,7 +110,7 @@ func TestDeletionThatTakesLong(t *testing.T) {
 		r.writes()
 		r.updateSet(newJobSet("js", "controller", 2, beingDeleted), "2")
 		r.remove("js", "pods")
-		r.pass(settleAtEnd + time.Second)
+		r.pass(removalDelayAtEnd + time.Second)
 		if diff := cmp.Diff([]string{"update 1"}, r.writes()); diff != "" {
 			t.Errorf("writes (-want +got):\n%s", diff)
 		}

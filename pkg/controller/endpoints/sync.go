@@ -96,7 +96,7 @@ func (c *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 	if !c.consistency.DeletionsShown(key, consistency.ChildrenOf(obs.ours)) {
 		return queue.Caches(queue.LagRetry), nil
 	}
-	c.judge(obs, view)
+	c.chooseWriter(obs, view)
 	c.report(obs)
 	after, err := c.act(ctx, obs, view)
 	d := c.memory.denialOf(key, obs.set.id())
@@ -124,7 +124,7 @@ func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Durat
 	}
 	// What comes after this is noted for the next look.
 	obs.pace, obs.pods = was, view.podsOf(obs.key, obs.serviceName)
-	after, err := c.settle(ctx, obs, view)
+	after, err := c.reconcile(ctx, obs, view)
 	if err != nil {
 		view.paces.again(obs.key)
 	}
@@ -146,8 +146,8 @@ func (c *Syncer) forget(key cache.ObjectName) {
 	}
 }
 
-// settle brings slices and Service to where they should be, and returns when to look again.
-func (c *Syncer) settle(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
+// reconcile brings slices and Service to where they should be, and returns when to look again.
+func (c *Syncer) reconcile(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	c.memory.saw(obs.key, obs.ours)
 	end := c.memory.writing(obs.key)
 	defer func() { end(c.ours(obs.key), func() { c.lookAt(obs.key) }) }()
@@ -233,8 +233,8 @@ func (c *Syncer) withoutService(ctx context.Context, obs *observed) (time.Durati
 // ends returns whether the garbage collector is about to delete the Service with its set.
 func (o *observed) ends() bool { return o.set.ends() && ownedBySet(o.service) }
 
-// judge finds the Service of a set, and decides who is to write its addresses.
-func (c *Syncer) judge(obs *observed, view *view) {
+// chooseWriter finds the Service of a set, and decides who is to write its addresses.
+func (c *Syncer) chooseWriter(obs *observed, view *view) {
 	obs.verdict, obs.refusal = c.asked(obs)
 	obs.serviceName = c.serviceNameOf(obs)
 	obs.service = view.service(obs.key.Namespace, obs.serviceName)

@@ -87,7 +87,7 @@ func (b *backlogs) reserve(key cache.ObjectName, js *jobsetv1alpha2.JobSet) (lim
 	next := last
 	next.reserved = min(limit, jobs)
 	b.set(key, next)
-	return limit, last.waiting > 0 && b.clock.Now().Sub(last.since) >= plan.BacklogPatience
+	return limit, last.waiting > 0 && b.clock.Now().Sub(last.since) >= plan.BacklogTimeout
 }
 
 // note replaces what is known about a set: how many of its Jobs were seen to wait, how many were created or resumed then, and whether more

@@ -29,8 +29,8 @@ type Placer interface {
 	Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error)
 	// Locate returns the domains of the nodes on which pods of Jobs are, and when to ask again if one is not known.
 	Locate(js *jobsetv1alpha2.JobSet, jobs []plan.Unlocated) plan.Located
-	// Settled is called for a set that needs no domain now, and Forget for one that is gone.
-	Settled(key cache.ObjectName)
+	// Withdraw is called for a set that needs no domain now, and Forget for one that is gone.
+	Withdraw(key cache.ObjectName)
 	Forget(key cache.ObjectName)
 }
 
@@ -47,7 +47,7 @@ func (noPlacer) Move(context.Context, *jobsetv1alpha2.JobSet, []plan.Stuck) (pla
 
 func (noPlacer) Locate(*jobsetv1alpha2.JobSet, []plan.Unlocated) plan.Located { return plan.Located{} }
 
-func (noPlacer) Settled(cache.ObjectName) {}
+func (noPlacer) Withdraw(cache.ObjectName) {}
 
 func (noPlacer) Forget(cache.ObjectName) {}
 
@@ -55,7 +55,7 @@ func (noPlacer) Forget(cache.ObjectName) {}
 func (s *Syncer) observePlacement(ctx context.Context, obs *plan.Observed) (err error) {
 	switch unplaced := plan.UnplacedJobs(*obs); {
 	case len(unplaced) == 0:
-		s.deps.Placer.Settled(cache.MetaObjectToName(obs.JobSet))
+		s.deps.Placer.Withdraw(cache.MetaObjectToName(obs.JobSet))
 	case plan.AvoidanceDue(*obs): // domains depend on the nodes that are avoided
 	default:
 		if obs.Placed, err = s.deps.Placer.Place(ctx, obs.JobSet, unplaced); err != nil {

@@ -116,13 +116,13 @@ func TestPrioritiesAreOptional(t *testing.T) {
 // scripted is a placer that answers what it is given, and remembers the questions.
 type scripted struct {
 	noPlacer
-	asked   []plan.Stuck
-	settled int
-	answer  plan.Moving
-	err     error
+	asked     []plan.Stuck
+	withdrawn int
+	answer    plan.Moving
+	err       error
 }
 
-func (s *scripted) Settled(cache.ObjectName) { s.settled++ }
+func (s *scripted) Withdraw(cache.ObjectName) { s.withdrawn++ }
 
 func (s *scripted) Move(_ context.Context, _ *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error) {
 	s.asked = stuck

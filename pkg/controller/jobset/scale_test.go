@@ -58,7 +58,8 @@ func running(job *batchv1.Job, uid string) *batchv1.Job {
 	return job
 }
 
-// TestResyncOfUnchangedSetsSendsNoRequest syncs many settled sets again, as a resync or a restart of the controller does.
+// TestResyncOfUnchangedSetsSendsNoRequest syncs many unchanged sets again, as a resync or a restart of the controller
+// does.
 func TestResyncOfUnchangedSetsSendsNoRequest(t *testing.T) {
 	const number = 5000
 	r := newRig(t, newSet())
@@ -92,9 +93,9 @@ func TestResyncOfUnchangedSetsSendsNoRequest(t *testing.T) {
 		if obs, _, err = r.Observe(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
-		settled := js.DeepCopy()
-		settled.Status = *plan.Decide(*obs).Status
-		add(r.caches.jobSets, settled)
+		stable := js.DeepCopy()
+		stable.Status = *plan.Decide(*obs).Status
+		add(r.caches.jobSets, stable)
 	}
 	for _, key := range keys {
 		if due, err := r.Sync(t.Context(), key); due != (queue.Due{}) || err != nil {

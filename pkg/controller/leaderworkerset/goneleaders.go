@@ -13,11 +13,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// maxGoneLeaders is how many leader pods of one set are remembered that are gone. Each pass judges all that it can, so
-// that more come only while no pass is made.
+// maxGoneLeaders is how many leader pods of one set are remembered that are gone. Each pass evaluates all that it can,
+// so that more come only while no pass is made.
 const maxGoneLeaders = 1000
 
-// goneLeaders are the leader pods of sets that are gone, until a pass has judged what that means. The next pod of a
+// goneLeaders are the leader pods of sets that are gone, until a pass has evaluated what that means. The next pod of a
 // name follows within moments, so that no cache shows that one was missing.
 type goneLeaders struct {
 	mu sync.Mutex
@@ -40,11 +40,11 @@ func (g *goneLeaders) noted(key cache.ObjectName) []plan.Pod {
 	return slices.Clone(g.of[key])
 }
 
-// forget drops the pods that were judged; all of them if judged is nil.
-func (g *goneLeaders) forget(key cache.ObjectName, judged map[types.UID]bool) {
+// forget drops the pods that were evaluated; all of them if evaluated is nil.
+func (g *goneLeaders) forget(key cache.ObjectName, evaluated map[types.UID]bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	left := slices.DeleteFunc(g.of[key], func(pod plan.Pod) bool { return judged == nil || judged[pod.UID] })
+	left := slices.DeleteFunc(g.of[key], func(pod plan.Pod) bool { return evaluated == nil || evaluated[pod.UID] })
 	if len(left) == 0 {
 		delete(g.of, key)
 		return
@@ -60,16 +60,16 @@ func (s *Syncer) LeaderGone(key cache.ObjectName, pod plan.Pod) {
 	}
 }
 
-// noteJudged remembers what was decided about leader pods that were deleted.
-func (s *Syncer) noteJudged(key cache.ObjectName, uids []types.UID) {
+// noteEvaluated remembers what was decided about leader pods that were deleted.
+func (s *Syncer) noteEvaluated(key cache.ObjectName, uids []types.UID) {
 	if len(uids) == 0 {
-		s.judged.Forget(key)
+		s.evaluated.Forget(key)
 		return
 	}
-	judged := make(map[types.UID]bool, len(uids))
+	evaluated := make(map[types.UID]bool, len(uids))
 	for _, uid := range uids {
-		judged[uid] = true
+		evaluated[uid] = true
 	}
-	s.judged.Note(key, judged)
-	s.gone.forget(key, judged)
+	s.evaluated.Note(key, evaluated)
+	s.gone.forget(key, evaluated)
 }

@@ -32,13 +32,13 @@ func TestGoneLeadersAreRememberedByTheOneThatActs(t *testing.T) {
 	if got := c.gone.noted(cache.NewObjectName("ns", "t")); len(got) > 0 {
 		t.Errorf("remembered of a set that is not known: %v", got)
 	}
-	c.noteJudged(key, []types.UID{"another"})
+	c.noteEvaluated(key, []types.UID{"another"})
 	if got := c.gone.noted(key); len(got) != 1 {
-		t.Errorf("forgotten before it was judged: %v", got)
+		t.Errorf("forgotten before it was evaluated: %v", got)
 	}
-	c.noteJudged(key, []types.UID{"child"})
-	if got := c.gone.noted(key); len(got) > 0 || !c.judged.Noted(key)["child"] {
-		t.Errorf("remembered after it was judged: %v", got)
+	c.noteEvaluated(key, []types.UID{"child"})
+	if got := c.gone.noted(key); len(got) > 0 || !c.evaluated.Noted(key)["child"] {
+		t.Errorf("remembered after it was evaluated: %v", got)
 	}
 	for range 2 * maxGoneLeaders {
 		c.onPods().OnDelete(leader)
@@ -46,7 +46,7 @@ func TestGoneLeadersAreRememberedByTheOneThatActs(t *testing.T) {
 	if got := len(c.gone.noted(key)); got != maxGoneLeaders {
 		t.Errorf("%d pods are remembered", got)
 	}
-	if c.Forget(key); len(c.gone.of) > 0 || c.judged.Noted(key) != nil {
+	if c.Forget(key); len(c.gone.of) > 0 || c.evaluated.Noted(key) != nil {
 		t.Error("pods of a set that is gone are remembered")
 	}
 }

@@ -25,7 +25,7 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, set *l
 	applied := s.applied.Noted(key)
 	obs := &plan.Observed{
 		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),
-		Before: s.readings.Noted(key), Judged: s.judged.Noted(key), GoneLeaders: s.gone.noted(key),
+		Before: s.readings.Noted(key), Evaluated: s.evaluated.Noted(key), GoneLeaders: s.gone.noted(key),
 		CountsWaited: s.countsWaited(key), TakenSince: s.taken.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
 	err := s.observePods(key, obs)

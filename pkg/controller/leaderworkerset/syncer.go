@@ -109,9 +109,10 @@ type Syncer struct {
 	applied *children.Notes[application]
 	// readings are what the last decisions found out.
 	readings *children.Notes[*plan.Reading]
-	// gone are the leader pods that are gone and not judged yet. judged are the leader pods whose deletion was judged and that still exist.
-	gone   *goneLeaders
-	judged *children.Notes[map[types.UID]bool]
+	// gone are the leader pods that are gone and not evaluated yet. evaluated are the leader pods whose deletion was
+	// evaluated and that still exist.
+	gone      *goneLeaders
+	evaluated *children.Notes[map[types.UID]bool]
 	// countsSince is since when counts wait for other changes of a status.
 	countsSince *children.Notes[time.Time]
 	// taken is since when names of children are taken.
@@ -135,7 +136,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		applied:      children.NotesOf[application](deps.Host), countsSince: children.NotesOf[time.Time](deps.Host),
 		podsRefused: children.NotesOf[time.Time](deps.Host),
 		taken:       children.NotesOf[plan.Taken](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),
-		readings: children.NotesOf[*plan.Reading](deps.Host), gone: newGoneLeaders(), judged: children.NotesOf[map[types.UID]bool](deps.Host),
+		readings: children.NotesOf[*plan.Reading](deps.Host), gone: newGoneLeaders(), evaluated: children.NotesOf[map[types.UID]bool](deps.Host),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
 	s.podGroups = children.NewWriter(deps.Host, kind, resourcePodGroups, "podgroup", deps.PodGroups)
@@ -164,7 +165,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 		Writes: host.Relate(host.Steps(out.Others), pods), Events: host.Relate(host.Transitions(out.Events), pods),
 		NotStored: func(ctx context.Context, err error) { s.reportStatus(ctx, obs, err) },
 		Stored: func(*leaderworkersetv1.LeaderWorkerSet) error {
-			s.noteJudged(key, out.Judged)
+			s.noteEvaluated(key, out.Evaluated)
 			// Counts whose write has failed do not wait again: a sync that only waits has not failed, and would end the
 			// backoff of those that do.
 			children.Since(s.countsSince, key, out.CountsWait, s.deps.Clock.Now())

@@ -35,8 +35,8 @@ type clients struct {
 	dynamic dynamic.Interface
 	// lease has a timeout and a rate limit of its own, so that nothing can keep a leader from renewing its lease.
 	lease kubernetes.Interface
-	// endpoints is what the controller of that name offers to others.
-	endpoints *endpoints.Offer
+	// endpoints lets other controllers ask the controller of that name.
+	endpoints *endpoints.Handle
 }
 
 func (o *Options) newClients() (clients, error) {

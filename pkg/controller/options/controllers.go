@@ -174,7 +174,7 @@ func (o *Options) validateControllers() error {
 
 // newManager returns a manager of the controllers that are asked for.
 func (o *Options) newManager(clients clients, broadcaster events.EventBroadcaster) *manager.Manager {
-	clients.endpoints = &endpoints.Offer{Off: !o.enabled(endpoints.Name)}
+	clients.endpoints = &endpoints.Handle{Off: !o.enabled(endpoints.Name)}
 	var controllers []manager.Descriptor
 	for _, d := range known {
 		if o.enabled(d.name) && (d.gate == "" || o.gate.Enabled(d.gate)) {

@@ -52,7 +52,7 @@ func newEndpointsController(o *Options, clients clients, kind *informers.Kind,
 		Clock:     clock.RealClock{},
 		Workers:   *o.Workers[endpoints.Name],
 		Mode:      o.ServiceEndpoints,
-		Offer:     clients.endpoints,
+		Handle:    clients.endpoints,
 	}
 	if o.ServiceEndpointsCanary {
 		namespace, err := o.leaseNamespace()

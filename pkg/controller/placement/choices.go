@@ -64,14 +64,14 @@ func newChoices(g *Group, f *fit, tier []int8) *choices {
 }
 
 // emptied returns the same domains as if only the set itself had some.
-func (c *choices) emptied(settled []int32) *choices {
+func (c *choices) emptied(fixed []int32) *choices {
 	tier := make([]int8, len(c.tier))
 	for d := range tier {
 		if c.fit.empty[d] < c.group.Pods {
 			tier[d] = tierTaken
 		}
 	}
-	for _, d := range settled {
+	for _, d := range fixed {
 		tier[d] = tierTaken
 	}
 	return newChoices(c.group, c.fit, tier)

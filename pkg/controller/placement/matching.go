@@ -29,9 +29,9 @@ type matching struct {
 	slots   []slot
 	// owner is the slot that has a domain, or -1.
 	owner []int32
-	// settled are domains in which the set has Jobs that stay.
-	settled []int32
-	search  int
+	// fixed are domains in which the set has Jobs that stay.
+	fixed  []int32
+	search int
 }
 
 // place tries to give each Job a domain of a tier or better.
@@ -80,7 +80,7 @@ func (m *matching) choose(tier int8) {
 	order := slices.Clone(m.classes)
 	slices.SortStableFunc(order, func(a, b *class) int { return cmp.Compare(a.count(tier), b.count(tier)) })
 	chooser := newChooser(m.blocks)
-	for _, d := range m.settled {
+	for _, d := range m.fixed {
 		chooser.use(d)
 	}
 	for i := range m.slots {

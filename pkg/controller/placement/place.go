@@ -30,13 +30,13 @@ type placer struct {
 	requests []Request
 	full     WhenFull
 	fits     map[fitKey]*fit
-	// settled are the Jobs that stay, by set.
-	settled map[Name][]settled
-	blocks  map[string]*blocks
+	// fixed are the Jobs that stay, by set.
+	fixed  map[Name][]fixed
+	blocks map[string]*blocks
 }
 
-// settled is a domain in which a Job of a set is that is not being placed.
-type settled struct {
+// fixed is the domain of a Job that stays while other Jobs of its set are placed.
+type fixed struct {
 	space    *space
 	domain   int32
 	group    Name
@@ -55,7 +55,7 @@ func newPlacer(c *Cluster, present []Assignment, requests []Request) *placer {
 			}
 		}
 	}
-	p := &placer{index: newIndex(c, topologies), requests: requests, settled: map[Name][]settled{}, blocks: map[string]*blocks{}}
+	p := &placer{index: newIndex(c, topologies), requests: requests, fixed: map[Name][]fixed{}, blocks: map[string]*blocks{}}
 	wanted, replaced := p.wanted()
 	p.fits = p.measure(c, wanted, replaced)
 	p.hold(c, present, replaced)
@@ -104,7 +104,7 @@ func (p *placer) hold(c *Cluster, present []Assignment, replaced map[Name]bool) 
 			s.holders[d].add(holder{set, priority, true})
 			if at := (place{s.topology, d, job}); stays && !seen[at] {
 				seen[at] = true
-				p.settled[set] = append(p.settled[set], settled{s, d, group, priority})
+				p.fixed[set] = append(p.fixed[set], fixed{s, d, group, priority})
 			}
 		}
 	}

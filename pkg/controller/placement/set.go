@@ -85,7 +85,7 @@ func (s *setPlacer) fitsAlone(m *matching) bool {
 	known := map[*choices]*choices{}
 	for _, c := range m.classes {
 		if known[c.choices] == nil {
-			known[c.choices] = c.emptied(m.settled)
+			known[c.choices] = c.emptied(m.fixed)
 		}
 		alone.classes = append(alone.classes, &class{choices: known[c.choices], slots: c.slots})
 	}
@@ -95,9 +95,9 @@ func (s *setPlacer) fitsAlone(m *matching) bool {
 // newMatching lists the Jobs of a wave that want domains of a key, and the domains for them.
 func (s *setPlacer) newMatching(wave int, space *space) *matching {
 	m := &matching{space: space, blocks: s.blocksOf(space, s.request.Levels), search: maxSearch}
-	for _, d := range s.settled[s.request.Set] {
+	for _, d := range s.fixed[s.request.Set] {
 		if d.space == space {
-			m.settled = append(m.settled, d.domain)
+			m.fixed = append(m.fixed, d.domain)
 		}
 	}
 	at := 0
@@ -158,7 +158,7 @@ func (s *setPlacer) tiersOf(g *Group, f *fit, wave int) []int8 {
 	for i := range s.request.Groups {
 		waveOf[s.request.Groups[i].Name] = s.waves[i]
 	}
-	for _, own := range s.settled[s.request.Set] {
+	for _, own := range s.fixed[s.request.Set] {
 		other, known := waveOf[own.group]
 		if own.space != f.space || known && other != wave {
 			continue

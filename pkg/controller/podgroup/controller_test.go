@@ -127,13 +127,13 @@ func TestOwnerWhosePodsHaveAllFailed(t *testing.T) {
 	})
 }
 
-func TestUnknownSizeSettles(t *testing.T) {
+func TestUnknownSizeStabilizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, newPod("a", inGroup(1)))
 		r.pass(1500 * time.Millisecond)
 		r.create(newPod("b", inGroup(1)))
 		r.pass(1500 * time.Millisecond)
-		diff(t, "pods with the label before it has settled", []string(nil), r.labeled(1))
+		diff(t, "pods with the label before it is stable", []string(nil), r.labeled(1))
 		r.pass(time.Second)
 		diff(t, "pods with the label", []string{"a", "b"}, r.labeled(1))
 	})

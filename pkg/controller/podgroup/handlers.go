@@ -71,7 +71,7 @@ func (c *Controller) onGroups() cache.ResourceEventHandler {
 }
 
 // memory is what the controller knows of groups that exist, beside what caches show. All of it may be lost: a group whose size nothing
-// states then settles once more.
+// states then waits for the stabilization window once more.
 type memory struct {
 	mu     sync.Mutex
 	groups map[cache.ObjectName]*known

@@ -68,7 +68,8 @@ func NewSyncer(config SyncerConfig) *Syncer {
 	return &Syncer{config, newMemory(), children.NewGuard("pod", config.Clock)}
 }
 
-// Added notes that a pod was added to a group of the family with that number, so that a group whose size nothing states settles once more.
+// Added notes that a pod was added to a group of the family with that number, so that the stabilization window of a
+// group whose size nothing states begins again.
 func (s *Syncer) Added(key cache.ObjectName, family int) { s.memory.added(key, family, s.Clock.Now()) }
 
 // Sync looks at the groups of a name, and does what is to be done.

@@ -181,7 +181,8 @@ var reasons = map[children.Reason]plan.RefusalReason{
 	children.Undone: plan.UndoneByOthers,
 }
 
-// created notes what became of the creation. An API that fails, and does not ask for patience, is an error of the pass.
+// created notes what became of the creation. An API that fails, and does not ask for a later retry, is an error of the
+// pass.
 func (a *applier) created(done children.CreationResults) error {
 	a.results.Creation = creations[done.Results[0]]
 	if len(done.Refusals) == 0 {

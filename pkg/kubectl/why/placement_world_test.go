@@ -152,7 +152,7 @@ func (w *world) place(t *testing.T, p *placer.Placer, clock *testclock.FakeClock
 		js.Status = *decided.Status
 	}
 	w.events = decided.Events
-	p.Settled(cache.MetaObjectToName(js))
+	p.Withdraw(cache.MetaObjectToName(js))
 	o.Placed = nil
 	return plan.Decide(o).CreateJobs
 }

@@ -174,20 +174,20 @@ func (w *world) ready(slice, role string) (n int32) {
 // rests makes passes until nothing is left to do.
 func (w *world) rests() error {
 	for range 500 {
-		before, settled := w.serving(), w.settled()
+		before, stable := w.serving(), w.stable()
 		wrote := w.pass(false)
 		w.groups()
 		if err := w.check(before); err != nil {
 			return err
 		}
-		if !wrote && settled {
+		if !wrote && stable {
 			return w.end()
 		}
 	}
 	return fmt.Errorf("it does not come to rest: %s", w)
 }
 
-func (w *world) settled() bool {
+func (w *world) stable() bool {
 	for _, lws := range w.children {
 		if lws.Status.ReadyReplicas != *lws.Spec.Replicas {
 			return false

@@ -31,7 +31,7 @@ func (s *slice) plan() SlicePlan {
 	case len(old) > 0:
 		s.roll(&p, current, old)
 	default:
-		s.settle(&p, current)
+		s.scaleCurrent(&p, current)
 	}
 	return p
 }
@@ -119,8 +119,8 @@ func (s *slice) blocked() bool {
 	})
 }
 
-// settle creates what is missing and scales what is there, while there is nothing to roll.
-func (s *slice) settle(p *SlicePlan, current map[string]Child) {
+// scaleCurrent creates what is missing and scales what is there, while there is nothing to roll.
+func (s *slice) scaleCurrent(p *SlicePlan, current map[string]Child) {
 	for _, role := range s.roles {
 		child, found := current[role.Name]
 		desired, decided := role.desired()

@@ -14,7 +14,7 @@
 // real Syncer of package disaggregatedset, with the pace of package queue.
 //
 // Rules are checked at every decision and every write (rules_test.go). In the end nothing fails any more, and the set
-// must come to rest in the state that its spec asks for (settle_test.go). Defects that are built in on purpose must
+// must come to rest in the state that its spec asks for (stabilize_test.go). Defects that are built in on purpose must
 // break the rules (defects_test.go).
 //
 // Everything in a history follows from its seed. SIMULATION_SEED=n runs that one and prints its steps,

@@ -29,7 +29,7 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 		for range 40 + e.Dice.IntN(250) {
 			e.step()
 		}
-		e.settle()
+		e.stabilize()
 		e.checkRest()
 	})
 	return seen, broken

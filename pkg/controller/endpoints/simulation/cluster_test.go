@@ -87,7 +87,7 @@ func (e *env) createService() bool {
 	if e.labeled {
 		svc.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: name}
 	}
-	if !e.process.sender.Dead && e.process.offer.Serves(js) {
+	if !e.process.sender.Dead && e.process.handle.Serves(js) {
 		svc.Spec.Selector[jobsetv1alpha2.EndpointsKey] = jobsetv1alpha2.ServiceEndpointsController
 		e.Seen["Services created in our hands"]++
 	}

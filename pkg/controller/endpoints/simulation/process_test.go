@@ -30,7 +30,7 @@ type process struct {
 	sender *simulation.Sender
 	syncer *endpoints.Syncer
 	canary *endpoints.Canary
-	offer  *endpoints.Offer
+	handle *endpoints.Handle
 	// caches are the caches that it follows all the time, and viewed those that it follows while it needs them.
 	caches, viewed []simulation.Cache
 	// unfilled is the cache of slices that a server which has just started refuses to fill until filledAt; nil once it is filled.
@@ -52,14 +52,14 @@ type process struct {
 
 // startProcess starts a controller that knows nothing.
 func (e *env) startProcess() {
-	p := &process{env: e, canary: &endpoints.Canary{Namespace: "system"}, offer: &endpoints.Offer{}, created: map[string]bool{}}
+	p := &process{env: e, canary: &endpoints.Canary{Namespace: "system"}, handle: &endpoints.Handle{}, created: map[string]bool{}}
 	p.sender = e.NewSender(e.interlude)
 	e.worker.Sender = p.sender
 	e.worker.Forget()
 	e.process = p
 	p.syncer = endpoints.NewSyncer(endpoints.Config{
 		JobSets: setsOfNobody, Kube: kube{p: p}, Informers: factory.For(endpoints.Name), Recorder: recorder{p}, Clock: e.World, Workers: 1, Mode: e.mode,
-		Canary: p.canary, Offer: p.offer,
+		Canary: p.canary, Handle: p.handle,
 	}, p, p.follow(&p.caches))
 	starts := e.Dice.Percent(30)
 	for _, c := range slices.Clone(p.caches) {

@@ -35,8 +35,8 @@ const (
 	inTime = 40 * time.Second
 	// visibleAfter is how long a refusal may be unknown to users.
 	visibleAfter = time.Minute
-	// leaving is how long the cluster has for its slices, and settled for what caches show at the latest.
-	leaving, settled = 30 * time.Second, 45 * time.Second
+	// leaving is how long the cluster has for its slices, and shownAfter for what caches show at the latest.
+	leaving, shownAfter = 30 * time.Second, 45 * time.Second
 	// remembered is how long a controller goes by a refusal.
 	remembered = 15 * time.Minute
 )
@@ -225,7 +225,7 @@ func (r *rules) checkTold() {
 		r.untold = time.Time{} // there is no object to report it on
 	} else if !r.asks(js) && len(r.ours()) == 0 && !switched(r.service()) {
 		r.untold = time.Time{} // nothing is left to be refused
-	} else if reason, _, _ := r.process.offer.Refusal(js); !r.mutant.silent && (reason == endpoints.ReasonSlicesRefused || reason == endpoints.ReasonServiceRefused) {
+	} else if reason, _, _ := r.process.handle.Refusal(js); !r.mutant.silent && (reason == endpoints.ReasonSlicesRefused || reason == endpoints.ReasonServiceRefused) {
 		r.told() // the condition says so
 	}
 	if r.calm && !r.untold.IsZero() && r.Since(r.untold) > visibleAfter {

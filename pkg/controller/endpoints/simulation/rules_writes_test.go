@@ -40,7 +40,7 @@ func (r *rules) deleted(slice *discoveryv1.EndpointSlice, _ metav1.DeletionPropa
 			continue
 		}
 		is := resolved{ep.TargetRef.UID, ep.Addresses[0]}
-		if since, runs := r.runs[is.pod]; runs && !others.Has(is) && r.Since(since) > settled && r.addressOf(is.pod) == is.address {
+		if since, runs := r.runs[is.pod]; runs && !others.Has(is) && r.Since(since) > shownAfter && r.addressOf(is.pod) == is.address {
 			r.Fail(ruleGap, "%s is deleted, and nothing else has %s", slice.Name, is.address)
 		}
 	}
@@ -64,7 +64,7 @@ func (r *rules) patched(p *process, before *corev1.Service, selector map[string]
 	take := selector[jobsetv1alpha2.EndpointsKey] != ""
 	if !take {
 		r.Seen["Services given back"]++
-		if r.leftAt = r.Now(); known && p.failures < 3 && r.Since(r.wantedAt) > settled {
+		if r.leftAt = r.Now(); known && p.failures < 3 && r.Since(r.wantedAt) > shownAfter {
 			r.Fail(ruleDNS, "it is given back after %d answers without the record", p.failures)
 		}
 		return
@@ -79,7 +79,7 @@ func (r *rules) patched(p *process, before *corev1.Service, selector map[string]
 	}
 	ours := r.names(isOurs)
 	for _, pod := range r.pods.Objects {
-		if r.resolves(pod) && r.Since(r.runs[pod.UID]) > settled && !ours.Has(resolved{pod.UID, pod.Status.PodIP}) {
+		if r.resolves(pod) && r.Since(r.runs[pod.UID]) > shownAfter && !ours.Has(resolved{pod.UID, pod.Status.PodIP}) {
 			r.Fail(ruleGap, "the Service is taken, and our slices do not have %s", pod.Name)
 		}
 	}

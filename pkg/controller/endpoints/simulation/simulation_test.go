@@ -18,7 +18,7 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 			e.step()
 		}
 		e.becalm()
-		e.settle()
+		e.stabilize()
 		e.checkRest()
 	})
 	return seen, broken

@@ -210,8 +210,8 @@ func within(sent []memory.Request, d time.Duration, verbs ...string) (n int) {
 	return n
 }
 
-// settle ends all trouble, and checks that the watch comes to what is so.
-func (e *env) settle() {
+// stabilize ends all trouble, and checks that the watch comes to what is so.
+func (e *env) stabilize() {
 	e.Note("all trouble ends")
 	e.weather.Clear()
 	e.server.SetLag(0)

@@ -23,7 +23,7 @@ func newHistories(t *testing.T) simulation.Histories[mutant] {
 						for range 10 + e.Dice.IntN(60) {
 							e.step()
 						}
-						e.settle()
+						e.stabilize()
 					})
 					e.process.cancel()
 					<-e.process.ended

@@ -69,7 +69,7 @@ func TestFeed(t *testing.T) {
 
 // TestGivenDomainsBecomeFree has a set be suspended or deleted before its status holds what it was given. Those that wait must look again.
 func TestGivenDomainsBecomeFree(t *testing.T) {
-	for name, forget := range map[string]func(*Placer, cache.ObjectName){"suspended": (*Placer).Settled, "deleted": (*Placer).Forget} {
+	for name, forget := range map[string]func(*Placer, cache.ObjectName){"suspended": (*Placer).Withdraw, "deleted": (*Placer).Forget} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t, placement.WhenFullWait, node("a", 0))
 			first, second := e.set("first", 1, 0), e.set("second", 1, 1)

@@ -176,7 +176,7 @@ func (e *env) written(js *jobsetv1alpha2.JobSet, placed *plan.Placed) *jobsetv1a
 	js = js.DeepCopy()
 	js.Status.Placement = placed.Placement
 	e.store(js)
-	e.Settled(cache.MetaObjectToName(js))
+	e.Withdraw(cache.MetaObjectToName(js))
 	return js
 }
 

@@ -185,7 +185,7 @@ func (m *mover) place(ctx context.Context, s *plan.Stuck, request placement.Requ
 
 // Forget drops what is remembered about a set that is gone.
 func (p *Placer) Forget(key cache.ObjectName) {
-	p.Settled(key)
+	p.Withdraw(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.stayed, key)
@@ -207,7 +207,7 @@ func (p *Placer) noteNode(before, after any) {
 	}
 }
 
-// improves reports whether a node offers other labels or resources than before, or keeps fewer pods away.
+// improves reports whether a node has other labels or resources than before, or keeps fewer pods away.
 func improves(was, is *watchedNode) bool {
 	return was.Allocatable != is.Allocatable || !slices.Equal(was.Labels, is.Labels) ||
 		slices.ContainsFunc(was.Taints, func(t placement.Taint) bool { return !slices.Contains(is.Taints, t) })

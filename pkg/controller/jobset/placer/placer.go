@@ -223,7 +223,7 @@ func (p *Placer) decide(ctx context.Context, view *view, asks cache.ObjectName) 
 	cluster := view.cluster()
 	for _, result := range placement.Place(&cluster, present, requests, p.WhenFull) {
 		key := names[result.Set]
-		if p.settle(key, result, start) && key != asks {
+		if p.record(key, result, start) && key != asks {
 			p.Wake(key)
 		}
 	}
@@ -233,8 +233,8 @@ func (p *Placer) decide(ctx context.Context, view *view, asks cache.ObjectName) 
 	return nil
 }
 
-// settle notes what became of the request of a set, and returns whether that is news.
-func (p *Placer) settle(key cache.ObjectName, result placement.Result, now time.Time) bool {
+// record notes what became of the request of a set, and returns whether that is news.
+func (p *Placer) record(key cache.ObjectName, result placement.Result, now time.Time) bool {
 	w := p.waiting[key]
 	if result.Action == placement.Wait {
 		return w.explain(now, reasonNoDomain, result.Shortage.Message())
@@ -285,8 +285,8 @@ func (p *Placer) present() (out []placement.Assignment, err error) {
 	return out, nil
 }
 
-// Settled forgets what is remembered of a set that needs no domain now: its status holds what it was given, or it does not ask.
-func (p *Placer) Settled(key cache.ObjectName) {
+// Withdraw forgets a set that needs no domain now: its status holds what it was given, or it does not ask.
+func (p *Placer) Withdraw(key cache.ObjectName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, gave := p.given[key]

@@ -126,7 +126,7 @@ func (b *statusBuilder) afterRestore(owned children) bool {
 	case !held(b.next):
 		return false
 	case jobsLeft(b.o):
-		b.judge(owned) // what its Jobs come to counts
+		b.advance(owned) // what its Jobs come to counts
 	default:
 		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageHeld)
 		b.next.StartTime = nil

@@ -204,11 +204,11 @@ func (b *statusBuilder) leftToForget() time.Duration {
 	if a := helper.RunningAttempt(b.next); a.RequestTime != nil && a.RequestTime.After(since) {
 		since = a.RequestTime.Time
 	}
-	patience := forgetAfter
+	timeout := forgetAfter
 	if b.o.Gates.ExclusivePlacement && AsksForPlacement(b.o.JobSet) {
-		patience += b.o.MoveAfter // the Job may find room in another domain
+		timeout += b.o.MoveAfter // the Job may find room in another domain
 	}
-	return patience - b.o.Now.Sub(since)
+	return timeout - b.o.Now.Sub(since)
 }
 
 func noteAvoided(a *jobsetv1alpha2.Attempt) string {

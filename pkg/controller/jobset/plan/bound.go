@@ -24,9 +24,9 @@ const (
 	// MaxBacklog is how many Jobs of a set wait for the cluster's Job controller at most. It takes the Jobs of all users in the
 	// order of their creation, so that those of other sets wait for no more than these.
 	MaxBacklog = 500
-	// BacklogPatience is how long a new Job counts as waiting. Resumed Jobs count as long, while the Job controller takes
+	// BacklogTimeout is how long a new Job counts as waiting. Resumed Jobs count as long, while the Job controller takes
 	// care of none of them. If the Job controller takes care of no Job, Jobs are created and resumed slowly.
-	BacklogPatience = time.Minute
+	BacklogTimeout = time.Minute
 )
 
 // change is something that is due for one Job. Weight is how many changes it counts for.
@@ -102,7 +102,7 @@ func backlog(o Observed, owned children) (n int) {
 
 // waitsNew reports whether the Job controller has not seen a Job since its creation.
 func waitsNew(o Observed, job *batchv1.Job) bool {
-	return len(job.Status.Conditions) == 0 && o.Now.Sub(job.CreationTimestamp.Time) < BacklogPatience
+	return len(job.Status.Conditions) == 0 && o.Now.Sub(job.CreationTimestamp.Time) < BacklogTimeout
 }
 
 // waitsResumed reports whether the Job controller has not seen a Job since it was resumed. It gives such a Job a start time.

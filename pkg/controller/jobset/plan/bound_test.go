@@ -53,7 +53,7 @@ func TestBacklogOfJobControllerIsBounded(t *testing.T) {
 		p := Decide(*o)
 		diff(t, "number of Jobs created", want, len(p.CreateJobs))
 		diff(t, "whether there are more", true, p.More)
-		diff(t, "time to look again", BacklogPatience, p.RequeueAfter)
+		diff(t, "time to look again", BacklogTimeout, p.RequeueAfter)
 		for _, job := range p.CreateJobs {
 			job.CreationTimestamp = o.Now
 		}
@@ -66,7 +66,7 @@ func TestBacklogOfJobControllerIsBounded(t *testing.T) {
 	o.Jobs[2].DeletionTimestamp = &before
 	create(&o, 3)
 	create(&o, 0)
-	o.Now = metav1.NewTime(o.Now.Add(BacklogPatience)) // the Job controller takes care of none of them
+	o.Now = metav1.NewTime(o.Now.Add(BacklogTimeout)) // the Job controller takes care of none of them
 	create(&o, MaxBacklog)
 
 	elsewhere := newSet(with("w", 5000))
@@ -117,7 +117,7 @@ func TestResumptionsWaitForTheJobController(t *testing.T) {
 	diff(t, "number of missing Jobs created while these wait", 0, len(p.CreateJobs))
 	diff(t, "number of Jobs that wait", 100, p.Backlog)
 	diff(t, "whether there are more", true, p.More)
-	diff(t, "time to look again", BacklogPatience, p.RequeueAfter)
+	diff(t, "time to look again", BacklogTimeout, p.RequeueAfter)
 	for _, job := range first[:3] {
 		job.Status.Conditions[0].Status, job.Status.StartTime = corev1.ConditionFalse, &before
 	}

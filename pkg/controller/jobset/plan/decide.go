@@ -32,7 +32,7 @@ func Decide(o Observed) Plan {
 		p = afterFinish(o, owned)
 		keepEnded(o.JobSet, st.next.ReplicatedJobsStatus)
 		st.closeAttempt()
-	case !st.judge(owned):
+	case !st.advance(owned):
 		p = childWrites(o, owned, st)
 	}
 	p.Problems = append(p.Problems, owned.problems...)
@@ -41,9 +41,9 @@ func Decide(o Observed) Plan {
 	return p
 }
 
-// judge ends the set, or moves it to its next attempt or execution, if that is due. It reports whether it did: then nothing
-// else may happen until that is stored.
-func (b *statusBuilder) judge(owned children) bool {
+// advance ends the set, or moves it to its next attempt or execution, if that is due. It reports whether it did: then
+// nothing else may happen until that is stored.
+func (b *statusBuilder) advance(owned children) bool {
 	b.followAttempt(owned)
 	b.locate()
 	succeeded := len(owned.failed) == 0 && successPolicyMet(b.o, owned)
@@ -86,7 +86,7 @@ func childWrites(o Observed, owned children, st *statusBuilder) Plan {
 	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused(owned))
 	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)
 	if p.Held = moreCreations || patched.held; p.Held {
-		p.RequeueAfter = sooner(p.RequeueAfter, BacklogPatience) // in case the Job controller does not take care of the Jobs that are there
+		p.RequeueAfter = sooner(p.RequeueAfter, BacklogTimeout) // in case the Job controller does not take care of the Jobs that are there
 	}
 	if len(p.CreateJobs) == 0 && !moreCreations {
 		st.endNameConflict()

@@ -33,7 +33,8 @@ type verdict struct {
 	inPlace bool
 }
 
-// failureVerdict judges the failures of the current attempt; nil if there are none (docs/reference/jobset.md#failure-policy).
+// failureVerdict returns what the failures of the current attempt lead to; nil if there are none
+// (docs/reference/jobset.md#failure-policy).
 //
 // With the feature, Jobs that are bound to fail count too, for a restart only: that they would fail is as good as known,
 // and their pods are about to be deleted anyway, so the restart need not wait for the slowest of them to end. A set fails
@@ -41,20 +42,20 @@ type verdict struct {
 // not be given back while pods still run.
 func failureVerdict(o Observed, owned children) *verdict {
 	if o.Gates.RestartOnFailureTarget && len(owned.failureTarget) > 0 && !suspended(o.JobSet) {
-		if v := judgeFailures(o, slices.Concat(owned.failed, owned.failureTarget)); v.action != jobsetv1alpha2.FailJobSet {
+		if v := verdictOn(o, slices.Concat(owned.failed, owned.failureTarget)); v.action != jobsetv1alpha2.FailJobSet {
 			return &v
 		}
 	}
 	if len(owned.failed) == 0 {
 		return nil
 	}
-	v := judgeFailures(o, owned.failed)
+	v := verdictOn(o, owned.failed)
 	return &v
 }
 
 const messageReachedMaxRestarts = "jobset failed due to reaching max number of restarts"
 
-func judgeFailures(o Observed, jobs []*batchv1.Job) verdict {
+func verdictOn(o Observed, jobs []*batchv1.Job) verdict {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy == nil {
 		return failed(reasonFailedJobs, "jobset failed due to one or more job failures", firstFailed(jobs))

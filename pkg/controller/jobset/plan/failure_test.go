@@ -172,8 +172,8 @@ func TestFailureVerdict(t *testing.T) {
 			o.Gates = tc.gates
 			o = indexed(o)
 			v := failureVerdict(o, classify(o))
-			type judged struct{ Action, Reason, Message string }
-			diff(t, "verdict", judged{string(tc.action), tc.reason, tc.message}, judged{string(v.action), v.reason, v.message})
+			type result struct{ Action, Reason, Message string }
+			diff(t, "verdict", result{string(tc.action), tc.reason, tc.message}, result{string(v.action), v.reason, v.message})
 		})
 	}
 }

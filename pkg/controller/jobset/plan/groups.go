@@ -76,7 +76,7 @@ func (b *statusBuilder) group(owned children, open []bool) GroupChanges {
 	if suspended(b.o.JobSet) || b.o.JobSet.Spec.Scheduling == nil {
 		return ungroup(b.o)
 	}
-	jobsWait := int64(settledNames(owned).Len()) < helper.TotalReplicas(b.o.JobSet)
+	jobsWait := int64(startedNames(owned).Len()) < helper.TotalReplicas(b.o.JobSet)
 	if b.o.Grouped.API == "" {
 		clear(open)
 		return GroupChanges{Waiting: jobsWait, Refusal: b.o.Grouped.refusal(jobsWait)}

@@ -91,21 +91,21 @@ func unplaced(o Observed, owned children) (out []Unplaced) {
 	if !o.Gates.ExclusivePlacement {
 		return nil
 	}
-	var settled sets.Set[string]
+	var started sets.Set[string]
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		topology := helper.ExclusiveTopology(js, rj)
 		if topology == "" {
 			continue
 		}
-		if settled == nil {
-			settled = settledNames(owned)
+		if started == nil {
+			started = startedNames(owned)
 		}
 		next := Unplaced{Place: i, Topology: topology}
 		at := o.index.placed[i]
 		for index := range helper.Replicas(rj) {
 			restarts := o.jobRestarts(i, index)
-			if !at.isFor(index, restarts) && !settled.Has(helper.JobName(js.Name, rj.Name, index)) {
+			if !at.isFor(index, restarts) && !started.Has(helper.JobName(js.Name, rj.Name, index)) {
 				next.Indexes, next.Restarts = append(next.Indexes, index), append(next.Restarts, restarts)
 			}
 		}
@@ -116,8 +116,8 @@ func unplaced(o Observed, owned children) (out []Unplaced) {
 	return out
 }
 
-// settledNames returns the names of the Jobs of the current attempt that need no domain: they run, or have ended.
-func settledNames(owned children) sets.Set[string] {
+// startedNames returns the names of the Jobs of the current attempt that need no domain: they run, or have ended.
+func startedNames(owned children) sets.Set[string] {
 	names := sets.New[string]()
 	for _, jobs := range [][]*batchv1.Job{owned.succeeded, owned.failed, owned.active} {
 		for _, job := range jobs {

@@ -48,8 +48,8 @@ func TestHistoriesShowDefects(t *testing.T) {
 		},
 		"a taken name that nobody looks at again":    {mutant{decide: plan.Decide, finish: silent}, "nobody has to wake a set that is not at rest"},
 		"refused Jobs that no condition names":       {mutant{decide: plan.Decide, finish: hushed}, refusalsTold},
-		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes are judged as the policies say"},
-		"one restart for several Jobs that failed":   {deciding(nil, restartFirst), "failures and successes are judged as the policies say"},
+		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes lead to what the policies say"},
+		"one restart for several Jobs that failed":   {deciding(nil, restartFirst), "failures and successes lead to what the policies say"},
 		"the other restart strategy":                 {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
 		"no order of the start":                      {deciding(anyOrder, nil), "Jobs are created once, under free names, for the current attempt, in order"},
 		"suspension that is ignored":                 {deciding(neverSuspended, nil), "a suspended set starts nothing"},
@@ -60,11 +60,11 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a Job that runs against the will of others": {deciding(nil, overbearing), "only active Jobs are changed, in the version that was seen"},
 		"executions that are not counted":            {deciding(withoutExecutions, nil), "executions are counted, and their clock runs, while the set is not suspended"},
 		"a deadline that is ignored":                 {deciding(withoutDeadline, nil), "a set at rest is as its spec says"},
-		"a restart that waits for the last pod":      {deciding(withoutEarlyRestart, nil), "failures and successes are judged as the policies say"},
+		"a restart that waits for the last pod":      {deciding(withoutEarlyRestart, nil), "failures and successes lead to what the policies say"},
 		"a restart that waits for the slowest Job":   {deciding(waitForSlowest, nil), slowAlone},
 		"Jobs that are not resumed":                  {deciding(nil, noPatches), "a set at rest is as its spec says"},
 		"an end of life that nobody waits for":       {deciding(nil, noTimer), "a set at rest is as its spec says"},
-		"a set that is deleted as soon as it ends":   {deciding(nil, impatientEnd), "a set is deleted after its time to live only"},
+		"a set that is deleted as soon as it ends":   {deciding(nil, earlyEnd), "a set is deleted after its time to live only"},
 		"a cancelled set that is deleted at once":    {deciding(forgetCancellation, nil), "a set is deleted after its time to live only"},
 		"counts that a queue waits for in vain":      {mutant{decide: plan.Decide, finish: likeAnyOther}, queuesWait},
 		"a set suspended before its Jobs are":        {deciding(nil, hasty), suspendedFirst},
@@ -80,8 +80,8 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"an attempt that changes after its end":      {deciding(nil, rewrite), history},
 		"a history that is forgotten":                {deciding(forgetHistory, nil), history},
 		"a ready set that nobody takes note of":      {deciding(nil, neverReady), "a status that is stored is right"},
-		"Jobs restarted on request, not tracked":     {deciding(withoutTracking, nil), "failures and successes are judged as the policies say"},
-		"granted restarts that are not granted":      {deciding(withoutGrants, keepGrants), "failures and successes are judged as the policies say"},
+		"Jobs restarted on request, not tracked":     {deciding(withoutTracking, nil), "failures and successes lead to what the policies say"},
+		"granted restarts that are not granted":      {deciding(withoutGrants, keepGrants), "failures and successes lead to what the policies say"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			others := sets.New[string]()
@@ -177,7 +177,7 @@ func overbearing(o plan.Observed, p *plan.Plan) {
 
 func noTimer(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }
 
-func impatientEnd(o plan.Observed, p *plan.Plan) { p.DeleteJobSet = finished(&o.JobSet.Status) }
+func earlyEnd(o plan.Observed, p *plan.Plan) { p.DeleteJobSet = finished(&o.JobSet.Status) }
 
 func forgetCancellation(o *plan.Observed) {
 	if c := setCondition(&o.JobSet.Status, jobsetv1alpha2.JobSetFailed); c != nil {

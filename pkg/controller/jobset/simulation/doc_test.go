@@ -10,8 +10,9 @@
 // and clients (syncer_test.go, api_test.go). It makes its requests one after the other in an order that is drawn, so that every
 // interleaving of them with everything else can be repeated.
 //
-// Invariants are checked at every decision and every write (invariants_test.go, rules_test.go, writes_test.go). In the end
-// nothing fails any more, and the set must come to rest, in the state that its spec asks for (settle_test.go, rest_test.go).
+// Invariants are checked at every decision and every write (invariants_test.go, rules_test.go, writes_test.go). In the
+// end nothing fails any more, and the set must come to rest, in the state that its spec asks for (stabilize_test.go,
+// rest_test.go).
 //
 // Worlds (world_test.go) are histories of a few sets that share a small cluster. Most ask for exclusive placement. The
 // Placer is the real one too; nodes, the scheduler, an autoscaler and the Job controller are simulated with their pods.

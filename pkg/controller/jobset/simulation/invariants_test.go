@@ -127,7 +127,7 @@ func (r *invariants) finished(o plan.Observed, p plan.Plan, results plan.Results
 		return
 	}
 	p.Status, p.Events = out.Status, out.Events
-	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: out.Status, ruling: judge(o)}
+	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: out.Status, ruling: rulingOn(o)}
 	for _, check := range []func(decision) string{conditionsSound, eventsSound} {
 		if wrong := check(d); wrong != "" {
 			r.fail("rule %q: %s", "a status that is to be stored is sound", wrong)
@@ -165,7 +165,7 @@ func (r *invariants) decided(o plan.Observed, p plan.Plan, reference *plan.Obser
 	if p.Status != nil {
 		d.after = p.Status
 	}
-	d.ruling = judge(o)
+	d.ruling = rulingOn(o)
 	for _, rule := range rules {
 		if wrong := rule.check(d); wrong != "" {
 			r.fail("rule %q: %s", rule.name, wrong)

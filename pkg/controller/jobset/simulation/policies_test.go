@@ -14,7 +14,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// This file is the part of the model that judges a set.
+// This file is the part of the model that applies the policies of a set.
 
 // hasSucceeded reports whether the success policy is met (docs/reference/jobset.md#success-policy).
 func hasSucceeded(o plan.Observed) bool {
@@ -52,8 +52,8 @@ func (r ruling) restartsJobs() bool {
 	return r.action == jobsetv1alpha2.RestartJob || r.action == jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts
 }
 
-// judge returns what ends the present attempt of a set that is not finished; nil if nothing does.
-func judge(o plan.Observed) *ruling {
+// rulingOn returns what ends the present attempt of a set that is not finished; nil if nothing does.
+func rulingOn(o plan.Observed) *ruling {
 	failures := having(o, failed)
 	if len(failures) == 0 && hasSucceeded(o) {
 		return &ruling{succeeds: true, reason: "AllJobsCompleted"}

@@ -56,8 +56,8 @@ type process struct {
 	// caches to show that.
 	knows, wrote progress
 	lastWrite    time.Time
-	// impatient means that the present sync does not wait any longer for the caches to show what was written.
-	impatient bool
+	// gaveUp means that the present sync does not wait any longer for the caches to show what was written.
+	gaveUp bool
 	// observed is what the present sync acts on.
 	observed plan.Observed
 }
@@ -201,7 +201,7 @@ func (p *process) noteDecision(next plan.Plan) {
 func (p *process) checkFreshness() {
 	js, _ := p.jobSets.get(setName)
 	seesSet, seesJobs := number(js.ResourceVersion), number(p.jobs.version)
-	p.impatient = seesSet < p.knows.set || seesJobs < p.knows.jobs
+	p.gaveUp = seesSet < p.knows.set || seesJobs < p.knows.jobs
 	if (seesSet < p.wrote.set || seesJobs < p.wrote.jobs) && p.Since(p.lastWrite) < maxLag {
 		p.fail("rule %q: the set is seen at %d, the Jobs are at %d, but %+v was written",
 			"a snapshot is never older than the writes of the process", seesSet, seesJobs, p.wrote)

@@ -192,13 +192,13 @@ func runRestored(seed uint64, c mutant, trace *[]string) (seen tally, broken str
 	for range e.dice.IntN(60) {
 		e.step()
 	}
-	e.settleRestored()
+	e.stabilizeRestored()
 	e.seen[recreations] += e.creations - 1
 	return e.seen, ""
 }
 
-// settleRestored lets all come to rest. A set that is held then is resumed.
-func (e *env) settleRestored() {
+// stabilizeRestored lets all come to rest. A set that is held then is resumed.
+func (e *env) stabilizeRestored() {
 	e.note("from here on nothing fails")
 	e.faults, e.denied, e.unschedulable, e.refusesPods = faultProfile{}, "", 0, false
 	none, failures := 0, e.dice.IntN(maxFailures+1)

@@ -23,7 +23,7 @@ type decision struct {
 	plan plan.Plan
 	// before and after are the status as stored and as it will be.
 	before, after *jobsetv1alpha2.JobSetStatus
-	// ruling is how the set should be judged; nil if it just goes on.
+	// ruling is what the policies say about the set; nil if it continues to run.
 	ruling *ruling
 }
 
@@ -34,7 +34,7 @@ var rules = []struct {
 }{
 	{"a set that is terminating or somebody else's is left alone", leftAlone},
 	{"a decision that moves a commit point only writes the status", commitsAlone},
-	{"failures and successes are judged as the policies say", judgedRight},
+	{"failures and successes lead to what the policies say", appliesPolicies},
 	{"a finished set stays as it finished, and starts nothing", staysFinished},
 	{"counters are those of the Jobs, and within their bounds", countedRight},
 	{"conditions are of one kind each, none is added as False, and times move with the status only", conditionsSound},
@@ -93,7 +93,7 @@ func commitsAlone(d decision) string {
 	return ""
 }
 
-func judgedRight(d decision) string {
+func appliesPolicies(d decision) string {
 	ours := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil
 	want := verdictOf(d.before)
 	if ours && !finished(d.before) && d.ruling != nil {
@@ -105,7 +105,7 @@ func judgedRight(d decision) string {
 	return ""
 }
 
-// verdicts is what judgements move.
+// verdicts is what the policies change.
 type verdicts struct {
 	completed, failed      bool
 	reason, job            string

@@ -42,7 +42,7 @@ func run(seed uint64, c mutant, trace *[]string) (seen tally, broken string) {
 	for range 20 + e.dice.IntN(120) {
 		e.step()
 	}
-	e.settle()
+	e.stabilize()
 	e.checkRest()
 	e.seen[recreations] += e.creations - 1
 	return e.seen, ""

@@ -24,9 +24,9 @@ func (e *env) stopsSlowly(job *batchv1.Job) bool {
 	return e.slow != "" && job.Name == e.slow && (job.DeletionTimestamp != nil || hasCondition(job, batchv1.JobFailureTarget))
 }
 
-// settleSlowly lets everything come to rest that need not wait for the slow pod of one Job, and then lets that pod stop. A Job may fail
-// meanwhile, so that the set restarts.
-func (e *env) settleSlowly() {
+// stabilizeSlowly lets everything come to rest that need not wait for the slow pod of one Job, and then lets that pod
+// stop. A Job may fail meanwhile, so that the set restarts.
+func (e *env) stabilizeSlowly() {
 	jobs := e.ownJobs()
 	if len(jobs) == 0 || !e.dice.percent(slowHistories) {
 		return
@@ -52,7 +52,7 @@ func (e *env) checkWithoutSlow() {
 	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(having(o, previous)) > 0 {
 		return
 	}
-	if judge(o) != nil {
+	if rulingOn(o) != nil {
 		return // a Job has failed, and the set waits until its pods have stopped because it fails for good
 	}
 	for i := range js.Spec.ReplicatedJobs {

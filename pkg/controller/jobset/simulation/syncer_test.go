@@ -32,7 +32,7 @@ var quiet = klog.NewContext(context.Background(), klog.Logger{})
 func newSyncer(p *process) *jobset.Syncer {
 	return jobset.NewSyncer(jobset.SyncerConfig{
 		Host:   &children.Host{Runner: runner{p}, Consistency: consistencyStore{p}, Clock: p, Shuffle: p.dice.Perm},
-		Caches: caches{p}, Recorder: nobody{}, Gates: p.gates, FirstCause: p.firstCause, Restore: p.restoreState,
+		Caches: caches{p}, Recorder: noEvents{}, Gates: p.gates, FirstCause: p.firstCause, Restore: p.restoreState,
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return setClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
 			return jobClient{childClient[*batchv1.Job]{process: p, in: &p.env.jobs}}
@@ -70,10 +70,10 @@ func (p *process) restoreState(_ context.Context, js *jobsetv1alpha2.JobSet) (re
 	return restore.State{Restored: !r.written, Edited: true, Acted: r.acted}, nil
 }
 
-// nobody reads events.
-type nobody struct{}
+// noEvents drops events.
+type noEvents struct{}
 
-func (nobody) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
+func (noEvents) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}
 
 // caches are the caches of a process.
 type caches struct{ *process }

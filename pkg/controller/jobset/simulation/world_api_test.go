@@ -37,7 +37,7 @@ func newWorldSyncer(p *worldProcess) *jobset.Syncer {
 	}
 	return jobset.NewSyncer(jobset.SyncerConfig{
 		Host:   &children.Host{Runner: worldRunner{p}, Consistency: p.memory, Clock: p, Shuffle: p.dice.Perm},
-		Caches: worldCaches{p}, Recorder: nobody{}, Gates: p.gates, FirstCause: p.firstCause, Placer: places, Nodes: p.countNodes,
+		Caches: worldCaches{p}, Recorder: noEvents{}, Gates: p.gates, FirstCause: p.firstCause, Placer: places, Nodes: p.countNodes,
 		Restore: func(context.Context, *jobsetv1alpha2.JobSet) (restore.State, error) { return restore.State{}, nil },
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return worldSetClient{p} },
 		Jobs:    func(string) children.Client[*batchv1.Job] { return worldJobClient{p} },

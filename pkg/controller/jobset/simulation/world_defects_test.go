@@ -100,7 +100,7 @@ func placing(place func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, 
 // forgetGiven drops what was given before a status has it.
 func forgetGiven(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
 	placed, err := real.Place(ctx, js, unplaced)
-	real.Settled(cache.MetaObjectToName(js))
+	real.Withdraw(cache.MetaObjectToName(js))
 	return placed, err
 }
 
@@ -114,7 +114,7 @@ func byStage(p *worldProcess, real jobset.Placer) jobset.Placer {
 			return nil, nil
 		}
 		if js.Status.Placement != nil {
-			real.Settled(cache.MetaObjectToName(js)) // the status holds what was given
+			real.Withdraw(cache.MetaObjectToName(js)) // the status holds what was given
 		}
 		placed, err := real.Place(ctx, js, unplaced)
 		if placed == nil || placed.Placement == nil {

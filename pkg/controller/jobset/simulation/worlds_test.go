@@ -30,7 +30,7 @@ func runWorld(seed uint64, m worldMutant, trace *[]string) (seen map[string]int,
 		for range 60 + w.dice.IntN(400) {
 			w.step()
 		}
-		w.settle()
+		w.stabilize()
 	})
 	return seen, broken
 }

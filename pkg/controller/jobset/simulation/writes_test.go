@@ -42,7 +42,7 @@ func (r *invariants) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, j
 		r.fail("rule %q: %s and %s are both job %s of attempt %d-%d",
 			"a Job is not created twice for one attempt", earlier, job.UID, job.Name, this.restarts, this.jobRestarts)
 	}
-	if !r.known || r.process.impatient || number(o.JobSet.ResourceVersion) < r.actedAt {
+	if !r.known || r.process.gaveUp || number(o.JobSet.ResourceVersion) < r.actedAt {
 		return
 	}
 	stored := o

@@ -23,7 +23,7 @@ func childrenMade(t *testing.T) (f *fixture, all []metav1.Object) {
 	f.Set.Spec.NetworkConfig = &leaderworkersetv1.NetworkConfig{SubdomainPolicy: ptr.To(leaderworkersetv1.SubdomainUniquePerReplica)}
 	f.Revisions = append(f.Revisions[:0], f.revision(f.Set, 1))
 	relabel(f)
-	f.settle()
+	f.stabilize()
 	rev := revisionOf(f.Observed)
 	groups := groupsAt(f.Observed, rev)
 	var p Plan

@@ -62,12 +62,12 @@ func (b backoff) follow(e *leaderworkersetv1.GroupStatus, ready bool, now metav1
 	case ready && e.ReadySince == nil:
 		e.ReadySince = ptr.To(now)
 	case !ready && e.ReadySince != nil:
-		b.settle(e, now)
+		b.endReady(e, now)
 	}
 }
 
-// settle ends the time for which a group was ready.
-func (b backoff) settle(e *leaderworkersetv1.GroupStatus, now metav1.Time) {
+// endReady ends the time for which a group was ready.
+func (b backoff) endReady(e *leaderworkersetv1.GroupStatus, now metav1.Time) {
 	if e.ReadySince != nil && now.Sub(e.ReadySince.Time) >= b.longest {
 		e.RestartsInRow = 0
 	}
@@ -79,7 +79,7 @@ func (b backoff) next(e *leaderworkersetv1.GroupStatus, now metav1.Time) *metav1
 	if !b.set {
 		return nil
 	}
-	b.settle(e, now)
+	b.endReady(e, now)
 	e.RestartsInRow += one(e.RestartsInRow < maxRestarts)
 	if d := b.delay(e.RestartsInRow); d > 0 {
 		return ptr.To(metav1.NewTime(now.Add(d)))

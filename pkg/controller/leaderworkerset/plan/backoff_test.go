@@ -34,19 +34,19 @@ func TestDelays(t *testing.T) {
 func TestBackoff(t *testing.T) {
 	f := newFixture(t, 1, 2)
 	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10), MaxSeconds: ptr.To[int32](60)}
-	f.settle()
+	f.stabilize()
 	var waited []int
 	for range 6 {
 		waited = append(waited, int(failAgain(f, 0).Seconds()))
 		f.later(5 * time.Second)
-		f.settle()
+		f.stabilize()
 	}
 	// Ready for almost long enough, and then for long enough.
 	f.later(54 * time.Second)
 	waited = append(waited, int(failAgain(f, 0).Seconds()))
 	f.later(60 * time.Second)
 	f.leader(0).Ready = false // before the container is seen to restart
-	f.settle()
+	f.stabilize()
 	waited = append(waited, int(failAgain(f, 0).Seconds()), int(failAgain(f, 0).Seconds()))
 	if diff := cmp.Diff([]int{0, 10, 20, 40, 60, 60, 60, 0, 10}, waited); diff != "" {
 		t.Error("seconds that the group waited (-want +got):\n" + diff)
@@ -61,11 +61,11 @@ func TestBackoff(t *testing.T) {
 func TestBackoffOfGroupThatStaysReady(t *testing.T) {
 	f := newFixture(t, 1, 2)
 	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10), MaxSeconds: ptr.To[int32](60)}
-	f.settle()
+	f.stabilize()
 	failAgain(f, 0)
 	f.later(60 * time.Second)
 	restarted(f.leader(0))
-	if diff := cmp.Diff([]string{"s-0"}, deleted(f.settle())); diff != "" {
+	if diff := cmp.Diff([]string{"s-0"}, deleted(f.stabilize())); diff != "" {
 		t.Error("leaders to delete (-want +got):\n" + diff)
 	}
 	if got := f.status(0); got.RestartsInRow != 1 || got.RestartAt != nil {
@@ -77,17 +77,17 @@ func TestBackoffOfGroupThatStaysReady(t *testing.T) {
 func TestBackoffIsStored(t *testing.T) {
 	f := newFixture(t, 1, 2)
 	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10)}
-	f.settle()
+	f.stabilize()
 	failAgain(f, 0)
 	f.worker(0, 1).Deleting = true
-	f.settle()
+	f.stabilize()
 	f.worker(0, 1).Deleting = false
 	want := metav1.NewTime(f.Now.Add(10 * time.Second))
 	if got := f.status(0); !got.RestartAt.Equal(&want) || got.Restarts != 2 {
 		t.Fatalf("entry %+v, want 2 restarts, the last one at %v", got, want)
 	}
 	f.later(4 * time.Second)
-	if p := f.settle(); len(p.DeleteLeaders) > 0 || p.RequeueAfter != 6*time.Second {
+	if p := f.stabilize(); len(p.DeleteLeaders) > 0 || p.RequeueAfter != 6*time.Second {
 		t.Fatalf("deleted %v, next decision after %v; want nothing, 6s", deleted(p), p.RequeueAfter)
 	}
 
@@ -106,7 +106,7 @@ func TestBackoffIsStored(t *testing.T) {
 		}, []string{"s-0"}},
 		"policy None before": {func(f *fixture) {
 			f.Set.Spec.LeaderWorkerTemplate.RestartPolicy = leaderworkersetv1.RestartPolicyNone
-			f.settle()
+			f.stabilize()
 			f.later(6 * time.Second)
 		}, nil},
 		"leader replaced": {func(f *fixture) { f.replace(0); f.later(6 * time.Second) }, nil},
@@ -115,7 +115,7 @@ func TestBackoffIsStored(t *testing.T) {
 			g := &fixture{t: t, Observed: f.Observed}
 			g.Set, g.Leaders, g.Observed.Workers = f.Set.DeepCopy(), append([]Pod(nil), f.Leaders...), append([]Workers(nil), f.Observed.Workers...)
 			c.change(g)
-			if diff := cmp.Diff(c.want, deleted(g.settle())); diff != "" {
+			if diff := cmp.Diff(c.want, deleted(g.stabilize())); diff != "" {
 				t.Error("leaders to delete (-want +got):\n" + diff)
 			}
 			if got := g.status(0); got.RestartAt != nil || got.Restarts != 2 {
@@ -128,7 +128,7 @@ func TestBackoffIsStored(t *testing.T) {
 // TestWithoutBackoff restarts a group at once, however often it fails, and keeps nothing of a backoff.
 func TestWithoutBackoff(t *testing.T) {
 	f := newFixture(t, 1, 2)
-	f.settle()
+	f.stabilize()
 	for range 20 {
 		if waited := failAgain(f, 0); waited != 0 {
 			t.Fatalf("the group waited for %v", waited)
@@ -144,12 +144,12 @@ func TestWithoutBackoff(t *testing.T) {
 func TestBackoffThatIsRemoved(t *testing.T) {
 	f := newFixture(t, 2, 2)
 	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10)}
-	f.settle()
+	f.stabilize()
 	for range 2 {
 		failAgain(f, 0)
 	}
 	f.Set.Spec.GroupRestartBackoff = nil
-	f.settle()
+	f.stabilize()
 	if got := f.status(0); got.Restarts != 2 || got.RestartsInRow != 0 || got.ReadySince != nil || got.RestartAt != nil {
 		t.Errorf("entry %+v, want 2 restarts and nothing of the backoff", got)
 	}
@@ -159,7 +159,7 @@ func TestBackoffThatIsRemoved(t *testing.T) {
 func TestFirstFailureOfARow(t *testing.T) {
 	f := newFixture(t, 1, 2)
 	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10)}
-	f.settle()
+	f.stabilize()
 	restarted(f.leader(0))
 	f.pass()
 	if got := f.status(0); got.RestartAt != nil || !got.LastRestartTime.Equal(&f.Now) {

@@ -15,7 +15,7 @@ import (
 
 func TestMissingCauses(t *testing.T) {
 	f := newFixture(t, 4, 3)
-	f.settle()
+	f.stabilize()
 	if got := MissingCauses(f.Observed); len(got) > 0 {
 		t.Fatalf("causes of %+v are missing although nothing has failed", got)
 	}
@@ -46,7 +46,7 @@ func TestMissingCauses(t *testing.T) {
 
 func TestMissingCausesAreBounded(t *testing.T) {
 	f := newFixture(t, 250, 2)
-	f.settle()
+	f.stabilize()
 	for i := range f.Leaders {
 		restarted(&f.Leaders[i])
 	}

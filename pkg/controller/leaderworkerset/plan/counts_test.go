@@ -17,35 +17,35 @@ func TestCountsWait(t *testing.T) {
 		"nothing changes": {100, func(*fixture) {}, 0},
 		"another group becomes ready": {100, func(f *fixture) {
 			f.workers(1).Ready, f.workers(2).Ready = false, false
-			f.settle()
+			f.stabilize()
 			f.workers(1).Ready = true
 		}, 2 * time.Second},
 		"a large set": {1000, func(f *fixture) {
 			f.workers(1).Ready, f.workers(2).Ready = false, false
-			f.settle()
+			f.stabilize()
 			f.workers(1).Ready = true
 		}, 5 * time.Second},
 		"a small set": {3, func(f *fixture) {
 			f.workers(1).Ready, f.workers(2).Ready = false, false
-			f.settle()
+			f.stabilize()
 			f.workers(1).Ready = true
 		}, 60 * time.Millisecond},
 		"for a while already": {100, func(f *fixture) {
 			f.workers(1).Ready, f.workers(2).Ready = false, false
-			f.settle()
+			f.stabilize()
 			f.workers(1).Ready, f.CountsWaited = true, 1900*time.Millisecond
 		}, 100 * time.Millisecond},
 		"for long enough": {100, func(f *fixture) {
 			f.workers(1).Ready, f.workers(2).Ready = false, false
-			f.settle()
+			f.stabilize()
 			f.workers(1).Ready, f.CountsWaited = true, time.Minute
 		}, 0},
-		"the last group becomes ready": {100, func(f *fixture) { f.workers(1).Ready = false; f.settle(); f.workers(1).Ready = true }, 0},
+		"the last group becomes ready": {100, func(f *fixture) { f.workers(1).Ready = false; f.stabilize(); f.workers(1).Ready = true }, 0},
 		"the first group is not ready": {100, func(f *fixture) { f.workers(1).Ready = false }, 0},
 		"a group fails":                {100, func(f *fixture) { f.worker(1, 1).Restarted = true }, 0},
 		"another generation": {100, func(f *fixture) {
 			f.workers(1).Ready = false
-			f.settle()
+			f.stabilize()
 			f.Set.Generation++
 			f.workers(2).Ready = false
 		}, 0},
@@ -53,7 +53,7 @@ func TestCountsWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, c.groups, 2)
-			f.settle()
+			f.stabilize()
 			c.change(f)
 			p := Decide(f.Observed)
 			out := Finish(f.Observed, p, Results{})

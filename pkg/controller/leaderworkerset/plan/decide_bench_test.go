@@ -54,11 +54,11 @@ func (f *fixture) serve() {
 		}
 	}
 	f.Services = []Service{{Ref: Ref{Name: f.Set.Name, UID: "service"}, Owned: true}}
-	applied := f.settle().ApplyLeader
+	applied := f.stabilize().ApplyLeader
 	f.Leader.ObjectMeta.Labels, f.Leader.Annotations, f.Leader.OwnerReferences = applied.Labels, applied.Annotations, applied.OwnerReferences
 	f.Leader.Spec, f.Leader.Generation, f.AppliedGeneration = applied.Spec, 1, 1
 	f.Applied = ApplyHash(applied)
-	if p := f.settle(); p.ApplyLeader != nil || p.RequeueAfter != 0 {
+	if p := f.stabilize(); p.ApplyLeader != nil || p.RequeueAfter != 0 {
 		f.t.Fatalf("a set at rest wants %+v", p)
 	}
 }

@@ -19,8 +19,8 @@ import (
 type verdict int
 
 const (
-	// notJudged is what cannot be known yet.
-	notJudged verdict = iota
+	// undecided is what cannot be known yet.
+	undecided verdict = iota
 	// expectedDeletion is no recreation, or one that was recorded before.
 	expectedDeletion
 	// awaitedDeletion carries out a restart that was counted, and waits.
@@ -44,7 +44,7 @@ func (r *restarts) recordDeleted() {
 	recorded := 0
 	for _, d := range r.deletedLeaders() {
 		switch {
-		case d.verdict == notJudged:
+		case d.verdict == undecided:
 			continue
 		case d.verdict == expectedDeletion:
 		case r.decided[d.index] || recorded == maxGroupWrites:
@@ -54,35 +54,35 @@ func (r *restarts) recordDeleted() {
 			recorded++
 			r.recordRecreation(d)
 		}
-		r.p.Judged = append(r.p.Judged, d.UID)
+		r.p.Evaluated = append(r.p.Evaluated, d.UID)
 	}
 }
 
 // deletedLeaders returns the leader pods that are gone, followed by the leader pods that are being deleted, each with a verdict.
 func (r *restarts) deletedLeaders() (out []deletedLeader) {
-	judge := func(leader *Pod) {
+	add := func(leader *Pod) {
 		d := deletedLeader{leader, -1, expectedDeletion}
 		if parent, index := helper.ParentAndOrdinal(leader.Name); index >= 0 && parent == r.o.Set.Name {
-			d.index, d.verdict = index, r.judge(leader, index)
+			d.index, d.verdict = index, r.verdictOf(leader, index)
 		}
 		out = append(out, d)
 	}
 	for i := range r.o.GoneLeaders {
-		judge(&r.o.GoneLeaders[i])
+		add(&r.o.GoneLeaders[i])
 	}
 	for i := range r.groups {
 		if leader := r.groups[i].leader; leader.Deleting {
-			judge(leader)
+			add(leader)
 		}
 	}
 	return out
 }
 
-// judge returns what the deletion of a leader pod means.
-func (r *restarts) judge(leader *Pod, index int32) verdict {
+// verdictOf returns what the deletion of a leader pod means.
+func (r *restarts) verdictOf(leader *Pod, index int32) verdict {
 	stored := r.stored[index]
 	switch sts := r.o.Leader; {
-	case r.o.Judged[leader.UID] || !belongs(leader, index, sts) || r.isRequested(leader.UID):
+	case r.o.Evaluated[leader.UID] || !belongs(leader, index, sts) || r.isRequested(leader.UID):
 		return expectedDeletion
 	case stored.RestartedLeader != "" && stored.RestartedLeader == leader.UID:
 		if stored.Failed || stored.RestartAt != nil {
@@ -92,7 +92,7 @@ func (r *restarts) judge(leader *Pod, index int32) verdict {
 	case r.replacedLeader(leader.UID, index):
 		return expectedDeletion // what came after it is recorded
 	}
-	return judgeUpdate(leader, index, r.o.Leader)
+	return verdictOfUpdate(leader, index, r.o.Leader)
 }
 
 // belongs returns whether a leader pod is, or was, one of those that a StatefulSet has at rest.
@@ -100,14 +100,14 @@ func belongs(leader *Pod, index int32, sts *appsv1.StatefulSet) bool {
 	return sts != nil && leader.Controller == sts.UID && index < leaderCount(sts)
 }
 
-// judgeUpdate returns whether a leader pod may have been deleted by an update.
-func judgeUpdate(leader *Pod, index int32, sts *appsv1.StatefulSet) verdict {
+// verdictOfUpdate returns whether a leader pod may have been deleted by an update.
+func verdictOfUpdate(leader *Pod, index int32, sts *appsv1.StatefulSet) verdict {
 	released, current := index >= partitionOf(sts), sts.Status.UpdateRevision
 	switch {
 	case released && leader.Revision != sts.Labels[leaderworkersetv1.RevisionKey]:
 		return expectedDeletion
 	case sts.Status.ObservedGeneration < sts.Generation:
-		return notJudged
+		return undecided
 	case released && leader.OwnRevision != "" && current != "" && leader.OwnRevision != current:
 		return expectedDeletion // the StatefulSet has another template, without another revision of the set
 	}

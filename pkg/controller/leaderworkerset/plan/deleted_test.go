@@ -91,14 +91,14 @@ func TestDeletedLeaderIsRecorded(t *testing.T) {
 			gone.Controller = "another"
 			f.GoneLeaders[0] = gone
 		}},
-		"it was judged before": {change: func(f *fixture) {
-			f.Judged = map[types.UID]bool{f.leader(1).UID: true}
+		"it was evaluated before": {change: func(f *fixture) {
+			f.Evaluated = map[types.UID]bool{f.leader(1).UID: true}
 			f.leader(1).Deleting = true
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 2, 3)
-			f.settle()
+			f.stabilize()
 			c.change(f)
 			var notes []string
 			for range 6 {
@@ -128,7 +128,7 @@ func TestDeletedLeaderIsRecorded(t *testing.T) {
 // TestDeletedLeaderHasItsFirstCause has a container of a worker fail before a user deletes the leader.
 func TestDeletedLeaderHasItsFirstCause(t *testing.T) {
 	f := newFixture(t, 2, 3)
-	f.settle()
+	f.stabilize()
 	f.worker(1, 1).Restarted, f.leader(1).Deleting = true, true
 	want := []MissingCause{{Leader: f.leader(1).UID, Name: "s-1", Workers: f.workers(1).UID}}
 	if diff := cmp.Diff(want, MissingCauses(f.Observed)); diff != "" {
@@ -167,7 +167,7 @@ func TestDeletedLeaderAndTheLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 2, 3)
-			f.settle()
+			f.stabilize()
 			prepare(f)
 			f.leader(1).Deleting = true
 			var notes []string
@@ -185,20 +185,20 @@ func TestDeletedLeaderAndTheLimit(t *testing.T) {
 	}
 }
 
-// TestJudgedLeadersAreRemembered has a set scaled down and up again while its highest leader is on its way out: that is
-// no recreation of the group.
-func TestJudgedLeadersAreRemembered(t *testing.T) {
+// TestEvaluatedLeadersAreRemembered has a set scaled down and up again while its highest leader is on its way out: that
+// is no recreation of the group.
+func TestEvaluatedLeadersAreRemembered(t *testing.T) {
 	f := newFixture(t, 2, 3)
-	f.settle()
+	f.stabilize()
 	f.Set.Spec.Replicas, f.Leader.Spec.Replicas = ptr.To[int32](1), ptr.To[int32](1)
 	f.leader(1).Deleting = true
 	p := f.pass()
-	if diff := cmp.Diff([]types.UID{f.leader(1).UID}, p.Judged); diff != "" {
-		t.Fatal("judged (-want +got):\n" + diff)
+	if diff := cmp.Diff([]types.UID{f.leader(1).UID}, p.Evaluated); diff != "" {
+		t.Fatal("evaluated (-want +got):\n" + diff)
 	}
-	f.Judged = map[types.UID]bool{f.leader(1).UID: true}
+	f.Evaluated = map[types.UID]bool{f.leader(1).UID: true}
 	f.Set.Spec.Replicas, f.Leader.Spec.Replicas = ptr.To[int32](2), ptr.To[int32](2)
-	f.settle()
+	f.stabilize()
 	if got := f.status(1); got.Restarts != 0 {
 		t.Errorf("entry %+v", got)
 	}
@@ -208,9 +208,9 @@ func TestJudgedLeadersAreRemembered(t *testing.T) {
 // group before may make the garbage collector do.
 func TestWorkerThatNeverStartedIsNoFailure(t *testing.T) {
 	f := newFixture(t, 2, 2)
-	f.settle()
+	f.stabilize()
 	f.worker(1, 1).Phase, f.worker(1, 1).Ready, f.worker(1, 1).Deleting = corev1.PodPending, false, true
-	f.settle()
+	f.stabilize()
 	if p := Decide(f.Observed); len(p.DeleteLeaders) > 0 || len(f.Set.Status.Groups) > 0 {
 		t.Errorf("leaders to delete: %v, groups %+v", deleted(p), f.Set.Status.Groups)
 	}

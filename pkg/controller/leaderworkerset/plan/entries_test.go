@@ -21,7 +21,7 @@ import (
 func TestEntriesAreBounded(t *testing.T) {
 	const groups = 1300
 	f := newFixture(t, groups, 1)
-	f.settle()
+	f.stabilize()
 	for i := range f.Leaders {
 		restarted(&f.Leaders[i])
 	}
@@ -82,16 +82,16 @@ func TestEntriesAreBounded(t *testing.T) {
 // TestEntriesOfGroupsThatAreNoMore removes entries of groups above replicas once their pods are gone, and only then.
 func TestEntriesOfGroupsThatAreNoMore(t *testing.T) {
 	f := newFixture(t, 4, 1)
-	f.settle()
+	f.stabilize()
 	failAgain(f, 0)
 	failAgain(f, 3)
 	f.Set.Spec.Replicas = ptr.To[int32](2)
-	f.settle()
+	f.stabilize()
 	if got := entriesOf(f); got != "0 3" {
 		t.Errorf("entries of the groups %q while the pod of group 3 exists, want 0 and 3", got)
 	}
 	f.Leaders = f.Leaders[:0]
-	f.settle()
+	f.stabilize()
 	if got := entriesOf(f); got != "0" {
 		t.Errorf("entries of the groups %q, want 0", got)
 	}
@@ -109,7 +109,7 @@ func entriesOf(f *fixture) string {
 func TestDroppedEntries(t *testing.T) {
 	const groups = leaderworkersetv1.MaxGroupStatuses + 2
 	f := newFixture(t, groups, 1)
-	f.settle()
+	f.stabilize()
 	for i := range int32(leaderworkersetv1.MaxGroupStatuses) {
 		f.Set.Status.Groups = append(f.Set.Status.Groups, leaderworkersetv1.GroupStatus{Index: i, Restarts: 5, LastRestartTime: &f.Now})
 	}

@@ -36,7 +36,7 @@ func TestFailedWritesAreReported(t *testing.T) {
 // TestRefusedRestartIsNotDated refuses to delete the leader pod of a requested restart: tries write nothing.
 func TestRefusedRestartIsNotDated(t *testing.T) {
 	f := newFixture(t, 3, 2)
-	f.settle()
+	f.stabilize()
 	request(f, 1)
 	f.pass()
 	for range 3 {

@@ -48,7 +48,7 @@ func ganged(t *testing.T) *fixture {
 func TestPodGroupOfVolcano(t *testing.T) {
 	f := ganged(t)
 	key := f.leader(0).Revision
-	p := f.settle()
+	p := f.stabilize()
 	if len(p.CreatePodGroups) != 1 {
 		t.Fatalf("the plan creates %d PodGroups, want 1", len(p.CreatePodGroups))
 	}
@@ -77,7 +77,7 @@ func TestPodGroupOfCoscheduling(t *testing.T) {
 	f := ganged(t)
 	f.Gang = GangCoscheduling
 	key := f.leader(0).Revision
-	p := f.settle()
+	p := f.stabilize()
 	if len(p.CreatePodGroups) != 1 {
 		t.Fatalf("the plan creates %d PodGroups, want 1", len(p.CreatePodGroups))
 	}
@@ -96,7 +96,7 @@ func TestPodGroupOfCoscheduling(t *testing.T) {
 		t.Error("PodGroup (-want +got):\n" + diff)
 	}
 	f.PodGroups = []Ref{{Name: p.CreatePodGroups[0].GetName()}}
-	if again := f.settle().CreatePodGroups; len(again) > 0 {
+	if again := f.stabilize().CreatePodGroups; len(again) > 0 {
 		t.Errorf("the plan creates the PodGroup %s that exists", again[0].GetName())
 	}
 }
@@ -104,7 +104,7 @@ func TestPodGroupOfCoscheduling(t *testing.T) {
 func TestPodGroupOfKubernetes(t *testing.T) {
 	f := ganged(t)
 	f.Gang = GangKubernetes
-	p := f.settle()
+	p := f.stabilize()
 	if len(p.CreatePodGroups) != 1 {
 		t.Fatalf("the plan creates %d PodGroups, want 1", len(p.CreatePodGroups))
 	}
@@ -115,7 +115,7 @@ func TestPodGroupOfKubernetes(t *testing.T) {
 	}
 	for gang, version := range map[GangProvider]string{GangKubernetes: "v1beta1", GangKubernetesAlpha: "v1alpha2"} {
 		f.Gang = gang
-		if got := f.settle().CreatePodGroups[0].GetAPIVersion(); got != "scheduling.k8s.io/"+version {
+		if got := f.stabilize().CreatePodGroups[0].GetAPIVersion(); got != "scheduling.k8s.io/"+version {
 			t.Errorf("%s makes PodGroups of %s, want scheduling.k8s.io/%s", gang, got, version)
 		}
 	}
@@ -137,7 +137,7 @@ func TestPodGroupsFitTheirKinds(t *testing.T) {
 				f := ganged(t)
 				change(f)
 				f.Gang = gang
-				groups := f.settle().CreatePodGroups
+				groups := f.stabilize().CreatePodGroups
 				if len(groups) != 1 {
 					t.Fatalf("the plan creates %d PodGroups, want 1", len(groups))
 				}
@@ -175,7 +175,7 @@ func TestPodGroupsAreDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := ganged(t)
 			c.change(f)
-			p := f.settle()
+			p := f.stabilize()
 			if len(p.CreatePodGroups) != c.want {
 				t.Fatalf("the plan creates %d PodGroups, want %d", len(p.CreatePodGroups), c.want)
 			}
@@ -230,7 +230,7 @@ func TestGangsAreMarked(t *testing.T) {
 		f := ganged(t)
 		f.Gang = gang
 		f.forgetWorkers(0)
-		p := f.settle()
+		p := f.stabilize()
 		if p.ApplyLeader == nil || len(p.CreateWorkers) != 1 {
 			t.Fatalf("leader %v, workers %v; want both written", p.ApplyLeader, createdWorkers(p))
 		}

@@ -161,16 +161,17 @@ func (f *fixture) pass() Plan {
 	if p.Status != nil {
 		f.Set.Status = *p.Status
 	}
-	f.Judged = map[types.UID]bool{}
-	for _, uid := range p.Judged {
-		f.Judged[uid] = true
+	f.Evaluated = map[types.UID]bool{}
+	for _, uid := range p.Evaluated {
+		f.Evaluated[uid] = true
 	}
-	f.GoneLeaders = slices.DeleteFunc(f.GoneLeaders, func(p Pod) bool { return f.Judged[p.UID] })
+	f.GoneLeaders = slices.DeleteFunc(f.GoneLeaders, func(p Pod) bool { return f.Evaluated[p.UID] })
 	return p
 }
 
-// settle stores what is decided about the status until nothing changes, and returns the first plan that changed nothing.
-func (f *fixture) settle() Plan {
+// stabilize stores what is decided about the status until nothing changes, and returns the first plan that changed
+// nothing.
+func (f *fixture) stabilize() Plan {
 	f.t.Helper()
 	for range 10 {
 		if p := f.pass(); p.Status == nil {

@@ -59,7 +59,7 @@ func groupsAt(o Observed, rev revision) []group {
 		if w := workers[leader.UID]; w != nil && w.Name == leader.Name {
 			g.workers = w
 		}
-		g.judge(rev.key)
+		g.setReady(rev.key)
 		g.findBroken(g.complete() || canBuild(o, rev, leader))
 		out = append(out, g)
 	}
@@ -67,9 +67,9 @@ func groupsAt(o Observed, rev revision) []group {
 	return out
 }
 
-// judge says whether the group is ready, and of the current revision. One that is being deleted is not ready any
+// setReady sets whether the group is ready, and of the current revision. A group that is being deleted is not ready any
 // longer, whatever its containers do.
-func (g *group) judge(key string) {
+func (g *group) setReady(key string) {
 	if !g.complete() {
 		return
 	}

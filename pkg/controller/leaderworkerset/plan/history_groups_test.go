@@ -156,11 +156,11 @@ func (h *history) decide() {
 		}
 		h.Set.Status = *p.Status
 	}
-	h.Judged = map[types.UID]bool{}
-	for _, uid := range p.Judged {
-		h.Judged[uid] = true
+	h.Evaluated = map[types.UID]bool{}
+	for _, uid := range p.Evaluated {
+		h.Evaluated[uid] = true
 	}
-	h.GoneLeaders = slices.DeleteFunc(h.GoneLeaders, func(gone Pod) bool { return h.Judged[gone.UID] })
+	h.GoneLeaders = slices.DeleteFunc(h.GoneLeaders, func(gone Pod) bool { return h.Evaluated[gone.UID] })
 }
 
 func (h *history) indexOf(leader string) int32 {

@@ -128,7 +128,7 @@ func live(sts *appsv1.StatefulSet) *appsv1.StatefulSet {
 }
 
 func TestLeaderIsAppliedOnlyIfItLacksSomething(t *testing.T) {
-	w := newWorld(t, fullSet).settle().finish()
+	w := newWorld(t, fullSet).stabilize().finish()
 	intended := leaderStatefulSet(w.set, key(w.leader), target{4, 10})
 	w.applied = ApplyHash(intended)
 	for name, c := range map[string]struct {
@@ -222,7 +222,7 @@ func TestServices(t *testing.T) {
 	if diff := cmp.Diff([]*corev1.Service{want}, services); diff != "" {
 		t.Error(diff)
 	}
-	w.settle()
+	w.stabilize()
 	w.services = nil
 	if got := Decide(w.observe()).CreateServices; len(got) != 1 {
 		t.Errorf("a Service that was deleted: %v", got)

@@ -20,9 +20,9 @@ func failAgain(f *fixture, index int32) time.Duration {
 	before := f.Now
 	f.leader(index).Restarted, f.leader(index).Ready = true, false
 	for range 10 {
-		if p := f.settle(); len(p.DeleteLeaders) == 1 {
+		if p := f.stabilize(); len(p.DeleteLeaders) == 1 {
 			f.replace(index)
-			f.settle()
+			f.stabilize()
 			return f.Now.Sub(before.Time)
 		} else if p.RequeueAfter > 0 {
 			f.later(p.RequeueAfter)
@@ -35,7 +35,7 @@ func failAgain(f *fixture, index int32) time.Duration {
 func TestLimit(t *testing.T) {
 	f := newFixture(t, 2, 2)
 	f.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts = ptr.To[int32](2)
-	f.settle()
+	f.stabilize()
 	if status, _ := f.condition("Failed"); status != "" {
 		t.Fatalf("Failed is %s in a set that has not failed", status)
 	}
@@ -50,7 +50,7 @@ func TestLimit(t *testing.T) {
 	if len(p.Events) == 0 || p.Events[0].Note != note || p.Events[0].Type != "Warning" || p.Events[0].Reason != "MaxGroupRestartsExceeded" {
 		t.Errorf("events %+v, want a warning %q", p.Events, note)
 	}
-	if p := f.settle(); len(p.DeleteLeaders) > 0 || len(p.Events) > 0 {
+	if p := f.stabilize(); len(p.DeleteLeaders) > 0 || len(p.Events) > 0 {
 		t.Errorf("deleted %v, events %v; want nothing", deleted(p), p.Events)
 	}
 	expectFailed(f, metav1.ConditionTrue, "Group 1 (2 restarts) has failed again; maxGroupRestarts is 2")
@@ -65,12 +65,12 @@ func TestLimit(t *testing.T) {
 	}
 
 	f.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts = ptr.To[int32](3)
-	if diff := cmp.Diff([]string{"s-1"}, deleted(f.settle())); diff != "" {
+	if diff := cmp.Diff([]string{"s-1"}, deleted(f.stabilize())); diff != "" {
 		t.Error("leaders to delete once the limit is raised (-want +got):\n" + diff)
 	}
 	expectFailed(f, metav1.ConditionFalse, "No group has used up maxGroupRestarts")
 	f.replace(1)
-	f.settle()
+	f.stabilize()
 	if got := f.status(1); got.Failed || got.Restarts != 3 {
 		t.Errorf("entry %+v, want 3 restarts and not failed", got)
 	}
@@ -103,12 +103,12 @@ func TestLimitEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 2, 2)
 			f.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts = ptr.To[int32](0)
-			f.settle()
+			f.stabilize()
 			restarted(f.leader(0))
-			f.settle()
+			f.stabilize()
 			expectFailed(f, metav1.ConditionTrue, "Group 0 (0 restarts) has failed again; maxGroupRestarts is 0")
 			c.change(f)
-			p := f.settle()
+			p := f.stabilize()
 			if diff := cmp.Diff(c.want, deleted(p)); diff != "" {
 				t.Error("leaders to delete (-want +got):\n" + diff)
 			}
@@ -135,7 +135,7 @@ func TestMessageOfManyFailedGroups(t *testing.T) {
 		for i := range f.Leaders {
 			restarted(&f.Leaders[i])
 		}
-		f.settle()
+		f.stabilize()
 		expectFailed(f, metav1.ConditionTrue, c.want)
 	}
 }

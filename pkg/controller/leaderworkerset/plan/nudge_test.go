@@ -54,11 +54,11 @@ func TestNudges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 3, 3)
 			f.ServedSince = f.Now.Time
-			f.settle()
+			f.stabilize()
 			c.change(f)
 			var got []string
 			for second := range 200 {
-				p := f.settle()
+				p := f.stabilize()
 				for _, n := range p.NudgeWorkers {
 					got = append(got, fmt.Sprintf("%d %s", second, n.Name))
 					f.workers(1).Nudged = f.Now.Time
@@ -79,12 +79,12 @@ func TestNudges(t *testing.T) {
 // TestNudgesAreDue has a decision made at each of the times.
 func TestNudgesAreDue(t *testing.T) {
 	f := newFixture(t, 2, 3)
-	f.settle()
+	f.stabilize()
 	f.ServedSince = f.Now.Add(-500 * time.Millisecond)
 	f.workers(1).Created = 1
 	var got []time.Duration
 	for range 4 {
-		p := f.settle()
+		p := f.stabilize()
 		got = append(got, p.RequeueAfter)
 		if len(p.NudgeWorkers) > 0 {
 			f.workers(1).Nudged = f.Now.Time
@@ -99,12 +99,12 @@ func TestNudgesAreDue(t *testing.T) {
 
 func TestNudgesAreBounded(t *testing.T) {
 	f := newFixture(t, 250, 2)
-	f.settle()
+	f.stabilize()
 	f.ServedSince = f.Now.Add(-5 * time.Second)
 	for i := range f.Workers {
 		f.Workers[i].Created = 0
 	}
-	p := f.settle()
+	p := f.stabilize()
 	if len(p.NudgeWorkers) != maxGroupWrites || !p.More {
 		t.Errorf("%d nudges, more: %t; want %d, true", len(p.NudgeWorkers), p.More, maxGroupWrites)
 	}

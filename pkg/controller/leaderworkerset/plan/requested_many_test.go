@@ -27,7 +27,7 @@ func TestRequestOfVeryManyGroups(t *testing.T) {
 			for i := range f.Leaders {
 				f.Leaders[i].Created = metav1.NewTime(f.Now.Add(ahead))
 			}
-			f.settle()
+			f.stabilize()
 			request(f)
 			restarts := map[types.UID]int{}
 			for pass := 0; f.Set.Status.Restart != nil; pass++ {

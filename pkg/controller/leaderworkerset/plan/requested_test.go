@@ -27,7 +27,7 @@ func request(f *fixture, groups ...int32) {
 
 func TestRequestOfGroups(t *testing.T) {
 	f := newFixture(t, 5, 2)
-	f.settle()
+	f.stabilize()
 	request(f, 1, 3, 9)
 	p := f.pass()
 	if len(p.DeleteLeaders) > 0 {
@@ -50,16 +50,16 @@ func TestRequestOfGroups(t *testing.T) {
 	}
 
 	f.leader(1).Deleting, f.leader(3).Deleting = true, true
-	if p := f.settle(); len(p.DeleteLeaders) > 0 || f.Set.Status.Restart == nil {
+	if p := f.stabilize(); len(p.DeleteLeaders) > 0 || f.Set.Status.Restart == nil {
 		t.Fatalf("deleted %v, restart %v; want nothing deleted, and the restart until the leaders are gone", deleted(p), f.Set.Status.Restart)
 	}
 	f.replace(1)
-	f.settle()
+	f.stabilize()
 	if f.Set.Status.Restart == nil {
 		t.Fatal("the restart ended before its last leader was gone")
 	}
 	f.replace(3)
-	if p := f.settle(); len(p.DeleteLeaders) > 0 || f.Set.Status.Restart != nil {
+	if p := f.stabilize(); len(p.DeleteLeaders) > 0 || f.Set.Status.Restart != nil {
 		t.Fatalf("deleted %v, restart %v; want the end", deleted(p), f.Set.Status.Restart)
 	}
 }
@@ -78,7 +78,7 @@ func TestRequestOfAll(t *testing.T) {
 				MaxUnavailable: &c.unavailable, MaxSurge: ptr.To(intstr.FromInt32(1)),
 			}
 			f.Set.Spec.Paused = ptr.To(true) // stops rolling updates only
-			f.settle()
+			f.stabilize()
 			request(f)
 			f.pass()
 			restarts := map[string]int{}
@@ -95,14 +95,14 @@ func TestRequestOfAll(t *testing.T) {
 						}
 					}
 				}
-				if again := f.settle(); len(again.DeleteLeaders) > 0 {
+				if again := f.stabilize(); len(again.DeleteLeaders) > 0 {
 					t.Fatalf("%v are deleted while other groups are not ready", deleted(again))
 				}
 				for i := range int32(5) {
 					if f.leader(i).Deleting {
 						f.replace(i)
 						f.leader(i).Ready = false
-						f.settle()
+						f.stabilize()
 						f.leader(i).Ready = true
 					}
 				}
@@ -122,7 +122,7 @@ func TestRequestOfAll(t *testing.T) {
 // TestRequestOfAllWithGroupsDown restarts groups that are not ready at once, and no other while they are not.
 func TestRequestOfAllWithGroupsDown(t *testing.T) {
 	f := newFixture(t, 5, 2)
-	f.settle()
+	f.stabilize()
 	f.leader(1).Ready, f.workers(3).Ready = false, false
 	request(f)
 	f.pass()
@@ -134,7 +134,7 @@ func TestRequestOfAllWithGroupsDown(t *testing.T) {
 // TestRequestOfAllWhileGroupsGo does not take a group above the replicas, which is about to go, for one that is available.
 func TestRequestOfAllWhileGroupsGo(t *testing.T) {
 	f := newFixture(t, 4, 2)
-	f.settle()
+	f.stabilize()
 	f.Set.Spec.Replicas, f.Leader.Spec.Replicas = ptr.To[int32](3), ptr.To[int32](3)
 	f.leader(0).Ready = false
 	request(f)
@@ -161,9 +161,9 @@ func TestRequestEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 5, 2)
-			f.settle()
+			f.stabilize()
 			change(f)
-			if p := f.settle(); len(p.DeleteLeaders) > 0 || f.Set.Status.Restart != nil {
+			if p := f.stabilize(); len(p.DeleteLeaders) > 0 || f.Set.Status.Restart != nil {
 				t.Errorf("deleted %v, restart %v; want nothing", deleted(p), f.Set.Status.Restart)
 			}
 		})
@@ -177,7 +177,7 @@ func TestRequestDoesNotCompareClocks(t *testing.T) {
 	for name, groups := range map[string][]int32{"of all": nil, "of groups": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 3, 1)
-			f.settle()
+			f.stabilize()
 			for i := range f.Leaders {
 				f.Leaders[i].Created = metav1.NewTime(f.Now.Add(10 * time.Minute))
 			}
@@ -197,11 +197,11 @@ func TestRequestDoesNotCompareClocks(t *testing.T) {
 // does not end before their pods are known.
 func TestRequestWaitsForTheStatefulSet(t *testing.T) {
 	f := newFixture(t, 3, 1)
-	f.settle()
+	f.stabilize()
 	leader, pods := f.Leader, f.Leaders
 	f.Leader, f.Leaders = nil, nil
 	request(f)
-	f.settle()
+	f.stabilize()
 	if r := f.Set.Status.Restart; r == nil || r.Found {
 		t.Fatalf("restart %+v, want one that has not found the leaders", r)
 	}
@@ -215,7 +215,7 @@ func TestRequestWaitsForTheStatefulSet(t *testing.T) {
 // TestRequestBesideFailure has a group fail while others are restarted on request: each deletion is reported for what it is.
 func TestRequestBesideFailure(t *testing.T) {
 	f := newFixture(t, 4, 2)
-	f.settle()
+	f.stabilize()
 	request(f, 1, 2)
 	f.pass()
 	restarted(f.leader(3))
@@ -223,7 +223,7 @@ func TestRequestBesideFailure(t *testing.T) {
 	f.leader(1).Ready = false
 	got := map[string]string{}
 	for range 2 { // the second time, the API server has refused the deletions
-		for _, d := range f.settle().DeleteLeaders {
+		for _, d := range f.stabilize().DeleteLeaders {
 			got[d.Name] += d.Event.Reason + " "
 		}
 	}
@@ -239,11 +239,11 @@ func TestRequestBesideFailure(t *testing.T) {
 // TestSecondRequest adds a group to a restart that is underway: the first group is not restarted again.
 func TestSecondRequest(t *testing.T) {
 	f := newFixture(t, 3, 1)
-	f.settle()
+	f.stabilize()
 	request(f, 1)
 	f.pass()
 	f.leader(1).Deleting = true
-	f.settle()
+	f.stabilize()
 	f.Set.Status.Restart.Groups, f.Set.Status.Restart.Found = []int32{2}, false
 	f.Set.Status.Restart.RequestTime = metav1.NewMicroTime(f.Now.Time)
 	f.later(time.Minute)
@@ -252,7 +252,7 @@ func TestSecondRequest(t *testing.T) {
 		t.Error("leaders (-want +got):\n" + diff)
 	}
 	f.replace(1)
-	if diff := cmp.Diff([]string{"s-2"}, deleted(f.settle())); diff != "" {
+	if diff := cmp.Diff([]string{"s-2"}, deleted(f.stabilize())); diff != "" {
 		t.Error("leaders to delete (-want +got):\n" + diff)
 	}
 }

@@ -110,9 +110,9 @@ func TestTriggers(t *testing.T) {
 			if c.annotated {
 				f.Set.Annotations = map[string]string{leaderworkersetv1.RecreateGroupAfterStartAnnotationKey: ""}
 			}
-			f.settle()
+			f.stabilize()
 			c.change(f)
-			f.settle()
+			f.stabilize()
 			want := []string(nil)
 			if c.want {
 				want = []string{"s-1"}
@@ -142,7 +142,7 @@ func relabel(f *fixture) {
 // TestRestartIsStoredFirst follows a restart: a plan that only stores it, then the deletion with upstream's event, and nothing more.
 func TestRestartIsStoredFirst(t *testing.T) {
 	f := newFixture(t, 2, 3)
-	f.settle()
+	f.stabilize()
 	restarted(f.worker(1, 2))
 	f.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{"s-1/1": {Job: "s-1", Pod: "s-1-2", ExitCode: ptr.To[int32](137), Reason: "OOMKilled"}}
 
@@ -159,7 +159,7 @@ func TestRestartIsStoredFirst(t *testing.T) {
 		t.Fatal("status.groups (-want +got):\n" + diff)
 	}
 
-	p = f.settle()
+	p = f.stabilize()
 	event := Event{
 		Type: "Normal", Reason: "RecreateGroup", Action: "Delete", Note: "Worker pod s-1-2 failed, deleted leader pod s-1 to recreate group 1", Related: "s-1",
 	}
@@ -169,15 +169,15 @@ func TestRestartIsStoredFirst(t *testing.T) {
 
 	f.leader(1).Deleting = true
 	f.worker(1, 1).Deleting, f.worker(1, 2).Deleting = true, true
-	if p := f.settle(); len(p.DeleteLeaders) > 0 || f.status(1).Restarts != 1 {
+	if p := f.stabilize(); len(p.DeleteLeaders) > 0 || f.status(1).Restarts != 1 {
 		t.Fatalf("the group is restarted twice: %v, %d restarts", deleted(p), f.status(1).Restarts)
 	}
 	f.replace(1)
-	if p := f.settle(); len(p.DeleteLeaders) > 0 || f.status(1).Restarts != 1 {
+	if p := f.stabilize(); len(p.DeleteLeaders) > 0 || f.status(1).Restarts != 1 {
 		t.Fatalf("the new group is restarted: %v, %d restarts", deleted(p), f.status(1).Restarts)
 	}
 	restarted(f.leader(1))
-	f.settle()
+	f.stabilize()
 	if got := f.status(1).Restarts; got != 2 {
 		t.Fatalf("restarts = %d after another failure, want 2", got)
 	}
@@ -186,12 +186,12 @@ func TestRestartIsStoredFirst(t *testing.T) {
 // TestRestartIsNotLost loses the trigger between the plan that counts and the one that deletes.
 func TestRestartIsNotLost(t *testing.T) {
 	f := newFixture(t, 1, 3)
-	f.settle()
+	f.stabilize()
 	f.worker(0, 1).Deleting = true
 	f.pass()
 	f.worker(0, 1).Deleting = false
 	f.worker(0, 1).UID = "replacement"
-	if diff := cmp.Diff([]string{"s-0"}, deleted(f.settle())); diff != "" {
+	if diff := cmp.Diff([]string{"s-0"}, deleted(f.stabilize())); diff != "" {
 		t.Error("leaders to delete (-want +got):\n" + diff)
 	}
 }
@@ -221,13 +221,13 @@ func TestOneGroupDelaysNoOther(t *testing.T) {
 // TestLeaderDeletedByUser replaces a group whose leader a user has deleted: one restart counts.
 func TestLeaderDeletedByUser(t *testing.T) {
 	f := newFixture(t, 1, 3)
-	f.settle()
+	f.stabilize()
 	f.leader(0).Deleting = true
-	f.settle()
+	f.stabilize()
 	old := f.Observed.Workers[0]
 	f.Leaders[0].UID, f.Leaders[0].Deleting = "s-0/2", false
 	old.Pods[0].Deleting, old.Pods[1].Deleting = true, true
-	p := f.settle()
+	p := f.stabilize()
 	if len(p.DeleteLeaders) > 0 || f.status(0).Restarts != 1 {
 		t.Errorf("deleted %v, status.groups %v; want one restart", deleted(p), f.Set.Status.Groups)
 	}
@@ -235,7 +235,7 @@ func TestLeaderDeletedByUser(t *testing.T) {
 		t.Error("workers are created while those of the former leader have their name")
 	}
 	f.Observed.Workers = nil
-	if diff := cmp.Diff([]string{"s-0"}, createdWorkers(f.settle())); diff != "" {
+	if diff := cmp.Diff([]string{"s-0"}, createdWorkers(f.stabilize())); diff != "" {
 		t.Error("workers to create (-want +got):\n" + diff)
 	}
 }
@@ -281,9 +281,9 @@ func TestRestartWithoutCause(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 1, 3)
-			f.settle()
+			f.stabilize()
 			c.change(f)
-			p := f.settle()
+			p := f.stabilize()
 			if diff := cmp.Diff(&c.want, f.status(0).FirstCause); diff != "" {
 				t.Error("firstCause (-want +got):\n" + diff)
 			}

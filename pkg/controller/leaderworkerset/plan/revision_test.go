@@ -63,7 +63,7 @@ func TestFirstRevision(t *testing.T) {
 	if diff := cmp.Diff(want, p.CreateRevision); diff != "" {
 		t.Error(diff)
 	}
-	w.settle()
+	w.stabilize()
 	for _, event := range []string{
 		"Normal|CreatingRevision|Create|Creating revision with key " + k + " for a newly created LeaderWorkerSet",
 		"Normal|GroupsProgressing|Create|Created leader statefulset test-sample",
@@ -86,7 +86,7 @@ func TestRevisionOfFormerReleaseDoesNotRoll(t *testing.T) {
 	}
 	w.revisions[0], w.applied = r, ""
 	before := w.stored()
-	w.settle()
+	w.stabilize()
 	if got := w.stored(); got != before || len(w.targets) > 0 && w.targets[0] != "(0,3)" {
 		t.Errorf("revisions %s, were %s; targets %v", got, before, w.targets)
 	}
@@ -129,7 +129,7 @@ func TestRefusedUpdateMakesOneRevision(t *testing.T) {
 		t.Errorf("%d revisions after changes that were refused", len(w.revisions))
 	}
 	w.change(func(s *leaderworkersetv1.LeaderWorkerSetSpec) { s.LeaderWorkerTemplate.VolumeClaimTemplates = nil })
-	if w.settle(); len(w.revisions) != 1 || len(w.targets) != 0 {
+	if w.stabilize(); len(w.revisions) != 1 || len(w.targets) != 0 {
 		t.Errorf("%d revisions after the change was reverted, targets %v", len(w.revisions), w.targets)
 	}
 }
@@ -143,7 +143,7 @@ func TestLostRevisionIsCreatedWithTheKeyOfGroups(t *testing.T) {
 		p.key = "former"
 	}
 	w.revisions = nil
-	w.settle()
+	w.stabilize()
 	if got := w.stored(); got != "1:former" || w.revisions[0].Name != "test-sample-"+k+"-1" {
 		t.Errorf("revisions %s, %s", got, w.revisions[0].Name)
 	}
@@ -193,7 +193,7 @@ func TestLostRevisionDoesNotTakeOtherWorkers(t *testing.T) {
 			if test.change != nil {
 				w.change(test.change)
 			}
-			w.settle()
+			w.stabilize()
 			if rolls := key(w.leader) != k; rolls != test.wantRolls {
 				t.Errorf("the key was %s and is %s", k, key(w.leader))
 			}
@@ -254,7 +254,7 @@ func TestDeletedLeaderIsRecreatedAtItsRevision(t *testing.T) {
 	w := atRest(t, 3, 1, 0, 0)
 	before := w.stored()
 	w.leader, w.pods, w.applied = nil, map[int32]*worldPod{}, ""
-	w.settle()
+	w.stabilize()
 	if got := w.stored(); got != before {
 		t.Errorf("revisions %s, were %s", got, before)
 	}

@@ -17,7 +17,7 @@ import (
 // atRest returns a world in which all groups are ready.
 func atRest(t *testing.T, replicas, unavailable, surge, partition int32) *world {
 	t.Helper()
-	w := newWorld(t, rolling(replicas, unavailable, surge, partition)).settle()
+	w := newWorld(t, rolling(replicas, unavailable, surge, partition)).stabilize()
 	for range 3 { // a set with a surge and a partition begins with a surge group
 		w.ready(w.all()...)
 	}
@@ -32,7 +32,7 @@ func (w *world) change(changes ...func(*leaderworkersetv1.LeaderWorkerSetSpec)) 
 			change(s)
 		}
 	})
-	return w.settle()
+	return w.stabilize()
 }
 
 func (w *world) wantTargets(want string) {
@@ -229,14 +229,14 @@ func TestUpdateOfGroupsThatWereNeverReady(t *testing.T) {
 			w := newWorld(t, func(set *leaderworkersetv1.LeaderWorkerSet) {
 				rolling(2, 1-surge, surge, 0)(set)
 				set.Spec.LeaderWorkerTemplate.GroupSize = ptr.To[int32](1)
-			}).settle()
+			}).stabilize()
 			w.counting = how
 			w.change(w.image("2"))
 			for range 10 {
 				for _, p := range w.pods {
 					p.ready = p.key == revisionOf(w.observe()).key
 				}
-				w.settle()
+				w.stabilize()
 			}
 			if got := w.groups(); got != "N N" || !w.available() {
 				t.Errorf("%s, surge %d: %s %s", name, surge, w, got)
@@ -250,12 +250,12 @@ func TestUpdateOfGroupsThatWereNeverReady(t *testing.T) {
 func TestUpdateWhereStatefulSetsReplaceOneAtATime(t *testing.T) {
 	w := newWorld(t, rolling(6, 3, 0, 0))
 	w.counting = countOne
-	w.settle().finish()
+	w.stabilize().finish()
 	if p := Decide(w.observe()); p.ApplyLeader != nil {
 		t.Error("a StatefulSet that lacks what the API drops is applied again and again")
 	}
 	w.change(w.image("2"))
-	w.settle()
+	w.stabilize()
 	fresh := 0
 	for _, p := range w.pods {
 		fresh += int(one(p.key == revisionOf(w.observe()).key))

@@ -36,7 +36,7 @@ func (w *world) wantConditions(want string) {
 }
 
 func TestConditionsFromCreationToUpdate(t *testing.T) {
-	w := newWorld(t, rolling(2, 1, 0, 0)).settle()
+	w := newWorld(t, rolling(2, 1, 0, 0)).stabilize()
 	w.wantConditions("Progressing=True@1")
 	w.ready(0)
 	w.wantConditions("Progressing=True@1")
@@ -63,7 +63,7 @@ func TestConditionsFromCreationToUpdate(t *testing.T) {
 	w.wantConditions("Progressing=False@2 Available=False@2 UpdateInProgress=True@2")
 	w.step()
 	w.wantConditions("Progressing=True@2 Available=False@2 UpdateInProgress=True@2")
-	if w.step(); w.settle().conditionList() != "Progressing=True@2 Available=False@2 UpdateInProgress=True@2" {
+	if w.step(); w.stabilize().conditionList() != "Progressing=True@2 Available=False@2 UpdateInProgress=True@2" {
 		t.Error(w.conditionList())
 	}
 	if c := w.set.Status.Conditions[2]; c.Reason != "GroupsUpdating" || c.Message != "Rolling Upgrade is in progress" || !c.LastTransitionTime.Time.Equal(w.now) {
@@ -84,7 +84,7 @@ func TestConditionsFromCreationToUpdate(t *testing.T) {
 
 	// Ready groups that fail, and a new generation without an update.
 	w.pods[0].ready = false
-	w.settle().wantConditions("Progressing=True@2 Available=False@2 UpdateInProgress=False@2")
+	w.stabilize().wantConditions("Progressing=True@2 Available=False@2 UpdateInProgress=False@2")
 	w.ready(0)
 	w.now = w.now.Add(time.Minute)
 	w.change(w.partition(0)).wantConditions("Progressing=False@3 Available=True@3 UpdateInProgress=False@3")
@@ -94,16 +94,16 @@ func TestConditionsFromCreationToUpdate(t *testing.T) {
 }
 
 func TestConditionsOfSpecialSets(t *testing.T) {
-	w := newWorld(t, rolling(0, 1, 0, 0)).settle()
+	w := newWorld(t, rolling(0, 1, 0, 0)).stabilize()
 	w.wantConditions("Available=True@1")
-	w = newWorld(t, rolling(2, 1, 0, 5)).settle()
+	w = newWorld(t, rolling(2, 1, 0, 5)).stabilize()
 	w.ready(0, 1)
 	if w.change(w.image("2")); !w.available() || w.groups() != "o o" {
 		t.Errorf("a partition above all groups: %s %s", w.conditionList(), w.groups())
 	}
 	w = atRest(t, 3, 1, 0, 0)
 	w.pods[1].lacksWorkers = true
-	w.settle()
+	w.stabilize()
 	if s := w.set.Status; s.ReadyReplicas != 2 || s.UpdatedReplicas != 2 || w.available() {
 		t.Errorf("a group without workers: %+v", s)
 	}
@@ -125,7 +125,7 @@ func TestUpdatedReplicasInQueues(t *testing.T) {
 		}, []int32{1, 2, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, func(set *leaderworkersetv1.LeaderWorkerSet) { rolling(2, 0, 1, 0)(set); tc.change(set) }).settle()
+			w := newWorld(t, func(set *leaderworkersetv1.LeaderWorkerSet) { rolling(2, 0, 1, 0)(set); tc.change(set) }).stabilize()
 			w.ready(w.all()...)
 			w.change(w.image("2"))
 			var got []int32
@@ -159,7 +159,7 @@ func TestGroupsOfFormerSizeStayReady(t *testing.T) {
 	w := newWorld(t, func(set *leaderworkersetv1.LeaderWorkerSet) {
 		rolling(3, 1, 0, 0)(set)
 		set.Spec.LeaderWorkerTemplate.GroupSize = ptr.To[int32](1)
-	}).settle().finish()
+	}).stabilize().finish()
 	w.change(func(s *leaderworkersetv1.LeaderWorkerSetSpec) { s.LeaderWorkerTemplate.GroupSize = ptr.To[int32](3) })
 	if got := w.String(); got != "(2,3,2/1)" {
 		t.Errorf("%s, want the groups of size 1 to be ready", got)

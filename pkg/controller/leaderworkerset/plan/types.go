@@ -33,10 +33,10 @@ type Observed struct {
 	// Leaders are the pods that the leader StatefulSet controls, terminating ones included.
 	Leaders []Pod
 	// GoneLeaders are pods that were among Leaders and are gone, as far as this process has seen, in the order in which
-	// they went. A pod is left out once it is Judged.
+	// they went. A pod is left out once it is Evaluated.
 	GoneLeaders []Pod
-	// Judged are the deleted leader pods whose deletion was judged. It holds no pods that exist and are not being deleted.
-	Judged map[types.UID]bool
+	// Evaluated are the leader pods that are gone or are being deleted, and whose deletion was evaluated.
+	Evaluated map[types.UID]bool
 	// Workers are the StatefulSets that leader pods control, those of leader pods that are gone included.
 	Workers []Workers
 	// RefusedPods are the pods that the API refuses.
@@ -198,9 +198,8 @@ type Plan struct {
 	// DeleteRevisions are ControllerRevisions to delete.
 	DeleteRevisions []Ref
 
-	// Judged are the leader pods of which it is decided what their deletion means, once Status is stored: those that are
-	// being deleted, and gone ones.
-	Judged []types.UID
+	// Evaluated are the leader pods, gone or being deleted, whose deletion counts as evaluated once Status is stored.
+	Evaluated []types.UID
 	// More means that the plan is full, and that the next decision has more to do.
 	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
@@ -274,8 +273,8 @@ type Outcome struct {
 	Status *leaderworkersetv1.LeaderWorkerSetStatus
 	// CountsWait means that counts which differ from the stored ones wait for other changes.
 	CountsWait bool
-	// Judged is to be remembered once Status is stored.
-	Judged []types.UID
+	// Evaluated is to be remembered once Status is stored.
+	Evaluated []types.UID
 	// TakenSince is to be remembered.
 	TakenSince Taken
 	// Events are reported once Status is stored. Others are reported whatever becomes of it.

@@ -44,7 +44,7 @@ func TestLossWithoutAnyProcess(t *testing.T) {
 			replaced(f)
 			f.worker(1, 2).Created = metav1.NewTime(f.Now.Add(clockSkew - long))
 		}, nil},
-		"the set was not available": {func(f *fixture) { f.workers(0).Ready = false; f.settle(); f.workers(0).Ready = true; replaced(f) }, nil},
+		"the set was not available": {func(f *fixture) { f.workers(0).Ready = false; f.stabilize(); f.workers(0).Ready = true; replaced(f) }, nil},
 		"the spec has changed":      {func(f *fixture) { replaced(f); f.Set.Generation++ }, nil},
 		"a group above the replicas": {func(f *fixture) {
 			replaced(f)
@@ -56,7 +56,7 @@ func TestLossWithoutAnyProcess(t *testing.T) {
 			for i := range f.Observed.Workers {
 				f.Observed.Workers[i].CreatedAt = f.Now
 			}
-			f.settle()
+			f.stabilize()
 			if status, _ := f.condition(leaderworkersetv1.ConditionAvailable); status != metav1.ConditionTrue {
 				t.Fatal("not available")
 			}

@@ -26,7 +26,7 @@ func TestRollingUpdateVectors(t *testing.T) {
 					w.pods[i] = &worldPod{uid: w.uid(), key: revisionOf(w.observe()).key, ready: true}
 				}
 			}
-			w.settle()
+			w.stabilize()
 		}
 	}
 	const updating, availableNow = "Progressing UpdateInProgress", "Available"
@@ -36,7 +36,7 @@ func TestRollingUpdateVectors(t *testing.T) {
 	}{
 		"R4": {[4]int32{4, 1, 0, 0}, []step{
 			{change, "(3,4,4/0) " + updating}, {become(3), "(2,4,4/1) " + updating}, {become(1), "(2,4,4/2) " + updating},
-			{func(w *world) { w.pods[2].ready = false; w.settle() }, "(2,4,3/2) " + updating}, {all, "(0,4,4/4) " + availableNow},
+			{func(w *world) { w.pods[2].ready = false; w.stabilize() }, "(2,4,3/2) " + updating}, {all, "(0,4,4/4) " + availableNow},
 		}},
 		"R4 U2":  {[4]int32{4, 2, 0, 0}, []step{{change, "(2,4,4/0) " + updating}, {become(3), "(1,4,4/1) " + updating}, {become(2), "(0,4,4/2) " + updating}, {all, "(0,4,4/4) " + availableNow}}},
 		"R4 U10": {[4]int32{4, 10, 0, 0}, []step{{change, "(0,4,4/0) " + updating}, {all, "(0,4,4/4) " + availableNow}}},
@@ -75,7 +75,7 @@ func TestRollingUpdateVectors(t *testing.T) {
 			{become(2), "(0,3,3/1) " + updating}, {become(1), "(0,2,2/1) " + updating}, {become(0), "(0,2,2/2) " + availableNow},
 		}},
 		"R4 U2 with a group that is not ready": {[4]int32{4, 2, 0, 0}, []step{
-			{func(w *world) { w.pods[1].ready = false; w.settle() }, "(0,4,3/4) Progressing"}, {change, "(3,4,3/0) " + updating}, {all, "(0,4,4/4) " + availableNow},
+			{func(w *world) { w.pods[1].ready = false; w.stabilize() }, "(0,4,3/4) Progressing"}, {change, "(3,4,3/0) " + updating}, {all, "(0,4,4/4) " + availableNow},
 		}},
 		"R2 without ready groups": {[4]int32{2, 1, 0, 0}, []step{
 			{func(w *world) { w.pods[0].ready, w.pods[1].ready = false, false; w.change(w.image("2")) }, "(1,2,0/0) " + updating},

@@ -49,7 +49,7 @@ func TestWorkerStatefulSet(t *testing.T) {
 	f.leader(0).RequestsTPUs = true
 	f.Domains = map[string]string{"node-s-0": "rack-7"}
 
-	p := f.settle()
+	p := f.stabilize()
 	if len(p.CreateWorkers) != 1 {
 		t.Fatalf("the plan creates %d StatefulSets of workers, want 1", len(p.CreateWorkers))
 	}
@@ -160,7 +160,7 @@ func TestWorkersAreDue(t *testing.T) {
 			f := newFixture(t, 1, c.size)
 			f.forgetWorkers(0)
 			c.change(f)
-			p := f.settle()
+			p := f.stabilize()
 			if got := len(p.CreateWorkers) == 1; got != c.want {
 				t.Errorf("workers are created: %t, want %t", got, c.want)
 			}
@@ -212,7 +212,7 @@ func TestWorkersOfFormerRevision(t *testing.T) {
 	f.Revisions[0].Revision, f.Revisions = 2, append(f.Revisions, former)
 	f.leader(0).Revision = former.Labels[leaderworkersetv1.RevisionKey]
 	f.forgetWorkers(0)
-	p := f.settle()
+	p := f.stabilize()
 	if len(p.CreateWorkers) != 1 {
 		t.Fatalf("the plan creates %d StatefulSets of workers, want 1", len(p.CreateWorkers))
 	}
@@ -232,10 +232,10 @@ func TestWorkersAreBounded(t *testing.T) {
 	const groups = 250
 	f := newFixture(t, groups, 2)
 	f.Observed.Workers = nil
-	f.settle()
+	f.stabilize()
 	created := map[string]bool{}
 	for range 20 {
-		p := f.settle()
+		p := f.stabilize()
 		if len(p.CreateWorkers) > maxGroupWrites {
 			t.Fatalf("a plan creates %d StatefulSets, want at most %d", len(p.CreateWorkers), maxGroupWrites)
 		}
@@ -273,7 +273,7 @@ func TestGroupsThatWaitTakeNoRoom(t *testing.T) {
 			f.leader(i).Node = ""
 		}
 	}
-	p := f.settle()
+	p := f.stabilize()
 	if len(p.CreateWorkers) != placed || p.More {
 		t.Errorf("%d groups get workers, more: %t; want %d, false", len(p.CreateWorkers), p.More, placed)
 	}

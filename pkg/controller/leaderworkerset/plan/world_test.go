@@ -171,8 +171,8 @@ func (w *world) observe() Observed {
 	return o
 }
 
-// settle runs all controllers until none has anything to do.
-func (w *world) settle() *world {
+// stabilize runs all controllers until none has anything to do.
+func (w *world) stabilize() *world {
 	w.t.Helper()
 	for range 200 {
 		acted := w.step()
@@ -203,7 +203,7 @@ func (w *world) ready(indexes ...int32) *world {
 		}
 		w.pods[i].ready = true
 	}
-	return w.settle()
+	return w.stabilize()
 }
 
 // become puts groups in place that are ready at the current revision, as upstream's tests do it.
@@ -212,7 +212,7 @@ func (w *world) become(indexes ...int32) *world {
 	for _, i := range indexes {
 		w.pods[i] = &worldPod{uid: w.uid(), key: revisionOf(w.observe()).key, ready: true}
 	}
-	return w.settle()
+	return w.stabilize()
 }
 
 func (w *world) all() []int32 {

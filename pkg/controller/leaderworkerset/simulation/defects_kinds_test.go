@@ -159,13 +159,13 @@ func trusting(o *plan.Observed) {
 	}
 }
 
-// patient leaves it to the StatefulSet controller to replace leaders.
-func patient(_ plan.Observed, p *plan.Plan) {
+// passive leaves it to the StatefulSet controller to replace leaders.
+func passive(_ plan.Observed, p *plan.Plan) {
 	p.DeleteLeaders = slices.DeleteFunc(slices.Clone(p.DeleteLeaders), func(d plan.Deletion) bool { return d.Event == nil })
 }
 
-// impatient does not wait until the StatefulSet controller knows of an update.
-func impatient(o *plan.Observed) {
+// early does not wait until the StatefulSet controller knows of an update.
+func early(o *plan.Observed) {
 	if o.Leader != nil {
 		o.Leader.Status.ObservedGeneration = o.Leader.Generation
 	}
@@ -228,15 +228,15 @@ func everStarted(o *plan.Observed) {
 
 // overlookDeleted does not see what becomes of leaders by other hands.
 func overlookDeleted(o *plan.Observed) {
-	o.GoneLeaders, o.Judged = nil, map[types.UID]bool{}
+	o.GoneLeaders, o.Evaluated = nil, map[types.UID]bool{}
 	for i := range o.Leaders {
-		o.Judged[o.Leaders[i].UID] = true
+		o.Evaluated[o.Leaders[i].UID] = true
 	}
 }
 
-// judgeAgain forgets that deletions of leaders were judged, and stored.
-func judgeAgain(o *plan.Observed) {
-	o.Judged = nil
+// evaluateAgain forgets that deletions of leaders were evaluated, and stored.
+func evaluateAgain(o *plan.Observed) {
+	o.Evaluated = nil
 	for i := range o.Set.Status.Groups {
 		o.Set.Status.Groups[i].RestartedLeader = ""
 	}

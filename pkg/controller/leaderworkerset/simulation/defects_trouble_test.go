@@ -23,7 +23,7 @@ func unseenNames(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
 	return plan.Finish(o, p, r)
 }
 
-// unlooked judges by their times alone which StatefulSets of workers are new.
+// unlooked decides by their times alone which StatefulSets of workers are new.
 func unlooked(o *plan.Observed) {
 	for i := range o.Workers {
 		o.Workers[i].Observed = false

@@ -14,8 +14,9 @@
 // decisions is the real Syncer of package leaderworkerset; actions of users are carried out by the real code of the
 // server (users_test.go).
 //
-// Rules are checked at every decision and every write (rules_test.go). In the end nothing fails any more, and the set must come to rest
-// in the state that its spec asks for (settle_test.go). Defects that are built in on purpose must break the rules (defects_test.go).
+// Rules are checked at every decision and every write (rules_test.go). In the end nothing fails any more, and the set
+// must come to rest in the state that its spec asks for (stabilize_test.go). Defects that are built in on purpose must
+// break the rules (defects_test.go).
 //
 // Everything in a history follows from its seed. SIMULATION_SEED=n runs that one and prints its steps,
 // SIMULATION_HISTORIES=n sets how many are run, and SIMULATION_FIRST=n with which seed they begin.

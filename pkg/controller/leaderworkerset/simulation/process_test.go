@@ -55,7 +55,7 @@ func (e *env) startProcess() {
 func (e *env) newProcess(rivals bool) *process {
 	p := &process{env: e, rivals: rivals, startedAt: e.Now(), losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}}
 	p.sender = e.NewSender(e.interlude)
-	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless, Impatient: e.impatient}
+	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless, Eager: e.eager}
 	p.worker.Add(name)
 	p.sets = informer(p, &e.sets)
 	p.statefulSets = informer(p, &e.statefulSets)

@@ -36,7 +36,7 @@ func domainOf(node string) string {
 	return fmt.Sprint("rack-", n%2)
 }
 
-// randomCluster draws what the cluster offers.
+// randomCluster draws the capacity of the cluster.
 func (e *env) randomCluster(d simulation.Dice) {
 	e.gang = simulation.OneOf(d, plan.GangProvider(""), "", "", plan.GangKubernetes, plan.GangVolcano)
 	e.dropping = d.Percent(20)

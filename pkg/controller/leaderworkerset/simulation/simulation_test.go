@@ -42,7 +42,7 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 		if e.Dice.Percent(20) {
 			e.endure()
 		}
-		e.settle()
+		e.stabilize()
 		e.checkRest()
 	})
 	return seen, broken

@@ -114,9 +114,9 @@ type history struct {
 	nodes   []*node
 	pods    []*pod
 	sets    []*set
-	// settling is whether nothing goes wrong any more.
-	settling bool
-	broken   string
+	// stabilizing is whether nothing goes wrong any more.
+	stabilizing bool
+	broken      string
 }
 
 func (h *history) percent(p int) bool { return h.dice.IntN(100) < p }

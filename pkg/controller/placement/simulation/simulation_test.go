@@ -190,7 +190,7 @@ func TestMoves(t *testing.T) {
 		"Jobs move": {real(), true}, "Jobs never move": {stay, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &history{dice: rand.New(rand.NewPCG(1, 1)), mutant: test.mutant, full: placement.WhenFullWait, settling: true}
+			h := &history{dice: rand.New(rand.NewPCG(1, 1)), mutant: test.mutant, full: placement.WhenFullWait, stabilizing: true}
 			for _, r := range []int{0, 0, 2, 2, 2} {
 				h.addNode(r)
 			}

@@ -247,7 +247,7 @@ func allStarted(g *group) bool {
 func (h *history) step() {
 	h.now++
 	h.remove(func(p *pod) bool { return p.terminating })
-	if !h.settling {
+	if !h.stabilizing {
 		h.disturb()
 	}
 	h.host()
@@ -258,8 +258,9 @@ func (h *history) step() {
 
 const (
 	minutes = 150
-	// patience is how long sets may take once nothing goes wrong any more. Moves come up to an hour after each other.
-	patience = 6_000
+	// extraMinutes is how long sets may take once nothing goes wrong any more. Moves come up to an hour after each
+	// other.
+	extraMinutes = 6_000
 )
 
 // run returns the rule that is broken, if any.
@@ -268,7 +269,7 @@ func run(seed uint64, m mutant) string {
 	for h.broken == "" && h.now < minutes {
 		h.step()
 	}
-	h.settling = true
+	h.stabilizing = true
 	h.remove(func(p *pod) bool { return p.job == nil })
 	for _, n := range h.nodes {
 		if n.down {
@@ -279,7 +280,7 @@ func run(seed uint64, m mutant) string {
 		s.suspended = false
 	}
 	unfinished := func(s *set) bool { return !s.finished }
-	for h.broken == "" && h.now < minutes+patience && slices.ContainsFunc(h.sets, unfinished) {
+	for h.broken == "" && h.now < minutes+extraMinutes && slices.ContainsFunc(h.sets, unfinished) {
 		h.step()
 	}
 	if i := slices.IndexFunc(h.sets, unfinished); i >= 0 {

@@ -97,22 +97,22 @@ func Decide(o Observed) Plan {
 	if s.pod != nil {
 		p.SizeProblemPod = Ref{Name: s.pod.Name, UID: s.pod.UID}
 	}
-	settling := time.Duration(0)
-	if s.settles {
-		settling = max(0, o.LastNew.Add(SettleTime).Sub(o.Now))
+	left := time.Duration(0)
+	if s.mayGrow {
+		left = max(0, o.LastNew.Add(StabilizationWindow).Sub(o.Now))
 	}
 	p.Figures = Figures{Pods: c.pods, Running: c.running, Labeled: c.labeled, Size: s.pods, Source: s.source, SizeKnown: !s.unread}
 	enough := p.SizeKnown && p.Size > 0 && p.Running >= p.Size
-	p.Ready = enough && settling == 0
+	p.Ready = enough && left == 0
 	switch {
 	case p.Ready:
 		p.Label = unlabeled(o, c.unlabeled)
 	case enough:
-		p.LookAgain = settling
+		p.LookAgain = left
 	case o.OwnersError == "" && s.source == FromOwners && p.Running > 0 && p.Running == p.Pods:
 		p.LookAgain = ownersEvery
 	}
-	p.explain(o, settling)
+	p.explain(o, left)
 	p.addStatus(o)
 	return p
 }

@@ -85,20 +85,20 @@ func TestWhichPodsAreLabeled(t *testing.T) {
 	}
 }
 
-// TestSettling is about groups whose size nothing states.
-func TestSettling(t *testing.T) {
+// TestStabilizationWindow is about groups whose size nothing states.
+func TestStabilizationWindow(t *testing.T) {
 	o := observed(pods(2)...)
 	o.LastNew = now.Add(-time.Second)
 	p := Decide(o)
 	diff(t, "ready after one second", false, p.Ready)
 	diff(t, "look again", time.Second, p.LookAgain)
-	o.LastNew = now.Add(-SettleTime)
+	o.LastNew = now.Add(-StabilizationWindow)
 	diff(t, "ready after two seconds", true, Decide(o).Ready)
 	o = observed(pods(2, ownedBy(job))...).owned(jobOf(2))
 	o.LastNew = now
 	diff(t, "a group of known size is ready at once", true, Decide(o).Ready)
 	o.Pods = append(o.Pods, pod("bare"))
-	diff(t, "a bare pod makes it settle", false, Decide(o).Ready)
+	diff(t, "a bare pod makes it wait", false, Decide(o).Ready)
 }
 
 func TestReadyWhenReady(t *testing.T) {

@@ -53,7 +53,7 @@ func TestRulesFindDefects(t *testing.T) {
 			o.Group = nil
 			return Decide(o)
 		},
-		"nothing settles": func(o Observed) Plan {
+		"no window": func(o Observed) Plan {
 			o.LastNew = time.Time{}
 			return Decide(o)
 		},

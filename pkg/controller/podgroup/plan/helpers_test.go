@@ -51,7 +51,7 @@ func ended(ago int64) func(*Pod) {
 	return func(p *Pod) { p.Phase, p.Ended = Failed, now.Unix()-ago }
 }
 
-// observed is a settled group.
+// observed is a group whose stabilization window is over.
 func observed(pods ...*Pod) Observed {
 	return Observed{Family: Families[0], Pods: pods, ShowStatus: true, Now: now, LastNew: now.Add(-time.Minute)}
 }

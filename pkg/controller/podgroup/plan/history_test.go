@@ -66,7 +66,7 @@ func (h *history) run(steps int) []string {
 			h.sync()
 		}
 	}
-	h.settle()
+	h.stabilize()
 	return h.broken
 }
 
@@ -147,7 +147,7 @@ func (h *history) sync() {
 	h.show()
 	o := h.observe()
 	p := h.decide(o)
-	h.judge(o, p)
+	h.check(o, p)
 	for range h.dice.IntN(3) {
 		h.change() // before the patches
 	}
@@ -163,8 +163,8 @@ func (h *history) sync() {
 	}
 }
 
-// judge holds a plan against the rules, which count for themselves.
-func (h *history) judge(o Observed, p Plan) {
+// check compares a plan with the rules, which count for themselves.
+func (h *history) check(o Observed, p Plan) {
 	run, exist, named := 0, 0, map[string]bool{}
 	for _, pod := range o.Pods {
 		if pod.Terminating {
@@ -191,7 +191,7 @@ func (h *history) judge(o Observed, p Plan) {
 		h.breaks("labels %v while %d of %d pods run", p.Label, run, wanted)
 	}
 	if len(p.Label) > 0 && h.by == byNothing && o.Now.Sub(o.LastNew) < 2*time.Second {
-		h.breaks("labels %v before the group has settled", p.Label)
+		h.breaks("labels %v before the group is stable", p.Label)
 	}
 	for _, pod := range o.Pods {
 		runs := (pod.Phase == Running || pod.Phase == Succeeded) && !pod.Terminating
@@ -204,8 +204,8 @@ func (h *history) judge(o Observed, p Plan) {
 	}
 }
 
-// settle lets all pods run, and looks until nothing is left to do: then the group is ready if there are enough.
-func (h *history) settle() {
+// stabilize lets all pods run, and looks until nothing is left to do: then the group is ready if there are enough.
+func (h *history) stabilize() {
 	for _, p := range h.pods {
 		if p.Phase == Pending {
 			p.Phase = Running
@@ -216,7 +216,7 @@ func (h *history) settle() {
 		h.show()
 		o := h.observe()
 		p := h.decide(o)
-		h.judge(o, p)
+		h.check(o, p)
 		for _, ref := range p.Label {
 			h.pods[ref.Name].Labeled = true
 		}

@@ -16,8 +16,8 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 )
 
-// SettleTime is how long no pod must have been added to a group whose size nothing states.
-const SettleTime = 2 * time.Second
+// StabilizationWindow is the time without an added pod after which a group whose size nothing states may be ready.
+const StabilizationWindow = 2 * time.Second
 
 // MaxSize is the largest size that a pod may state.
 const MaxSize = 100_000
@@ -46,8 +46,8 @@ type size struct {
 	source Source
 	// unread means that owners were not asked, or did not answer.
 	unread bool
-	// settles means that pods count because they exist, so that more of them may come.
-	settles bool
+	// mayGrow means that pods count because they exist, so that more of them may come.
+	mayGrow bool
 	// problem says which stated sizes are malformed or contradict each other; empty if none does. Pod is the first such pod.
 	problem string
 	pod     *Pod
@@ -140,11 +140,11 @@ func ownedSize(o Observed) size {
 			}
 		case p.Phase != Failed:
 			sum++
-			s.settles = true
+			s.mayGrow = true
 		}
 	}
 	gone := int64(lost(o))
-	s.settles = s.settles || gone > 0
+	s.mayGrow = s.mayGrow || gone > 0
 	s.pods = int32(min(sum+gone, math.MaxInt32)) //nolint:gosec // it is bounded
 	return s
 }

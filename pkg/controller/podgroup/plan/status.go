@@ -21,7 +21,7 @@ const (
 	ReasonPodsRunning = "PodsRunning"
 	// ReasonPodsNotRunning is the reason of one of which too few pods run.
 	ReasonPodsNotRunning = "PodsNotRunning"
-	// ReasonSettling is the reason of one of unknown size to which pods were added lately.
+	// ReasonSettling is the reason of one of unknown size to which pods were added within the stabilization window.
 	ReasonSettling = "Settling"
 	// ReasonSizeUnknown is the reason of one whose owners could not be read.
 	ReasonSizeUnknown = "SizeUnknown"
@@ -103,7 +103,7 @@ func (f Figures) phase(before bool) batchv1alpha1.PodReadinessGroupPhase {
 }
 
 // explain says why the group is ready, or is not.
-func (p *Plan) explain(o Observed, settling time.Duration) {
+func (p *Plan) explain(o Observed, left time.Duration) {
 	p.Reason, p.Message = ReasonPodsNotRunning, p.progress(o)
 	switch {
 	case p.Ready:
@@ -111,9 +111,9 @@ func (p *Plan) explain(o Observed, settling time.Duration) {
 	case o.OwnersError != "":
 		p.Reason = ReasonSizeUnknown
 		p.Message += ": " + o.OwnersError
-	case settling > 0 && p.Running >= p.Size && p.Running > 0:
+	case left > 0 && p.Running >= p.Size && p.Running > 0:
 		p.Reason = ReasonSettling
-		p.Message += "; nothing states the size of the group, and pods were added in the last " + SettleTime.String()
+		p.Message += "; nothing states the size of the group, and pods were added in the last " + StabilizationWindow.String()
 	}
 	if p.SizeProblem != "" {
 		p.Message += "; " + p.SizeProblem

@@ -93,8 +93,8 @@ func TestCountsAreWrittenOnceASecond(t *testing.T) {
 }
 
 func TestConditionSaysWhatIsMissing(t *testing.T) {
-	settling := observed(pods(2)...).grouped(group(0))
-	settling.LastNew = now
+	recent := observed(pods(2)...).grouped(group(0))
+	recent.LastNew = now
 	unread := observed(pods(2, ownedBy(job))...).grouped(group(0))
 	unread.OwnersError = "reading Job ns/job: forbidden"
 	whenReady := observed(pod("a", ready), pod("b")).grouped(group(2))
@@ -103,7 +103,7 @@ func TestConditionSaysWhatIsMissing(t *testing.T) {
 		o               Observed
 		reason, message string
 	}{
-		"settling": {settling, ReasonSettling, "2 of 2 pods run; nothing states the size of the group, and pods were added in the last 2s"},
+		"settling": {recent, ReasonSettling, "2 of 2 pods run; nothing states the size of the group, and pods were added in the last 2s"},
 		"owners that cannot be read": {unread, ReasonSizeUnknown,
 			"2 of 2 existing pods run; the size of the group is not known: reading Job ns/job: forbidden"},
 		"a malformed size": {observed(pod("a"), pod("b", in(Pending), states("x"))).grouped(group(0)), ReasonPodsNotRunning,

@@ -11,8 +11,9 @@
 // is at work. What runs is the real Syncer, with the real reader of sizes, the real memory of own writes and the real
 // pace of the queue.
 //
-// Rules are checked at every request (rules_test.go) against what the API servers have stored (reference_test.go). In the end nothing fails
-// any more, and all must come to rest (settle_test.go). Defects that are built in on purpose must break the rules (defects_test.go).
+// Rules are checked at every request (rules_test.go) against what the API servers have stored (reference_test.go). In
+// the end nothing fails any more, and all must come to rest (stabilize_test.go). Defects that are built in on purpose
+// must break the rules (defects_test.go).
 //
 // Everything in a history follows from its seed. SIMULATION_SEED=n runs that one and prints its steps, SIMULATION_HISTORIES=n sets how many
 // are run.

@@ -35,16 +35,16 @@ type mutant struct {
 	seesGroup func(*batchv1alpha1.PodReadinessGroup) *batchv1alpha1.PodReadinessGroup
 	// guessing controllers take owners that cannot be read for owners that are gone, and staleSizes never read sizes again.
 	guessing, staleSizes bool
-	// unsettled controllers do not notice pods that are added.
-	unsettled bool
+	// unaware controllers do not notice pods that are added.
+	unaware bool
 	// careless ones send requests about a name, and not about a UID or a version.
 	careless bool
 	// forgetful ones do not wait until the caches show what they wrote.
 	forgetful bool
 	// cachedGroup ones do not read the PodReadinessGroup before they label pods.
 	cachedGroup bool
-	// resigned ones do not try again what failed, and impatient ones try at each deadline.
-	resigned, impatient bool
+	// resigned ones do not try again what failed, and eager ones try at each deadline.
+	resigned, eager bool
 	// silent ones send no events about refusals.
 	silent bool
 	// status changes the status before it is written.

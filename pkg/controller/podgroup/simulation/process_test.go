@@ -61,7 +61,7 @@ type about struct {
 // observation is what a sync was shown of the pods of a family.
 type observation struct {
 	labeled int
-	settled bool
+	stable  bool
 }
 
 type event struct {
@@ -73,7 +73,7 @@ type event struct {
 func (e *env) startProcess() {
 	p := &process{env: e, labeled: map[types.UID]int{}, refused: map[about]time.Time{}, seen: make([]observation, len(families)), lastShown: make([]time.Time, len(families))}
 	p.sender = e.NewSender(e.interlude)
-	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.resigned, Impatient: e.impatient}
+	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.resigned, Eager: e.eager}
 	p.groups = simulation.Informer[*batchv1alpha1.PodReadinessGroup]{From: &e.groups.Store, Handle: func(*batchv1alpha1.PodReadinessGroup, bool) { p.worker.Add(name) }}
 	p.groups.List()
 	caches := map[string]consistency.Versioned{"podreadinessgroups": &p.groups}
@@ -121,7 +121,7 @@ func (p *process) podChanged(family int, pod *corev1.Pod, gone bool) {
 	switch {
 	case was == nil || was.UID != is.UID:
 		p.lastShown[family] = p.Now()
-		if !p.unsettled {
+		if !p.unaware {
 			p.syncer.Added(key, family)
 		}
 		p.worker.Add(name)

@@ -88,13 +88,13 @@ func (t *timeline[T]) since(when time.Time) [][]T {
 type figures struct {
 	pods, running, labeled int
 	size                   int
-	// settles means that pods count because they exist, and unclear that a failed pod may have been replaced or not.
-	settles, unclear bool
+	// mayGrow means that pods count because they exist, and unclear that a failed pod may have been replaced or not.
+	mayGrow, unclear bool
 	// runs are the pods that run and lack the label.
 	runs map[types.UID]bool
 }
 
-// enough returns whether the group is ready once it has settled.
+// enough returns whether the group is ready once its stabilization window is over.
 func (f figures) enough() bool { return f.size > 0 && f.running >= f.size }
 
 func podReady(pod *corev1.Pod) bool {
@@ -169,10 +169,10 @@ func (f *figures) countOwners(pods []*corev1.Pod, jobs []*batchv1.Job) {
 			f.unclear = true
 		case failed: // nothing replaces it
 			f.size++
-			f.settles = true
+			f.mayGrow = true
 		default:
 			f.size++
-			f.settles = true
+			f.mayGrow = true
 		}
 	}
 }

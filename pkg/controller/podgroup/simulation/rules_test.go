@@ -26,11 +26,12 @@ const (
 	ruleReported = "a refusal is reported once"
 )
 
-// lag is how old what the controller sees may be, and fresh how old sizes are at most when pods are labeled.
+// lag is how old what the controller sees may be, and fresh how old sizes are at most when pods are labeled. window is
+// the stabilization window.
 const (
 	lag    = 30 * time.Second
 	fresh  = time.Second
-	settle = 2 * time.Second
+	window = 2 * time.Second
 )
 
 // checkLabel checks a patch when the controller decides to send it.
@@ -42,19 +43,19 @@ func (p *process) checkLabel(family int, podName string, uid types.UID) {
 	if p.firstLabels(family) && !p.groupUnread {
 		groupsSince = p.syncBegan // before the first label, what serves groups is asked
 	}
-	settled := p.seen[family].settled
+	stable := p.seen[family].stable
 	var last figures
 	for _, jobs := range p.past.jobs.since(p.syncBegan.Add(-fresh)) {
 		for _, groups := range p.past.groups.since(groupsSince) {
 			for _, pods := range p.past.pods.since(p.syncBegan.Add(-lag)) {
 				last = count(family, pods, one(groups), jobs)
-				if last.runs[uid] && last.enough() && (settled || !last.settles) {
+				if last.runs[uid] && last.enough() && (stable || !last.mayGrow) {
 					return
 				}
 			}
 		}
 	}
-	p.Fail(ruleReady, "pod %s (%s) of family %d gets the label; it was last %+v, settled: %t", podName, uid, family, last, settled)
+	p.Fail(ruleReady, "pod %s (%s) of family %d gets the label; it was last %+v, stable: %t", podName, uid, family, last, stable)
 }
 
 // firstLabels returns whether the controller saw no pod of the family with the label.
@@ -94,9 +95,9 @@ func (p *process) checkStatus(group *batchv1alpha1.PodReadinessGroup) {
 func (p *process) explains(f figures, family int, reason string) bool {
 	switch reason {
 	case plan.ReasonPodsRunning:
-		return f.enough() && (p.seen[family].settled || !f.settles)
+		return f.enough() && (p.seen[family].stable || !f.mayGrow)
 	case plan.ReasonSettling:
-		return f.settles && f.running > 0
+		return f.mayGrow && f.running > 0
 	case plan.ReasonSizeUnknown:
 		return p.jobUnread
 	}

@@ -36,7 +36,7 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 			e.endure()
 			e.calm()
 		}
-		e.settle()
+		e.stabilize()
 		e.checkRest()
 	})
 	return seen, broken

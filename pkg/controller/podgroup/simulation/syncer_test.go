@@ -71,7 +71,7 @@ func (c caches) Group(cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error
 }
 
 func (c caches) Pods(family int, _ cache.ObjectName) (all []*members.Pod, err error) {
-	seen := observation{settled: c.p.Since(c.p.lastShown[family]) >= settle}
+	seen := observation{stable: c.p.Since(c.p.lastShown[family]) >= window}
 	for _, stored := range c.p.pods[family].Objects {
 		pod := members.Of(stored, families[family])
 		if pod.Labeled && !pod.Terminating && pod.Phase != plan.Failed {

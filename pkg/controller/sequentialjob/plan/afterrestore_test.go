@@ -40,21 +40,21 @@ func (w *world) resume() *world {
 				c.Status, c.Reason, c.Message = metav1.ConditionFalse, batchv1alpha1.ReasonResumed, "resumed by ada"
 			}
 		}
-	}).settle()
+	}).stabilize()
 }
 
 func TestAfterRestore(t *testing.T) {
-	started := func(w *world) { w.settle() }
-	second := func(w *world) { w.settle().wait(time.Minute).ends(0, Succeeded) }
+	started := func(w *world) { w.stabilize() }
+	second := func(w *world) { w.stabilize().wait(time.Minute).ends(0, Succeeded) }
 	vanish := func(w *world) { w.owned = nil }
 	again := func(w *world) { // the server restarts the step that runs
 		w.change(func(sj *batchv1alpha1.SequentialJob) {
 			entry := begunStep(sj)
 			entry.Attempts, entry.ChildUID, entry.State = entry.Attempts+1, "", batchv1alpha1.StepStarting
-		}).settle()
+		}).stabilize()
 	}
 	suspend := func(w *world) {
-		w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(true) }).settle()
+		w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(true) }).stabilize()
 	}
 	for name, tc := range map[string]struct {
 		spec func(*batchv1alpha1.SequentialJob)
@@ -86,14 +86,14 @@ func TestAfterRestore(t *testing.T) {
 		"it was suspended when the backup was made, and its child runs": {
 			before: []func(*world){started, suspend},
 			since: []func(*world){func(w *world) {
-				w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(false) }).settle()
+				w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(false) }).stabilize()
 			}},
 			wantHeld: "the sequence is suspended, but job 0 runs", wantAttempt: 1, wantCreated: []string{"etl-0/1"}, wantAfter: []string{"etl-0/1"},
 		},
 		"a failed sequence was retried": {
 			before: []func(*world){started, func(w *world) { w.ends(0, Failed) }},
 			since: []func(*world){func(w *world) {
-				w.wait(time.Minute).change(func(sj *batchv1alpha1.SequentialJob) { retry(sj, 0) }).settle()
+				w.wait(time.Minute).change(func(sj *batchv1alpha1.SequentialJob) { retry(sj, 0) }).stabilize()
 			}},
 			wantAttempt: 2, wantCreated: []string{"etl-0/1", "etl-0/2"},
 		},
@@ -128,7 +128,7 @@ func TestAfterRestore(t *testing.T) {
 			for _, kid := range w.owned {
 				running[string(kid.UID)] = kid.End == "" && !kid.Suspended
 			}
-			w.settle()
+			w.stabilize()
 			if got := w.held(); (got == "") != (tc.wantHeld == "") || !strings.Contains(got, tc.wantHeld) {
 				t.Errorf("held: %q, want %q", got, tc.wantHeld)
 			}
@@ -153,10 +153,10 @@ func TestAfterRestore(t *testing.T) {
 
 // TestRetriedFromAnEarlierStep: the API keeps completed steps completed, so that what runs is left alone until a person decides.
 func TestRetriedFromAnEarlierStep(t *testing.T) {
-	w := newWorld(t).settle().wait(time.Minute).ends(0, Succeeded).wait(time.Minute).ends(1, Failed)
+	w := newWorld(t).stabilize().wait(time.Minute).ends(0, Succeeded).wait(time.Minute).ends(1, Failed)
 	backup := w.sj.DeepCopy()
-	w.wait(time.Minute).change(func(sj *batchv1alpha1.SequentialJob) { retry(sj, 0) }).settle()
-	w.restore(backup).settle()
+	w.wait(time.Minute).change(func(sj *batchv1alpha1.SequentialJob) { retry(sj, 0) }).stabilize()
+	w.restore(backup).stabilize()
 	if !strings.Contains(w.held(), "child etl-0 is of an attempt that the sequence does not know") || w.child("etl-0").End != "" {
 		t.Errorf("held: %q", w.held())
 	}
@@ -167,10 +167,10 @@ func TestRetriedFromAnEarlierStep(t *testing.T) {
 
 // TestHoldStopsTheClock: for how long the sequence was active is not known.
 func TestHoldStopsTheClock(t *testing.T) {
-	w := newWorld(t, func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) }).settle()
+	w := newWorld(t, func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) }).stabilize()
 	backup := w.sj.DeepCopy()
 	w.owned = nil
-	w.restore(backup).wait(time.Hour).settle()
+	w.restore(backup).wait(time.Hour).stabilize()
 	if w.held() == "" || w.sj.Status.ActiveSince != nil || helper.Finished(w.sj) != nil {
 		t.Errorf("held %q, status %+v", w.held(), w.sj.Status)
 	}

@@ -28,16 +28,16 @@ func (w *world) edit(index int, image string) *world {
 		}
 		entry.Attempts++
 		entry.ChildUID, entry.State = "", batchv1alpha1.StepStarting
-	}).settle()
+	}).stabilize()
 }
 
 // TestChangesAtAnyPoint changes a step while another one, or the same one, is at any point.
 func TestChangesAtAnyPoint(t *testing.T) {
 	points := map[string]func(*world){
 		"before the start":          func(*world) {},
-		"while the first step runs": func(w *world) { w.settle() },
-		"while the second one runs": func(w *world) { w.settle().ends(0, Succeeded) },
-		"while the last one runs":   func(w *world) { w.settle().ends(0, Succeeded).ends(1, Succeeded) },
+		"while the first step runs": func(w *world) { w.stabilize() },
+		"while the second one runs": func(w *world) { w.stabilize().ends(0, Succeeded) },
+		"while the last one runs":   func(w *world) { w.stabilize().ends(0, Succeeded).ends(1, Succeeded) },
 	}
 	running := map[string]int{"before the start": -1, "while the first step runs": 0, "while the second one runs": 1, "while the last one runs": 2}
 	for _, strategy := range []batchv1alpha1.SequentialJobUpdateStrategyType{batchv1alpha1.UpdateContinue, batchv1alpha1.UpdateRestart} {
@@ -72,8 +72,8 @@ func TestChangesAtAnyPoint(t *testing.T) {
 }
 
 func TestChangeIsReportedOnce(t *testing.T) {
-	w := newWorld(t).settle().edit(1, "changed").edit(2, "changed")
-	w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Generation++ }).settle() // not of steps
+	w := newWorld(t).stabilize().edit(1, "changed").edit(2, "changed")
+	w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Generation++ }).stabilize() // not of steps
 	n := 0
 	for _, e := range w.events {
 		if e == "Warning SpecChanged SequentialJob spec changed while jobs running" {
@@ -85,7 +85,7 @@ func TestChangeIsReportedOnce(t *testing.T) {
 }
 
 func TestStepsComeAndGo(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	w.change(func(sj *batchv1alpha1.SequentialJob) {
 		sj.Spec.Containers = append(sj.Spec.Containers[:2], corev1.Container{Name: "check"}, corev1.Container{Name: "publish"})
 	})
@@ -101,13 +101,13 @@ func TestStepsComeAndGo(t *testing.T) {
 func TestKindOfStepChanges(t *testing.T) {
 	w := newWorld(t, func(sj *batchv1alpha1.SequentialJob) { sj.Spec = stepsOf("container") })
 	w.pass()
-	w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec = stepsOf("jobSet") }).settle()
+	w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec = stepsOf("jobSet") }).stabilize()
 	diff(t, "the kind of the child", batchv1alpha1.StepKindJobSet, w.child("etl-0").Kind)
 	diff(t, "the kind of the step", batchv1alpha1.StepKindJobSet, w.sj.Status.Steps[0].Kind)
 	w.change(func(sj *batchv1alpha1.SequentialJob) {
 		sj.Spec = stepsOf("job")
 		sj.Status.Steps[0].Attempts, sj.Status.Steps[0].ChildUID, sj.Status.Steps[0].State = 2, "", batchv1alpha1.StepStarting
-	}).settle()
+	}).stabilize()
 	diff(t, "the children", 1, len(w.owned))
 	diff(t, "the kind of the child after the change", batchv1alpha1.StepKindJob, w.child("etl-0").Kind)
 	w.ends(0, Succeeded)
@@ -121,8 +121,8 @@ func TestRetry(t *testing.T) {
 		1: {"etl-0/1", "etl-1/1", "etl-1/2", "etl-2/1"},
 	} {
 		t.Run(fmt.Sprintf("from step %d", from), func(t *testing.T) {
-			w := newWorld(t).settle().ends(0, Succeeded).ends(1, Failed)
-			w.change(func(sj *batchv1alpha1.SequentialJob) { retry(sj, from) }).settle()
+			w := newWorld(t).stabilize().ends(0, Succeeded).ends(1, Failed)
+			w.change(func(sj *batchv1alpha1.SequentialJob) { retry(sj, from) }).stabilize()
 			diff(t, "Failed", "False Retried: retried", w.condition("Failed"))
 			diff(t, "Available", "True Operational: the sequence is operational", w.condition("Available"))
 			diff(t, "Progressing", fmt.Sprintf("True JobStarted: Job %d runs", from), w.condition("Progressing"))
@@ -137,10 +137,10 @@ func TestRetry(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
-	w := newWorld(t).settle().ends(0, Succeeded)
+	w := newWorld(t).stabilize().ends(0, Succeeded)
 	w.change(func(sj *batchv1alpha1.SequentialJob) {
 		sj.Status.Steps[1].Attempts, sj.Status.Steps[1].ChildUID, sj.Status.Steps[1].State = 2, "", batchv1alpha1.StepStarting
-	}).settle()
+	}).stabilize()
 	diff(t, "what was created", []string{"etl-0/1", "etl-1/1", "etl-1/2"}, w.created)
 	diff(t, "the event", true, slices.Contains(w.events, "Normal JobStopped Stopped job 1, Job etl-1, because another attempt follows"))
 	w.ends(1, Succeeded).ends(2, Succeeded)

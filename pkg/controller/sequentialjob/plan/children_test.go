@@ -123,7 +123,7 @@ func TestQueueIsInherited(t *testing.T) {
 }
 
 func TestVanishedChildren(t *testing.T) {
-	w := newWorld(t).settle().vanishes(0)
+	w := newWorld(t).stabilize().vanishes(0)
 	diff(t, "what was created", []string{"etl-0/1", "etl-0/2"}, w.created)
 	diff(t, "the event", true, slices.Contains(w.events, "Warning JobVanished Job 0 was deleted before it ended, and runs again"))
 	w.ends(0, Succeeded).vanishes(0)
@@ -142,10 +142,10 @@ func TestTimeToLiveOfSteps(t *testing.T) {
 				sj.Spec = stepsOf(kind)
 				sj.Spec.Steps = append(sj.Spec.Steps, batchv1alpha1.SequentialJobStep{Name: "last", Container: &corev1.Container{Name: "main"}})
 			})
-			w.settle().ends(0, Succeeded).wait(59 * time.Second).settle()
+			w.stabilize().ends(0, Succeeded).wait(59 * time.Second).stabilize()
 			diff(t, "the children before", 2, len(w.owned))
 			diff(t, "the next look", time.Second, w.due)
-			w.wait(time.Second).settle()
+			w.wait(time.Second).stabilize()
 			diff(t, "the children after", 1, len(w.owned))
 			w.ends(1, Succeeded)
 			diff(t, "what was created", []string{"etl-0/1", "etl-1/1"}, w.created)
@@ -157,18 +157,18 @@ func TestTimeToLiveOfSteps(t *testing.T) {
 func TestTimeToLiveOfSequence(t *testing.T) {
 	w := newWorld(t, func(sj *batchv1alpha1.SequentialJob) {
 		sj.Spec.TTLSecondsAfterFinished = ptr.To[int32](10)
-	}).settle().ends(0, Failed)
+	}).stabilize().ends(0, Failed)
 	diff(t, "the next look", 10*time.Second, w.due)
-	w.wait(9 * time.Second).settle()
+	w.wait(9 * time.Second).stabilize()
 	diff(t, "gone before its time", false, w.gone)
-	w.wait(time.Second).settle()
+	w.wait(time.Second).stabilize()
 	diff(t, "gone", true, w.gone)
 }
 
 func TestLabelsThatUsersChange(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	w.child("etl-0").Attempt = 0
-	w.settle()
+	w.stabilize()
 	diff(t, "what was created", []string{"etl-0/1"}, w.created)
 	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestContainersRunOneAfterAnother(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	diff(t, "the state of the first step", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
 	diff(t, "Progressing", "True JobStarted: Job 0 runs", w.condition("Progressing"))
 	diff(t, "Available", "True Operational: the sequence is operational", w.condition("Available"))
@@ -37,7 +37,7 @@ func TestContainersRunOneAfterAnother(t *testing.T) {
 
 // TestFailedExample is the example of the prototype: of three containers the second one fails.
 func TestFailedExample(t *testing.T) {
-	w := newWorld(t).settle().ends(0, Succeeded).ends(1, Failed)
+	w := newWorld(t).stabilize().ends(0, Succeeded).ends(1, Failed)
 	diff(t, "Failed", "True JobFailed: Job 1 failed: BackoffLimitExceeded", w.condition("Failed"))
 	diff(t, "Available", "False Failed: Job 1 failed: BackoffLimitExceeded", w.condition("Available"))
 	diff(t, "Progressing", "False JobFailed: Job 1 failed: BackoffLimitExceeded", w.condition("Progressing"))

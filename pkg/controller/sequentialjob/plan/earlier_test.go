@@ -26,7 +26,7 @@ func jobSetFirst(sj *batchv1alpha1.SequentialJob) {
 }
 
 func TestNextStepWaitsForPods(t *testing.T) {
-	w := newWorld(t, jobSetFirst).settle()
+	w := newWorld(t, jobSetFirst).stabilize()
 	diff(t, "the questions before the first step", 0, len(w.asked))
 	w.earlier = Earlier{State: EarlierRunning, Running: "pod etl-0-w-1-0-x on node n1"}
 	w.ends(0, Succeeded)
@@ -36,22 +36,22 @@ func TestNextStepWaitsForPods(t *testing.T) {
 	diff(t, "Progressing", "False WaitingForPods: Job 1 starts once the pods of earlier jobs have ended: pod etl-0-w-1-0-x on node n1 still runs",
 		w.condition("Progressing"))
 	diff(t, "when it is looked again", earlierSoonest, w.due)
-	w.wait(10 * time.Second).settle()
+	w.wait(10 * time.Second).stabilize()
 	diff(t, "when it is looked again", 10*time.Second, w.due)
-	w.wait(time.Hour).settle()
+	w.wait(time.Hour).stabilize()
 	diff(t, "when it is looked again", earlierLatest, w.due)
 	w.earlier = Earlier{State: EarlierEnded}
-	w.settle()
+	w.stabilize()
 	diff(t, "what was created", []string{"etl-0/1", "etl-1/1"}, w.created)
 	diff(t, "Progressing", "True JobStarted: Job 1 runs", w.condition("Progressing"))
 }
 
 func TestUnknownPodsAreReportedAfterWhile(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	w.earlier = Earlier{Unreadable: "no answer"}
 	w.ends(0, Succeeded)
 	diff(t, "Progressing", "True JobCompleted: Job 0 completed, and job 1 is next", w.condition("Progressing"))
-	w.wait(hostplan.PassesAfter).settle()
+	w.wait(hostplan.PassesAfter).stabilize()
 	diff(t, "Progressing", "False WaitingForPods: Job 1 starts once it is known whether pods of earlier jobs run: no answer", w.condition("Progressing"))
 	diff(t, "what was created", []string{"etl-0/1"}, w.created)
 }
@@ -70,7 +70,7 @@ func TestJobSetsThatMayHaveJobs(t *testing.T) {
 		"a step after one that ended": {func(w *world) { w.child("etl-0").JobsEnded = true; w.ends(0, Succeeded).ends(1, Succeeded) }, EarlierQuery{Index: 2, Attempt: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, jobSetFirst).settle()
+			w := newWorld(t, jobSetFirst).stabilize()
 			tc.happens(w)
 			diff(t, "the last question", tc.want, w.asked[len(w.asked)-1])
 		})
@@ -79,13 +79,13 @@ func TestJobSetsThatMayHaveJobs(t *testing.T) {
 
 // TestSuspendedSequenceAsksNothing checks that nothing is read while nothing is to be created.
 func TestSuspendedSequenceAsksNothing(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	w.earlier = Earlier{State: EarlierRunning, Running: "pod x"}
 	w.ends(0, Succeeded).change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(true) })
 	before := len(w.asked)
-	w.settle()
+	w.stabilize()
 	diff(t, "the questions", before, len(w.asked))
 	diff(t, "Progressing", "False Suspended: the sequence is suspended", w.condition("Progressing"))
-	w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = nil }).settle()
+	w.change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = nil }).stabilize()
 	diff(t, "Progressing", "False WaitingForPods: Job 1 starts once the pods of earlier jobs have ended: pod x still runs", w.condition("Progressing"))
 }

@@ -11,7 +11,7 @@ import (
 
 // TestFinalizerComesBack: a child is active, and the finalizer is gone: a user removed it, or the child was created late.
 func TestFinalizerComesBack(t *testing.T) {
-	w := newWorld(t).settle().change(func(sj *batchv1alpha1.SequentialJob) { sj.Finalizers = nil })
+	w := newWorld(t).stabilize().change(func(sj *batchv1alpha1.SequentialJob) { sj.Finalizers = nil })
 	w.pass()
 	diff(t, "the finalizers", []string{batchv1alpha1.SequentialJobFinalizer}, w.sj.Finalizers)
 	w.ends(0, Succeeded).ends(1, Succeeded).ends(2, Succeeded)

@@ -19,57 +19,57 @@ func (w *world) deleted() *world {
 }
 
 func TestDeletion(t *testing.T) {
-	w := newWorld(t).settle().ends(0, Succeeded).deleted()
+	w := newWorld(t).stabilize().ends(0, Succeeded).deleted()
 	w.pass()
 	diff(t, "the finalizers while the child stops", 1, len(w.sj.Finalizers))
 	diff(t, "the event", true, slices.Contains(w.events, "Normal JobStopped Stopped job 1, Job etl-1, because the SequentialJob is being deleted"))
-	w.settle()
+	w.stabilize()
 	diff(t, "gone", true, w.gone)
 	diff(t, "the children that are left to the garbage collector", 1, len(w.owned))
 }
 
 func TestDeletionWithoutPermission(t *testing.T) {
-	w := newWorld(t).settle().deleted()
+	w := newWorld(t).stabilize().deleted()
 	w.forbid = true
-	w.settle()
+	w.stabilize()
 	diff(t, "gone", true, w.gone)
 	want := "Warning JobNotStopped Job 0 was left to run because the controller has no permission to delete Job etl-0"
 	diff(t, "the event", true, slices.Contains(w.events, want))
 }
 
 func TestDeletionThatFails(t *testing.T) {
-	w := newWorld(t).settle().deleted()
+	w := newWorld(t).stabilize().deleted()
 	w.owned, w.fail = nil, "no answer"
-	w.settle()
+	w.stabilize()
 	diff(t, "gone", false, w.gone)
 	w.fail = ""
-	w.settle()
+	w.stabilize()
 	diff(t, "gone", true, w.gone)
 }
 
 // TestDeletionOfOrphans has dependents that the garbage collector has orphaned: no cache shows them.
 func TestDeletionOfOrphans(t *testing.T) {
-	w := newWorld(t).settle().deleted()
+	w := newWorld(t).stabilize().deleted()
 	uid := w.child("etl-0").UID
 	w.owned = nil
 	p := Decide(w.observed())
 	diff(t, "what is deleted", []Deletion{{ChildRef: ChildRef{Kind: "Job", Name: "etl-0", UID: uid}}}, p.Delete)
 	diff(t, "whether the finalizer goes", true, p.RemoveFinalizer)
-	done := newWorld(t, suspend(true)).settle().deleted()
+	done := newWorld(t, suspend(true)).stabilize().deleted()
 	diff(t, "what is done about one without the finalizer", Plan{}, Decide(done.observed()))
 }
 
 func TestNameConflict(t *testing.T) {
 	w := newWorld(t)
 	w.creation = NameTaken
-	w.settle()
+	w.stabilize()
 	want := "False NameConflict: a Job named etl-0 already exists and does not belong to the sequence; job 0 starts once that one is deleted"
 	diff(t, "Available", want, w.condition("Available"))
 	diff(t, "the next look", time.Second, w.due)
-	w.wait(10 * time.Second).settle()
+	w.wait(10 * time.Second).stabilize()
 	diff(t, "the next look", 10*time.Second, w.due)
 	w.creation = Created
-	w.settle()
+	w.stabilize()
 	diff(t, "Available", "True Operational: the sequence is operational", w.condition("Available"))
 }
 
@@ -85,7 +85,7 @@ func TestRefusals(t *testing.T) {
 			at: "True QuotaExceeded: Job 0 could not be created: exceeded quota: q", later: "True QuotaExceeded: Job 0 could not be created: exceeded quota: q",
 			after: "False ResourcesAvailable: the current job has what it needs",
 		},
-		"an API that asks for patience": {
+		"an API that asks for a later retry": {
 			refusal: Refusal{Overloaded, "too many requests"}, condition: "ResourcesUnavailable",
 			later: "True ClusterOverloaded: Job 0 could not be created: too many requests",
 			after: "False ResourcesAvailable: the current job has what it needs",
@@ -100,15 +100,15 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.creation, w.refusal = Refused, &tc.refusal
-			w.settle()
+			w.stabilize()
 			if tc.at != "" || tc.condition != "Available" {
 				diff(t, "the condition at once", tc.at, w.condition(tc.condition))
 			}
-			w.wait(15 * time.Second).settle()
+			w.wait(15 * time.Second).stabilize()
 			diff(t, "the condition after a while", tc.later, w.condition(tc.condition))
 			diff(t, "the phase", batchv1alpha1.PhaseRunning, helper.Phase(w.sj))
 			w.creation, w.refusal = Created, nil
-			w.settle()
+			w.stabilize()
 			diff(t, "the condition in the end", tc.after, w.condition(tc.condition))
 		})
 	}
@@ -141,35 +141,35 @@ func TestPathsAsUsersKnowThem(t *testing.T) {
 func TestReconciliationErrors(t *testing.T) {
 	w := newWorld(t)
 	w.fail = "patching job ns/etl-0: no answer"
-	w.settle()
+	w.stabilize()
 	diff(t, "Failed", "True ReconciliationError: Failed to reconcile: patching job ns/etl-0: no answer", w.condition("Failed"))
 	diff(t, "the event", "Warning ReconciliationFailed Failed to reconcile: patching job ns/etl-0: no answer", w.events[0])
 	diff(t, "the phase", batchv1alpha1.PhaseRunning, helper.Phase(w.sj))
 	w.fail = ""
-	w.settle()
+	w.stabilize()
 	diff(t, "Failed", "False Reconciled: the sequence was reconciled", w.condition("Failed"))
 	w.ends(0, Succeeded).ends(1, Failed)
 	w.fail = "again"
-	w.settle()
+	w.stabilize()
 	diff(t, "Failed after the end", "True JobFailed: Job 1 failed: BackoffLimitExceeded", w.condition("Failed"))
 }
 
 func TestUnschedulablePods(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	w.waits = Unschedulable{Pods: 2, Reason: "0/3 nodes are available", Since: w.now}
-	w.settle()
+	w.stabilize()
 	diff(t, "ResourcesUnavailable at once", "", w.condition("ResourcesUnavailable"))
 	diff(t, "the next look", 30*time.Second, w.due)
-	w.wait(30 * time.Second).settle()
+	w.wait(30 * time.Second).stabilize()
 	diff(t, "ResourcesUnavailable", "True Unschedulable: 2 pods of job 0 cannot be scheduled: 0/3 nodes are available", w.condition("ResourcesUnavailable"))
 	w.waits = Unschedulable{}
-	w.settle()
+	w.stabilize()
 	diff(t, "ResourcesUnavailable", "False ResourcesAvailable: the current job has what it needs", w.condition("ResourcesUnavailable"))
 }
 
 // TestUnseenChildren has a child that status knows and no cache shows.
 func TestUnseenChildren(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	diff(t, "while the cache shows it", (*ChildRef)(nil), Unseen(w.observed()))
 	uid := w.child("etl-0").UID
 	w.owned = nil
@@ -180,7 +180,7 @@ func TestUnseenChildren(t *testing.T) {
 func TestEndOfStepFollowsOwnClock(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"the same clock": 0, "a clock that is behind": -5 * time.Minute, "a clock that is ahead": 5 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t).settle()
+			w := newWorld(t).stabilize()
 			began := w.now
 			kid := w.child("etl-0")
 			kid.Created = metav1.NewTime(began.Add(ahead))
@@ -189,7 +189,7 @@ func TestEndOfStepFollowsOwnClock(t *testing.T) {
 			if ahead > 0 {
 				want = began.Add(2 * time.Minute) // it cannot be known, but is not in the future
 			}
-			w.wait(2 * time.Minute).settle()
+			w.wait(2 * time.Minute).stabilize()
 			diff(t, "the end", want, w.sj.Status.Steps[0].CompletionTime.Time)
 		})
 	}

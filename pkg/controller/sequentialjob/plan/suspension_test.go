@@ -23,31 +23,31 @@ func queued(sj *batchv1alpha1.SequentialJob) {
 }
 
 func TestSuspendedBeforeTheStart(t *testing.T) {
-	w := newWorld(t, suspend(true)).settle()
+	w := newWorld(t, suspend(true)).stabilize()
 	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
 	diff(t, "Progressing", "False Suspended: the sequence is suspended", w.condition("Progressing"))
 	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{CompletedIndices: []int32{}}, w.sj.Status.Progress)
 	diff(t, "the start", true, w.sj.Status.StartTime == nil)
-	w.change(suspend(false)).settle()
+	w.change(suspend(false)).stabilize()
 	diff(t, "Suspended", "False Resumed: the sequence was resumed", w.condition("Suspended"))
 	diff(t, "what was created", []string{"etl-0/1"}, w.created)
 }
 
 func TestSuspendedWhileAStepRuns(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	w.change(suspend(true))
 	w.child("etl-0").Busy = true
 	w.pass() // the patch
 	w.child("etl-0").Busy = true
-	w.settle()
+	w.stabilize()
 	diff(t, "Suspended while pods run", "", w.condition("Suspended"))
 	diff(t, "Progressing", "False Suspended: the sequence is suspended", w.condition("Progressing"))
 	w.child("etl-0").Busy = false
-	w.settle()
+	w.stabilize()
 	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	diff(t, "the state", batchv1alpha1.StepSuspended, w.sj.Status.Steps[0].State)
-	w.change(suspend(false)).settle()
+	w.change(suspend(false)).stabilize()
 	diff(t, "the child", false, w.child("etl-0").Suspended)
 	diff(t, "Suspended", "False Resumed: the sequence was resumed", w.condition("Suspended"))
 	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
@@ -62,49 +62,49 @@ func TestSuspendedWhileAStepRuns(t *testing.T) {
 
 // TestSuspendedWhileAStepEnds has a child that ends although its sequence was suspended.
 func TestSuspendedWhileAStepEnds(t *testing.T) {
-	w := newWorld(t).settle().change(suspend(true)).ends(0, Succeeded)
+	w := newWorld(t).stabilize().change(suspend(true)).ends(0, Succeeded)
 	diff(t, "what was created", []string{"etl-0/1"}, w.created)
 	diff(t, "the current index", ptr.To[int32](1), w.sj.Status.Progress.CurrentIndex)
 	diff(t, "the number of steps that have begun", 1, len(w.sj.Status.Steps))
 	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
 	diff(t, "the finalizers", []string(nil), w.sj.Finalizers)
-	w.change(suspend(false)).settle()
+	w.change(suspend(false)).stabilize()
 	diff(t, "what was created", []string{"etl-0/1", "etl-1/1"}, w.created)
 }
 
 func TestQueuedChildren(t *testing.T) {
-	w := newWorld(t, queued).settle()
+	w := newWorld(t, queued).stabilize()
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
 	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: Kueue has made no Workload for it yet", w.condition("Progressing"))
 	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true, Message: "couldn't assign flavors"})
-	w.settle()
+	w.stabilize()
 	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: couldn't assign flavors", w.condition("Progressing"))
 	diff(t, "whether time counts", true, w.sj.Status.ActiveSince == nil)
 	diff(t, "the start is not reported", false, slices.Contains(w.events, "Normal JobStarted Started job 0"))
 
 	w.child("etl-0").Suspended = false // Kueue
-	w.settle()
+	w.stabilize()
 	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
 	diff(t, "Progressing", "True JobStarted: Job 0 runs", w.condition("Progressing"))
 	diff(t, "the start is reported", true, slices.Contains(w.events, "Normal JobStarted Started job 0"))
 
 	w.child("etl-0").Suspended = true // evicted
-	w.settle()
+	w.stabilize()
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
 }
 
 func TestSuspendedQueuedChildren(t *testing.T) {
 	w := newWorld(t, queued)
-	w.settle()
+	w.stabilize()
 	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true})
 	w.child("etl-0").Suspended = false
-	w.settle().change(suspend(true)).settle()
+	w.stabilize().change(suspend(true)).stabilize()
 	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
 	diff(t, "who suspends the child", false, w.child("etl-0").Suspended)
 	w.child("etl-0").Suspended, w.child("etl-0").Busy = true, false // Kueue
-	w.settle()
+	w.stabilize()
 	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
-	w.change(suspend(false)).settle()
+	w.change(suspend(false)).stabilize()
 	diff(t, "the Workload", true, w.queue.Workload.Is().Active)
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
@@ -113,18 +113,18 @@ func TestSuspendedQueuedChildren(t *testing.T) {
 // TestSuspendedQueuedChildrenOfUnknownWorkloads suspends a sequence while the Workloads are being read. Kueue would
 // start a child again whose Workload is active, so that its pods would stop, start, and stop once more.
 func TestSuspendedQueuedChildrenOfUnknownWorkloads(t *testing.T) {
-	w := newWorld(t, queued).settle()
+	w := newWorld(t, queued).stabilize()
 	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true})
 	w.child("etl-0").Suspended, w.child("etl-0").Busy = false, true
-	w.settle()
+	w.stabilize()
 	known := w.queue
 	w.queue = Queue{Served: true, Unreadable: "workloads (forbidden)"} // a controller that has just started
-	w.change(suspend(true)).settle()
+	w.change(suspend(true)).stabilize()
 	diff(t, "the child", false, w.child("etl-0").Suspended)
 	diff(t, "Suspended", "", w.condition("Suspended"))
 	diff(t, "Progressing", "False Suspended: the sequence is suspended; job 0 runs until its Workload can be read: workloads (forbidden)", w.condition("Progressing"))
 	w.queue = known
-	w.settle()
+	w.stabilize()
 	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
 	diff(t, "the child", false, w.child("etl-0").Suspended) // Kueue suspends it
 	diff(t, "Progressing", "False Suspended: the sequence is suspended", w.condition("Progressing"))
@@ -134,47 +134,47 @@ func TestSuspendedQueuedChildrenOfUnknownWorkloads(t *testing.T) {
 func TestQueuedChildrenOfUnknownWorkloads(t *testing.T) {
 	w := newWorld(t, queued)
 	w.queue = Queue{Served: true}
-	w.settle()
+	w.stabilize()
 	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: the Workloads are not known yet", w.condition("Progressing"))
 }
 
 // TestWorkloadsOfOthers has a Workload that an administrator or Kueue made inactive.
 func TestWorkloadsOfOthers(t *testing.T) {
-	w := newWorld(t, queued).settle()
+	w := newWorld(t, queued).stabilize()
 	w.queue.Workload = KnownWorkload(&Workload{Name: "w"})
-	w.settle()
+	w.stabilize()
 	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
-	w.change(suspend(true)).settle().change(suspend(false)).settle()
+	w.change(suspend(true)).stabilize().change(suspend(false)).stabilize()
 	diff(t, "the Workload after a resumption", false, w.queue.Workload.Is().Active)
 }
 
 func TestQueueWithoutKueue(t *testing.T) {
 	w := newWorld(t, queued)
 	w.queue.Served = false
-	w.settle()
+	w.stabilize()
 	want := "True QueueUnavailable: Job 0 waits for quota, but the cluster does not serve the API of Kueue: " +
 		"install Kueue, or remove the label kueue.x-k8s.io/queue-name from the SequentialJob and from job etl-0"
 	diff(t, "ResourcesUnavailable", want, w.condition("ResourcesUnavailable"))
 	w.child("etl-0").Suspended = false // by a user
-	w.settle().change(suspend(true)).settle()
+	w.stabilize().change(suspend(true)).stabilize()
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	w.queue.Served = true
-	w.settle()
+	w.stabilize()
 	diff(t, "ResourcesUnavailable", "False ResourcesAvailable: the current job has what it needs", w.condition("ResourcesUnavailable"))
 }
 
 func TestDeadline(t *testing.T) {
 	limit := func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }
-	w := newWorld(t, limit).settle()
+	w := newWorld(t, limit).stabilize()
 	diff(t, "the next look", 100*time.Second, w.due)
 	w.wait(60*time.Second).ends(0, Succeeded)
 	diff(t, "the next look", 40*time.Second, w.due)
-	w.change(suspend(true)).settle().wait(time.Hour).settle()
+	w.change(suspend(true)).stabilize().wait(time.Hour).stabilize()
 	diff(t, "the time that counts", int64(60), w.sj.Status.ActiveSeconds)
-	w.change(suspend(false)).settle()
-	w.wait(39 * time.Second).settle()
+	w.change(suspend(false)).stabilize()
+	w.wait(39 * time.Second).stabilize()
 	diff(t, "Failed", "", w.condition("Failed"))
-	w.wait(time.Second).settle()
+	w.wait(time.Second).stabilize()
 	diff(t, "Failed", "True DeadlineExceeded: Job 1 did not end in time: the sequence was active for 100 seconds", w.condition("Failed"))
 	diff(t, "the children that are left", 1, len(w.owned))
 	diff(t, "the state", batchv1alpha1.SequentialJobState{Succeeded: 1, Failed: 1}, w.sj.Status.State)
@@ -186,11 +186,11 @@ func TestDeadline(t *testing.T) {
 
 // TestDeadlineWhileWaiting has a step that waits for quota for longer than the deadline.
 func TestDeadlineWhileWaiting(t *testing.T) {
-	w := newWorld(t, queued, func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }).settle()
-	w.wait(time.Hour).settle()
+	w := newWorld(t, queued, func(sj *batchv1alpha1.SequentialJob) { sj.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }).stabilize()
+	w.wait(time.Hour).stabilize()
 	diff(t, "Failed", "", w.condition("Failed"))
 	w.child("etl-0").Suspended = false
-	w.settle().wait(100 * time.Second).settle()
+	w.stabilize().wait(100 * time.Second).stabilize()
 	diff(t, "Failed", "True DeadlineExceeded: Job 0 did not end in time: the sequence was active for 100 seconds", w.condition("Failed"))
 }
 
@@ -200,7 +200,7 @@ func TestCancel(t *testing.T) {
 		st.set(batchv1alpha1.ConditionFailed, "True", batchv1alpha1.ReasonCancelled, "cancelled by alice")
 		sj.Status = *st.next
 	}
-	w := newWorld(t).settle().ends(0, Succeeded).change(cancel).settle()
+	w := newWorld(t).stabilize().ends(0, Succeeded).change(cancel).stabilize()
 	diff(t, "the children that are left", 1, len(w.owned))
 	diff(t, "the event", true, slices.Contains(w.events, "Normal JobStopped Stopped job 1, Job etl-1, because the SequentialJob was cancelled"))
 	diff(t, "Available", "False Failed: cancelled by alice", w.condition("Available"))
@@ -210,24 +210,24 @@ func TestCancel(t *testing.T) {
 	diff(t, "the end", true, w.sj.Status.CompletionTime != nil)
 
 	// A step that ended in the moment of a restart, which was cancelled then, leaves its child for its logs.
-	late := newWorld(t).settle()
+	late := newWorld(t).stabilize()
 	late.child("etl-0").End = Succeeded
 	late.change(func(sj *batchv1alpha1.SequentialJob) {
 		sj.Status.Steps[0].Attempts, sj.Status.Steps[0].ChildUID, sj.Status.Steps[0].State = 2, "", batchv1alpha1.StepStarting
-	}).change(cancel).settle()
+	}).change(cancel).stabilize()
 	diff(t, "the children of an earlier attempt", 1, len(late.owned))
 
-	before := newWorld(t, suspend(true)).settle().change(cancel).settle()
+	before := newWorld(t, suspend(true)).stabilize().change(cancel).stabilize()
 	diff(t, "the state of one that never started", batchv1alpha1.SequentialJobState{}, before.sj.Status.State)
 	diff(t, "the progress", batchv1alpha1.SequentialJobProgress{CompletedIndices: []int32{}}, before.sj.Status.Progress)
 }
 
 // A child that another controller suspends again and again is left alone, and the condition names that controller.
 func TestChildrenThatOthersSuspend(t *testing.T) {
-	w := newWorld(t).settle()
+	w := newWorld(t).stabilize()
 	w.child("etl-0").Suspended = true // kueue, for the third time
 	w.contest = &Contest{By: "kueue"}
-	w.settle()
+	w.stabilize()
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
 	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed, so that it is left suspended until somebody resumes it"
@@ -236,11 +236,11 @@ func TestChildrenThatOthersSuspend(t *testing.T) {
 	diff(t, "the event", 1, countOf(w.events, "Warning SuspendedByOthers "+message))
 
 	w.contest.By = ""
-	w.settle()
+	w.stabilize()
 	diff(t, "Progressing", "False SuspendedByOthers: Job 0 waits: somebody suspends job etl-0 again whenever it is resumed, so that it is left suspended until somebody resumes it",
 		w.condition("Progressing"))
 	w.child("etl-0").Suspended = false // an administrator
-	w.settle()
+	w.stabilize()
 	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
 	diff(t, "Progressing", "True JobStarted: Job 0 runs", w.condition("Progressing"))
 }

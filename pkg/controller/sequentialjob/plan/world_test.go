@@ -187,8 +187,8 @@ func (w *world) create(p Plan, r *Results) {
 	w.created = append(w.created, fmt.Sprintf("%s/%d", kid.Name, kid.Attempt))
 }
 
-// settle makes passes until nothing changes. What is being deleted goes between them.
-func (w *world) settle() *world {
+// stabilize makes passes until nothing changes. What is being deleted goes between them.
+func (w *world) stabilize() *world {
 	w.t.Helper()
 	for range 50 {
 		changed := w.pass()
@@ -199,7 +199,7 @@ func (w *world) settle() *world {
 		}
 		w.checkActive()
 	}
-	w.t.Fatal("the sequence does not settle")
+	w.t.Fatal("the sequence does not stabilize")
 	return nil
 }
 
@@ -238,14 +238,14 @@ func (w *world) ends(index int, end End) *world {
 	if end == Failed {
 		kid.Reason, kid.Message = batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit"
 	}
-	return w.settle()
+	return w.stabilize()
 }
 
 func (w *world) vanishes(index int) *world {
 	w.t.Helper()
 	kid := w.child(helper.ChildName("etl", index))
 	w.owned = slices.DeleteFunc(w.owned, func(c *Child) bool { return c == kid })
-	return w.settle()
+	return w.stabilize()
 }
 
 // change changes the sequence as a user or the server does.

@@ -38,7 +38,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"an end that is taken back":                   {Mutant: deciding(unfinished, nil), Rules: []string{ruleFinished}},
 		"a child before its step is stored":           {Mutant: deciding(nil, eager), Rules: []string{ruleCommit, ruleRecorded}},
 		"an attempt that nobody recorded":             {Mutant: deciding(nil, misnumbered), Rules: []string{ruleRecorded}},
-		"a child that is replaced while it runs":      {Mutant: deciding(nil, impatient), Rules: []string{ruleKept}},
+		"a child that is replaced while it runs":      {Mutant: deciding(nil, early), Rules: []string{ruleKept}},
 		"a child that vanished and is forgotten":      {Mutant: deciding(withoutChildUID, nil), Rules: []string{ruleAttempt}},
 		"a sequence that is deleted as it ends":       {Mutant: deciding(nil, hasty), Rules: []string{ruleTTL}},
 		"an end of life that nobody waits for":        {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }), Rules: []string{ruleIs, ruleWake}},
@@ -47,7 +47,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"earlier pods that are not waited for":        {Mutant: mutant{decide: plan.Decide, heedless: heedless{pods: true}}, Rules: []string{ruleRuns}},
 		"earlier Jobs that are not waited for":        {Mutant: mutant{decide: plan.Decide, heedless: heedless{jobs: true}}, Rules: []string{ruleRuns}},
 		"what cannot be read is taken for nothing":    {Mutant: mutant{decide: plan.Decide, heedless: heedless{unknown: true}}, Rules: []string{ruleRuns}},
-		"deadlines that undercut the backoff":         {Mutant: mutant{decide: plan.Decide, impatient: true}, Rules: []string{simulation.RuleRefusals}},
+		"deadlines that undercut the backoff":         {Mutant: mutant{decide: plan.Decide, eager: true}, Rules: []string{simulation.RuleRefusals}},
 		"children without labels taken for gone":      {Mutant: mutant{decide: plan.Decide, unasking: true}, Rules: []string{ruleFinalizer, ruleIs, ruleCause, ruleRuns}},
 		"names of others taken for children":          {Mutant: mutant{decide: plan.Decide, greedy: true}, Rules: []string{simulation.RuleOthers}},
 		"quota that is not known taken for none":      {Mutant: deciding(unknownIsMissing, nil), Rules: []string{ruleStopped}},
@@ -138,7 +138,7 @@ func misnumbered(_ plan.Observed, p *plan.Plan) {
 	}
 }
 
-func impatient(o plan.Observed, p *plan.Plan) {
+func early(o plan.Observed, p *plan.Plan) {
 	for _, c := range o.Children {
 		if c.Busy && !c.Deleting && o.Now.Sub(o.SequentialJob.CreationTimestamp.Time) > 10*time.Second {
 			p.Delete = append(p.Delete, plan.Deletion{ChildRef: c.ChildRef})

@@ -34,8 +34,9 @@ type mutant struct {
 	overwriting bool
 	// careless ones do not try again what failed.
 	careless bool
-	// impatient ones try again what failed as soon as anything is due, and unasking ones take children that no cache shows for gone.
-	impatient, unasking bool
+	// eager ones try again what failed as soon as anything is due, and unasking ones take children that no cache shows
+	// for gone.
+	eager, unasking bool
 	// greedy ones take what has a name that they want for a child.
 	greedy   bool
 	heedless heedless

@@ -78,10 +78,10 @@ var (
 	errForbidden = apierrors.NewForbidden(batchv1.Resource("jobs"), "x", errors.New("the controller lacks the permission"))
 	errQuota     = apierrors.NewForbidden(batchv1.Resource("jobs"), "x", errors.New(
 		"exceeded quota: small, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"))
-	errPatience = apierrors.NewTooManyRequests("later", 1)
+	errRetryLater = apierrors.NewTooManyRequests("later", 1)
 
-	denials = []error{errWebhook, errForbidden, errQuota, errPatience, simulation.ErrServer}
-	answers = []error{errWebhook, errForbidden, errPatience, simulation.ErrServer}
+	denials = []error{errWebhook, errForbidden, errQuota, errRetryLater, simulation.ErrServer}
+	answers = []error{errWebhook, errForbidden, errRetryLater, simulation.ErrServer}
 	verbs   = []string{"delete child", "patch child", "patch sequence", "patch workload", "update status"}
 )
 

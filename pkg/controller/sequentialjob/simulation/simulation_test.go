@@ -41,7 +41,7 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 		if e.Dice.Percent(25) {
 			e.endure()
 		}
-		e.checkRest(e.settle())
+		e.checkRest(e.stabilize())
 	})
 	return seen, broken
 }

@@ -163,8 +163,8 @@ func isWrite(verb string) bool {
 	return slices.Contains([]string{"create", "update", "patch", "apply", "delete"}, verb)
 }
 
-// settle ends all trouble, and checks that the sequence and its quota come to rest.
-func (e *env) settle() {
+// stabilize ends all trouble, and checks that the sequence and its quota come to rest.
+func (e *env) stabilize() {
 	if e.Dice.Percent(30) {
 		e.checkPace()
 	}

@@ -23,7 +23,7 @@ func newHistories(t *testing.T) simulation.Histories[mutant] {
 						for range 20 + e.Dice.IntN(80) {
 							e.step()
 						}
-						e.settle()
+						e.stabilize()
 					})
 					e.stop()
 					e.weather.Clear()

@@ -23,8 +23,8 @@ const (
 	finishRounds = 4_000
 )
 
-// settle lets all sets finish: nothing fails any more, all nodes are there, and no user suspends a set.
-func (w *world) settle() {
+// stabilize lets all sets finish: nothing fails any more, all nodes are there, and no user suspends a set.
+func (w *world) stabilize() {
 	w.note("from here on nothing fails")
 	w.faults = worldFaults{}
 	w.removeOthers(100)

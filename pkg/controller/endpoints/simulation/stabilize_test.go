@@ -81,8 +81,8 @@ func (e *env) turn() bool {
 	return busy
 }
 
-// settle lets all come to rest: nothing is refused any more.
-func (e *env) settle() {
+// stabilize lets all come to rest: nothing is refused any more.
+func (e *env) stabilize() {
 	e.Note("from here on nothing is refused")
 	e.EndTrouble()
 	clear(e.main.Refusals)

@@ -26,8 +26,9 @@ const (
 // maxRounds is how often everybody may get a turn until all is at rest.
 const maxRounds = 400
 
-// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user interferes.
-func (e *env) settle() {
+// stabilize lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no
+// user interferes.
+func (e *env) stabilize() {
 	e.Note("from here on nothing fails")
 	e.faults = faults{restarts: e.faults.restarts}
 	e.EndTrouble()
@@ -52,7 +53,7 @@ func (e *env) settle() {
 	}
 	begin := e.Now()
 	round := func() bool { return e.round() || e.awaitReports(begin) }
-	if !e.Settle(maxRounds, round, func() time.Time { return e.process.worker.Due() }) {
+	if !e.Stabilize(maxRounds, round, func() time.Time { return e.process.worker.Due() }) {
 		e.Fail(ruleRest, "%d rounds were not enough", maxRounds)
 	}
 }

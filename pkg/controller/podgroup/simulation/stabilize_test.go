@@ -97,15 +97,15 @@ func (p *process) checkReports(since time.Time) {
 	}
 }
 
-// settle lets all come to rest.
-func (e *env) settle() {
+// stabilize lets all come to rest.
+func (e *env) stabilize() {
 	// A Job that is scaled creates or deletes pods, which makes the controller look: nothing watches the Job itself.
 	e.Pass(11 * time.Second)
 	if !e.resigned {
 		e.process.worker.Add(name)
 	}
 	quiet := 0
-	rests := e.Settle(maxRounds, func() bool {
+	rests := e.Stabilize(maxRounds, func() bool {
 		busy := e.round()
 		if quiet++; busy || e.process.lastErr != nil && !e.resigned {
 			quiet = 0

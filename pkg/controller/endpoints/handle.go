@@ -12,8 +12,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// Offer is what other controllers of the program may know of this one. The zero Offer means that this controller does not run.
-type Offer struct {
+// Handle lets other controllers of the program ask this one. The zero Handle means that this controller does not run.
+type Handle struct {
 	// Off means that the program runs without the controller.
 	Off bool
 
@@ -23,14 +23,14 @@ type Offer struct {
 }
 
 // OnChange has changed called when the answer of Refusal has changed for a set.
-func (o *Offer) OnChange(changed func(set cache.ObjectName)) { o.changed.Store(&changed) }
+func (h *Handle) OnChange(changed func(set cache.ObjectName)) { h.changed.Store(&changed) }
 
 // notify says that the answer of Refusal has changed for a set.
-func (o *Offer) notify(set cache.ObjectName) {
-	if o == nil {
+func (h *Handle) notify(set cache.ObjectName) {
+	if h == nil {
 		return
 	}
-	if changed := o.changed.Load(); changed != nil {
+	if changed := h.changed.Load(); changed != nil {
 		(*changed)(set)
 	}
 }
@@ -38,11 +38,11 @@ func (o *Offer) notify(set cache.ObjectName) {
 // Refusal returns the reason for which the cluster writes the addresses of a set that asks us to, and a message that
 // says what to do; both are empty for a set whose addresses are written as it asks. It is not known of a set that we
 // have not looked at yet, and while no controller runs.
-func (o *Offer) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, known bool) {
-	c, s := o.from.Load(), newSet(js)
+func (h *Handle) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, known bool) {
+	c, s := h.from.Load(), newSet(js)
 	switch {
 	case c != nil:
-	case o.Off && s.mode == jobsetv1alpha2.ServiceEndpointsController && s.service != "":
+	case h.Off && s.mode == jobsetv1alpha2.ServiceEndpointsController && s.service != "":
 		why := controllerOff()
 		return why.reason, why.message, true
 	default:
@@ -62,8 +62,8 @@ func (o *Offer) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, know
 // Serves returns whether the controller is about to write the addresses of the Service of a set, so that the Service
 // can be created with the label in its selector that keeps the controllers of the cluster away. Should the controller
 // change its mind before it sees the Service, it gives the Service to the cluster.
-func (o *Offer) Serves(js *jobsetv1alpha2.JobSet) bool {
-	c := o.from.Load()
+func (h *Handle) Serves(js *jobsetv1alpha2.JobSet) bool {
+	c := h.from.Load()
 	return c != nil && c.serves(newSet(js))
 }
 
@@ -90,9 +90,9 @@ func (c *Syncer) Prepare() (end func()) {
 			c.Canary.Resolves()
 		}
 	}
-	if c.Offer == nil {
+	if c.Handle == nil {
 		return func() {}
 	}
-	c.Offer.from.Store(c)
-	return func() { c.Offer.from.Store(nil) }
+	c.Handle.from.Store(c)
+	return func() { c.Handle.from.Store(nil) }
 }

@@ -27,8 +27,9 @@ const (
 	maxFailures = 6
 )
 
-// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user interferes.
-func (e *env) settle() {
+// stabilize lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no
+// user interferes.
+func (e *env) stabilize() {
 	e.note("from here on nothing fails")
 	e.faults = faultProfile{}
 	e.tidyUp()
@@ -39,7 +40,7 @@ func (e *env) settle() {
 		e.note("no policy denies job %s any more", e.denied)
 		e.denied = ""
 	}
-	e.settleSlowly()
+	e.stabilizeSlowly()
 	heading := oneOf(e.dice, runOn, succeed, succeed, failSoon)
 	failures := e.dice.IntN(maxFailures + 1)
 	if !e.rounds(maxRounds, heading, &failures) {

@@ -23,9 +23,9 @@ const (
 // maxRounds is how often everybody may get a turn until all is at rest.
 const maxRounds = 200
 
-// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user
-// interferes. Children end as given; with an empty end they run on.
-func (e *env) settle() plan.End {
+// stabilize lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no
+// user interferes. Children end as given; with an empty end they run on.
+func (e *env) stabilize() plan.End {
 	e.Note("from here on nothing fails")
 	e.faults = faults{}
 	for e.removeForeign() {
@@ -42,7 +42,7 @@ func (e *env) settle() plan.End {
 		e.act("resume")
 	}
 	heading := simulation.OneOf(e.Dice, plan.End(""), plan.Succeeded, plan.Succeeded, plan.Failed)
-	if !e.Settle(maxRounds, func() bool { return e.round(heading) }, func() time.Time { return e.process.worker.Due() }) {
+	if !e.Stabilize(maxRounds, func() bool { return e.round(heading) }, func() time.Time { return e.process.worker.Due() }) {
 		e.Fail(ruleRest, "%d rounds were not enough", maxRounds)
 	}
 	return heading

@@ -27,8 +27,9 @@ const (
 // maxRounds is how often everybody may get a turn until all is at rest.
 const maxRounds = 1500
 
-// settle lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no user interferes.
-func (e *env) settle() {
+// stabilize lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no
+// user interferes.
+func (e *env) stabilize() {
 	e.Note("from here on nothing fails")
 	e.EndTrouble()
 	e.faults.failing, e.faults.ending = 0, 0
@@ -38,7 +39,7 @@ func (e *env) settle() {
 	if e.set() == nil && e.Dice.Percent(50) {
 		e.createSet()
 	}
-	if !e.Settle(maxRounds, e.round, func() time.Time { return e.process.worker.Due() }) {
+	if !e.Stabilize(maxRounds, e.round, func() time.Time { return e.process.worker.Due() }) {
 		e.Fail(ruleRest, "%d rounds were not enough", maxRounds)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestOffer creates Services in our hands only if nothing is in the way.
-func TestOffer(t *testing.T) {
+// TestHandle creates Services in our hands only if nothing is in the way.
+func TestHandle(t *testing.T) {
 	next := newJobSet("next", "controller", 1)
 	for name, tc := range map[string]struct {
 		config func(*Config)
@@ -42,14 +42,14 @@ func TestOffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				offer := &Offer{}
+				handle := &Handle{}
 				change := func(c *Config) {
-					c.Offer = offer
+					c.Handle = handle
 					if tc.config != nil {
 						tc.config(c)
 					}
 				}
-				if offer.Serves(tc.set) {
+				if handle.Serves(tc.set) {
 					t.Error("serves without a controller")
 				}
 				r := newRig(t, change, append(tc.others, newJobSet("js", "controller", 1)), newService("js"))
@@ -57,9 +57,9 @@ func TestOffer(t *testing.T) {
 					r.create(podOf("js", 0, true))
 					r.pass(time.Second)
 				}
-				offer.Serves(tc.set) // asks for the watches, in case no caller needs them
+				handle.Serves(tc.set) // asks for the watches, in case no caller needs them
 				r.pass(time.Second)
-				if got := offer.Serves(tc.set); got != tc.want {
+				if got := handle.Serves(tc.set); got != tc.want {
 					t.Errorf("serves: %t, want %t", got, tc.want)
 				}
 			})
@@ -67,16 +67,16 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestOfferEnds withdraws the offer when the controller stops.
-func TestOfferEnds(t *testing.T) {
-	offer := &Offer{}
+// TestHandleEnds disconnects the handle when the controller stops.
+func TestHandleEnds(t *testing.T) {
+	handle := &Handle{}
 	synctest.Test(t, func(t *testing.T) {
-		newRig(t, func(c *Config) { c.Offer = offer }, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
-		if !offer.Serves(newJobSet("next", "controller", 1)) {
+		newRig(t, func(c *Config) { c.Handle = handle }, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
+		if !handle.Serves(newJobSet("next", "controller", 1)) {
 			t.Error("does not serve a set that asks")
 		}
 	})
-	if offer.Serves(newJobSet("next", "controller", 1)) {
+	if handle.Serves(newJobSet("next", "controller", 1)) {
 		t.Error("serves although the controller has stopped")
 	}
 }
