@@ -89,17 +89,17 @@ func TestAdmissionChangesWhatAnActionEdits(t *testing.T) {
 			chain := &gatekeeper{}
 			s := c.start(t, chain)
 			chain.admit = tc.admit.admit
-			var judged runtime.Object
+			var seen runtime.Object
 			chain.validate = func(a admission.Attributes) error {
-				judged = a.GetObject().DeepCopyObject()
+				seen = a.GetObject().DeepCopyObject()
 				return nil
 			}
 			if message, refusal := c.act(t, s, ""); refusal != nil {
 				t.Fatalf("refused: %s", message)
 			}
 			tc.want(t, s.store.written, s.store.stored)
-			if diff := cmp.Diff(s.store.written, judged); diff != "" {
-				t.Errorf("validating admission judged another object (-stored +judged):\n%s", diff)
+			if diff := cmp.Diff(s.store.written, seen); diff != "" {
+				t.Errorf("validating admission saw another object (-stored +seen):\n%s", diff)
 			}
 		})
 	}

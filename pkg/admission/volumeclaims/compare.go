@@ -14,7 +14,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 )
 
-// compare judges a claim that exists already.
+// compare returns how an existing claim differs from the template and the policy.
 func compare(policy *jobset.VolumeClaimPolicy, template, claim *corev1.PersistentVolumeClaim, policyPath,
 	templatePath *field.Path) field.ErrorList {
 	var errs field.ErrorList

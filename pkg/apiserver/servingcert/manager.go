@@ -102,7 +102,7 @@ func (m *Manager) pass(ctx context.Context) error {
 	if err := m.writeBundles(ctx, current); err != nil {
 		return errors.Join(failure, err)
 	}
-	if current.next != nil && m.settled() {
+	if current.next != nil && m.propagated() {
 		if current, failure = m.update(ctx, true); current != nil {
 			failure = errors.Join(failure, m.writeBundles(ctx, current))
 		}
@@ -221,6 +221,6 @@ func (m *Manager) writeBundles(ctx context.Context, c *content) error {
 	return err
 }
 
-func (m *Manager) settled() bool {
-	return m.held != nil && m.Clock.Since(m.heldSince) >= m.Policy.settle()
+func (m *Manager) propagated() bool {
+	return m.held != nil && m.Clock.Since(m.heldSince) >= m.Policy.propagation()
 }

@@ -37,8 +37,9 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// settle is how long all caBundles must have had an authority before it signs. In this time, every kube-apiserver of the cluster notices.
-func (p Policy) settle() time.Duration { return min(5*time.Minute, p.Serving/20) }
+// propagation is how long all caBundles must have had an authority before it signs. In this time, every kube-apiserver
+// of the cluster notices.
+func (p Policy) propagation() time.Duration { return min(5*time.Minute, p.Serving/20) }
 
 // retire is how long an authority that signs no more stays in the caBundles. In this time, every server takes the
 // certificate of the next one.
@@ -159,7 +160,7 @@ func (p planner) retireAuthorities(c *content) (string, error) {
 	if c.signer == nil || c.serving == nil {
 		return "", nil
 	}
-	settled := c.serving.Certificate.CheckSignatureFrom(c.signer.Certificate) == nil && p.now.Sub(made(c.serving.Certificate)) >= p.retire()
+	retired := c.serving.Certificate.CheckSignatureFrom(c.signer.Certificate) == nil && p.now.Sub(made(c.serving.Certificate)) >= p.retire()
 	keep := []*x509.Certificate{c.signer.Certificate}
 	if c.next != nil {
 		keep = append(keep, c.next.Certificate)
@@ -168,7 +169,7 @@ func (p planner) retireAuthorities(c *content) (string, error) {
 	for _, cert := range c.authorities {
 		switch {
 		case has(keep, cert):
-		case settled || !valid(cert, p.now) || len(keep) == mostCertificates:
+		case retired || !valid(cert, p.now) || len(keep) == mostCertificates:
 			dropped++
 		default:
 			keep = append(keep, cert)

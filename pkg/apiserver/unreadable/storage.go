@@ -85,7 +85,7 @@ func (s *store) GetList(ctx context.Context, key string, opts storage.ListOption
 	if err != nil {
 		return err
 	}
-	return seen.judge(s.of)
+	return seen.check(s.of)
 }
 
 // Watch implements storage.Interface.
@@ -123,9 +123,9 @@ type tally struct {
 	last            Object
 }
 
-// judge refuses a list of which most cannot be read: not an object is wrong then, but the configuration, such as the keys for encryption.
-// A server that is not ready because of that stops a rollout.
-func (t *tally) judge(of *resource) error {
+// check refuses a list of which most cannot be read: not an object is wrong then, but the configuration, such as the
+// keys for encryption. A server that is not ready because of that stops a rollout.
+func (t *tally) check(of *resource) error {
 	if t.unreadable <= few || 2*t.unreadable <= t.all {
 		return nil
 	}

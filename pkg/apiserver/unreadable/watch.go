@@ -114,7 +114,7 @@ func (w *watching) see(event watch.Event) (out watch.Event, last bool) {
 		}
 	case watch.Bookmark:
 		if end, err := storage.HasInitialEventsEndBookmarkAnnotation(event.Object); err == nil && end {
-			if err := w.initial.judge(w.store.of); err != nil {
+			if err := w.initial.check(w.store.of); err != nil {
 				status := apierrors.NewInternalError(err).Status()
 				return watch.Event{Type: watch.Error, Object: &status}, true
 			}

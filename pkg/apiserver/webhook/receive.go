@@ -62,14 +62,14 @@ func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.
 		err = busy()
 	}
 	if err != nil {
-		v.judge(failed(err))
+		v.count(failed(err))
 		v.leave()
 		return nil, nil, err
 	}
 	v.charge(len(data))
 	return data, func(r result) {
 		h.queue.release()
-		v.judge(r)
+		v.count(r)
 		v.leave()
 	}, nil
 }

@@ -196,8 +196,8 @@ func (v *visit) charge(size int) {
 	v.share.used.bytes += float64(size) + questionBytes
 }
 
-// judge counts what became of a question for the standing of its address.
-func (v *visit) judge(r result) {
+// count counts what became of a question for the standing of its address.
+func (v *visit) count(r result) {
 	v.shares.mu.Lock()
 	defer v.shares.mu.Unlock()
 	switch r {

@@ -67,7 +67,7 @@ func (e edit) mutate(ctx context.Context, obj, current runtime.Object) (runtime.
 	return obj, nil
 }
 
-// validate lets validating admission judge an object that the action edits, in the form in which it will be stored.
+// validate calls validating admission for an object that the action edits, in the form in which it will be stored.
 func (e edit) validate(ctx context.Context, obj, old runtime.Object) error {
 	if e.host.Admission == nil || !differ(obj, old) {
 		return nil

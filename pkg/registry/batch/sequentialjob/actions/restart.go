@@ -49,7 +49,7 @@ func awaited(sj *batch.SequentialJob, at position) bool {
 }
 
 // joined is the response to a request to restart what an earlier request has restarted, before that has taken effect. Several
-// people who restart a step at the same time, or one who is impatient, cause one restart.
+// people who restart a step at the same time, or one who repeats the request, cause one restart.
 func joined(sj *batch.SequentialJob, call Call) *batch.SequentialJobActionStatus {
 	last := sj.Status.LastAction
 	return nothing(sj, fmt.Sprintf("attempt %d of step %q, requested%s by %s, has not started yet; not restarted again",

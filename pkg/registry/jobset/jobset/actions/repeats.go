@@ -61,7 +61,8 @@ func awaited(entry *jobset.Attempt) bool {
 }
 
 // joined is the response to a request to restart what an earlier request has restarted already, before the attempt that
-// this began is ready. Several people who restart a set at the same time, or one who is impatient, cause one restart.
+// this began is ready. Several people who restart a set at the same time, or one who repeats the request, cause one
+// restart.
 func joined(js *jobset.JobSet, entry *jobset.Attempt, call Call) *batch.JobSetActionStatus {
 	answer := nothing(js, fmt.Sprintf("attempt %d, requested%s by %s, is not ready yet; not restarted again; %s",
 		entry.Number, call.ago(entry.RequestTime), entry.User, helper.ForceRestart))

@@ -17,7 +17,7 @@ import (
 )
 
 // Restart asks the controller to recreate groups: it finds their leader pods, and deletes them. Several people who ask
-// for the same, or one who is impatient, cause one restart.
+// for the same, or one who repeats the request, cause one restart.
 func Restart(set *leaderworkerset.LeaderWorkerSet, spec *batch.LeaderWorkerSetRestartSpec,
 	call Call) (*batch.LeaderWorkerSetActionStatus, error) {
 	if err := checkMeant(set, spec.Preconditions); err != nil {
