@@ -52,8 +52,8 @@ func TestGlobalFlagsAreListedByOptions(t *testing.T) {
 	}
 }
 
-// TestFlagsOfferNoFiles completes every flag with a value. A shell offers files for those that have no completion.
-func TestFlagsOfferNoFiles(t *testing.T) {
+// TestFlagsSuggestNoFiles completes every flag with a value. A shell suggests files for those that have no completion.
+func TestFlagsSuggestNoFiles(t *testing.T) {
 	files := map[string]bool{
 		"filename": true, "kustomize": true, "file": true, "kubeconfig": true, "template": true, "cache-dir": true, "certificate-authority": true, "client-certificate": true, "client-key": true,
 	}

@@ -187,9 +187,9 @@ func groupsThatAreUpdated(k, reader *kubectl, update string) {
 	// The bar of an update that took less than a second shows no phase of it.
 	reader.groupsView([]string{"timeline", "lws/serve"}, "/serve: Available", "revision 2 ", "\n2 ")
 
-	offered := k.withPlugins("", "__completeNoDesc", "jobset", "--namespace="+k.namespace, "rollback", "serve", "--to-revision", "")
-	if !strings.HasPrefix(offered.stdout, "1\n:") {
-		k.Errorf("completions of --to-revision:\n%s%s", offered.stdout, offered.stderr)
+	suggested := k.withPlugins("", "__completeNoDesc", "jobset", "--namespace="+k.namespace, "rollback", "serve", "--to-revision", "")
+	if !strings.HasPrefix(suggested.stdout, "1\n:") {
+		k.Errorf("completions of --to-revision:\n%s%s", suggested.stdout, suggested.stderr)
 	}
 	out := k.pluginOK("rollback", "lws/serve", "--to-revision", "1", "--reason", "latency", "--wait", "--timeout=180s")
 	if !strings.Contains(out, "rolled back (revision 1)") || !strings.Contains(out, "2 of 2 groups ready") {

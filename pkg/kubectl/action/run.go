@@ -168,7 +168,7 @@ func (r *runner) one(ctx context.Context, o object) (Answer, error) {
 func (r *runner) explain(ctx context.Context, o object, err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 		if _, readErr := o.target.Do.Preconditions(ctx, r.clients, o.name); readErr == nil {
-			return r.notOffered(o)
+			return r.notServed(o)
 		}
 	}
 	prefix := fmt.Sprintf("Operation cannot be fulfilled on %s.%s %q: ", o.target.Names[1], o.target.GroupVersion.Group, o.name)
@@ -184,7 +184,7 @@ func (r *runner) explain(ctx context.Context, o object, err error) error {
 	return err
 }
 
-func (r *runner) notOffered(o object) error {
+func (r *runner) notServed(o object) error {
 	if r.action.elsewhere == "" || o.target.Title != cli.JobSet.Title {
 		return fmt.Errorf("%s not %s: this server has no action %s for %ss; it is a feature of jobset-apiserver", o.qualified(), r.action.past,
 			r.action.name, o.target.Title)

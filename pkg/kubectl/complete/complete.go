@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package complete offers words of the cluster to the shell: names of objects and namespaces, and values of flags that fit an
-// object. A cluster that does not answer soon offers nothing.
+// Package complete suggests words of the cluster to the shell: names of objects and namespaces, and values of flags
+// that fit an object. A cluster that does not answer soon suggests nothing.
 package complete
 
 import (
@@ -56,8 +56,8 @@ func Flags(f *cli.Factory, kinds []cli.For[Values], cmd *cobra.Command) {
 var fileFlags = sets.New("filename", "kustomize", "file", "kubeconfig", "template", "cache-dir", "certificate-authority",
 	"client-certificate", "client-key")
 
-// Global completes the flags that all commands have, and lets the shell offer no files for values that are none. The other flags must
-// have their completions already.
+// Global completes the flags that all commands have, and lets the shell suggest no files for values that are none. The
+// other flags must have their completions already.
 func Global(f *cli.Factory, root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("namespace", namespaces(f.Clients))
 	for _, cmd := range root.Commands() {
@@ -109,7 +109,7 @@ func names[T any](of clients, kinds []cli.For[T]) cobra.CompletionFunc {
 			}
 			prefix, kind = resource+"/", kinds[at].Kind
 		}
-		return offer(cmd, of, word, cobra.ShellCompDirectiveNoFileComp, func(ctx context.Context, c *cli.Clients) ([]string, error) {
+		return suggest(cmd, of, word, cobra.ShellCompDirectiveNoFileComp, func(ctx context.Context, c *cli.Clients) ([]string, error) {
 			names, err := list(ctx, c.Metadata.Resource(kind.Resource()).Namespace(c.Namespace))
 			for i := range names {
 				names[i] = prefix + names[i]
@@ -126,7 +126,7 @@ func values(of clients, kinds []cli.For[Values], flag string) cobra.CompletionFu
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ordered := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-		return offer(cmd, of, word, ordered, func(ctx context.Context, c *cli.Clients) ([]string, error) {
+		return suggest(cmd, of, word, ordered, func(ctx context.Context, c *cli.Clients) ([]string, error) {
 			kind, err := cli.FindToChange(ctx, c, arg)
 			if err != nil || kind.Do[flag] == nil {
 				return nil, err
@@ -138,7 +138,7 @@ func values(of clients, kinds []cli.For[Values], flag string) cobra.CompletionFu
 
 func namespaces(of clients) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return offer(cmd, of, word, cobra.ShellCompDirectiveNoFileComp, func(ctx context.Context, c *cli.Clients) ([]string, error) {
+		return suggest(cmd, of, word, cobra.ShellCompDirectiveNoFileComp, func(ctx context.Context, c *cli.Clients) ([]string, error) {
 			return list(ctx, c.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")))
 		})
 	}
@@ -158,9 +158,9 @@ func list(ctx context.Context, resource metadata.ResourceInterface) ([]string, e
 	return names, nil
 }
 
-// offer offers the words of the cluster that begin like the word. The reason for none goes to the log of completions, as a terminal
-// has no place for it.
-func offer(cmd *cobra.Command, of clients, word string, directive cobra.ShellCompDirective,
+// suggest suggests the words of the cluster that begin like the word. The reason for none goes to the log of
+// completions, as a terminal has no place for it.
+func suggest(cmd *cobra.Command, of clients, word string, directive cobra.ShellCompDirective,
 	ask func(context.Context, *cli.Clients) ([]string, error),
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
 	ctx, stop := context.WithTimeout(cmd.Context(), clusterTimeout)

@@ -79,12 +79,12 @@ func TestCompletions(t *testing.T) {
 		want          []cobra.Completion
 		wantDirective cobra.ShellCompDirective
 	}{
-		"names that begin like the word":                {of: name, word: "tr", want: []cobra.Completion{"train-a", "train-b"}, wantDirective: unordered},
-		"names keep the resource before them":           {of: name, word: "js/o", want: []cobra.Completion{"js/other"}, wantDirective: unordered},
-		"names of another kind":                         {of: name, word: "widget/", want: []cobra.Completion{"widget/cog"}, wantDirective: unordered},
-		"another resource has no names":                 {of: name, word: "job/", wantDirective: unordered},
-		"one name is enough":                            {of: name, args: []string{"other"}, wantDirective: unordered},
-		"a cluster that does not answer offers nothing": {of: names(noCluster, kinds), wantDirective: unordered},
+		"names that begin like the word":                  {of: name, word: "tr", want: []cobra.Completion{"train-a", "train-b"}, wantDirective: unordered},
+		"names keep the resource before them":             {of: name, word: "js/o", want: []cobra.Completion{"js/other"}, wantDirective: unordered},
+		"names of another kind":                           {of: name, word: "widget/", want: []cobra.Completion{"widget/cog"}, wantDirective: unordered},
+		"another resource has no names":                   {of: name, word: "job/", wantDirective: unordered},
+		"one name is enough":                              {of: name, args: []string{"other"}, wantDirective: unordered},
+		"a cluster that does not answer suggests nothing": {of: names(noCluster, kinds), wantDirective: unordered},
 		"namespaces":                                  {of: namespaces(from), args: []string{"other"}, word: "k", want: []cobra.Completion{"kube-system"}, wantDirective: unordered},
 		"replicatedJobs in the order of the set":      {of: flag("replicated-job"), args: []string{"jobset/train-a"}, want: []cobra.Completion{"leader", "workers"}, wantDirective: ordered},
 		"replicatedJobs that begin like the word":     {of: flag("replicated-job"), args: []string{"train-a"}, word: "w", want: []cobra.Completion{"workers"}, wantDirective: ordered},

@@ -18,7 +18,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// mostIndexes is how many indexes are offered at most.
+// mostIndexes is how many indexes are suggested at most.
 const mostIndexes = 1000
 
 // LeaderWorkerSet are the Values of LeaderWorkerSets.

@@ -41,7 +41,7 @@ func controller(_ context.Context, p *inspection) finding {
 		}
 	}
 	f.fix = fmt.Sprintf("kubectl -n %s get pods -l %s=%s", p.namespace, nameLabel, controllerName)
-	if pods, _ := p.judge(controllerName, p.controllers); p.podsErr == nil && pods.status == Fail {
+	if pods, _ := p.checkPods(controllerName, p.controllers); p.podsErr == nil && pods.status == Fail {
 		f.message, f.fix = f.message+"; "+pods.message, pods.fix
 	}
 	return f

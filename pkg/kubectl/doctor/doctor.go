@@ -5,8 +5,8 @@
 // kube-apiserver and its aggregator to the Service, the pods, the server and its store, and back from the programs to
 // kube-apiserver.
 //
-// First, everything that checks share is read at the same time. Then each check judges one thing. A check whose hop
-// lies behind a broken one cannot judge and says so, so that the first failure is the one to repair. A check is a
+// First, everything that checks share is read at the same time. Then each check looks at one thing. A check whose hop
+// lies behind a broken one is skipped, so that the first failure is the one to repair. A check is a
 // function that returns one finding; the list of checks is the only thing to change when one is added.
 package doctor
 
@@ -52,7 +52,7 @@ const (
 	Warn Status = "warn"
 	// Fail means that something does not work.
 	Fail Status = "fail"
-	// Skip means that it cannot be judged, because something that it depends on does not work or does not exist.
+	// Skip means that it cannot be checked, because something that it depends on does not work or does not exist.
 	Skip Status = "skip"
 )
 
@@ -129,7 +129,7 @@ func examine(ctx context.Context, c *cli.Clients, ask get, now time.Time) *Repor
 	}
 	_ = group.Wait()
 	report := &Report{Status: OK}
-	report.Checks, report.FirstBroken = settle(findings)
+	report.Checks, report.FirstBroken = resultsOf(findings)
 	for _, result := range report.Checks {
 		report.Status = worse(report.Status, result.Status)
 	}

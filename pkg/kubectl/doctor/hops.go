@@ -17,7 +17,7 @@ type finding struct {
 	fix string
 	// certain says that the check has seen the cause itself, so that no other check explains it.
 	certain bool
-	// cause is the check that knows why this one cannot judge.
+	// cause is the check that knows why this one is skipped.
 	cause string
 }
 
@@ -100,9 +100,9 @@ func repaired(find func(context.Context, *inspection) (Status, string), fix stri
 	}
 }
 
-// settle makes results of findings: a check says that it cannot judge if one that it needs has failed, unless all is
-// well or it has seen the cause itself.
-func settle(findings []finding) (results []Result, first string) {
+// resultsOf makes results of findings: a check is skipped if one that it needs has failed, unless all is well or it has
+// seen the cause itself.
+func resultsOf(findings []finding) (results []Result, first string) {
 	broken := map[string]string{}
 	for i, c := range checks {
 		f := findings[i]

@@ -33,7 +33,7 @@ func serverPods(_ context.Context, p *inspection) finding {
 	if p.external() {
 		return good("the server does not run in pods that the Service selects")
 	}
-	f, unready := p.judge(serverName, p.servers)
+	f, unready := p.checkPods(serverName, p.servers)
 	if unready == nil {
 		return f
 	}
@@ -64,13 +64,14 @@ func (p *inspection) failing(checks ...string) bool {
 
 // readReadiness reads which readiness checks of a pod fail, if that is all that is wrong with the pods of the server.
 func (p *inspection) readReadiness(ctx context.Context) {
-	if _, pod := p.judge(serverName, p.servers); pod != nil && !p.external() {
+	if _, pod := p.checkPods(serverName, p.servers); pod != nil && !p.external() {
 		p.unready = p.readyz(ctx, pod)
 	}
 }
 
-// judge looks at the pods of a program. The second result is a pod that would work if it were ready, if nothing else is wrong.
-func (p *inspection) judge(program string, pods []corev1.Pod) (finding, *corev1.Pod) {
+// checkPods looks at the pods of a program. The second result is a pod that would work if it were ready, if nothing
+// else is wrong.
+func (p *inspection) checkPods(program string, pods []corev1.Pod) (finding, *corev1.Pod) {
 	if p.podsErr != nil {
 		return unseenHere("pods in namespace "+p.namespace, p.podsErr), nil
 	}

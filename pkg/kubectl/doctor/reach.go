@@ -133,7 +133,7 @@ func (p *inspection) newCertificate() string {
 		"kubectl apply -f -   # a certificate for %s", p.namespace, p.serverDNS())
 }
 
-// presented judges the chain that the server presents: it must be for the Service, be signed by what the APIServices
+// presented checks the chain that the server presents: it must be for the Service, be signed by what the APIServices
 // trust, and have time left.
 func (p *inspection) presented() finding {
 	chain, err := certutil.ParseCertsPEM([]byte(p.health.Certificate))

@@ -30,7 +30,7 @@ func storeServed(ctx context.Context, p *inspection) finding {
 	if f.status != Fail {
 		return f
 	}
-	if pods, unready := p.judge(serverName, p.servers); !p.refuses() && pods.status == Fail && pods.certain && unready == nil &&
+	if pods, unready := p.checkPods(serverName, p.servers); !p.refuses() && pods.status == Fail && pods.certain && unready == nil &&
 		len(p.servers) > 0 && !p.external() {
 		f.status, f.fix = Warn, ""
 	}
@@ -133,7 +133,7 @@ func etcd(_ context.Context, p *inspection) finding {
 	return f
 }
 
-// space judges the room of the members that answer, and how fast they do.
+// space checks the room of the members that answer, and how fast they do.
 func (p *inspection) space() finding {
 	var worst selfcheck.Member
 	var slow int64

@@ -161,7 +161,7 @@ func (o *options) passes(f *cli.Factory, s *source, err error) bool {
 	return cli.IsNotServed(err)
 }
 
-// completeKinds offers the words for kinds.
+// completeKinds suggests the words for kinds.
 func completeKinds(_ *cobra.Command, args []string, word string) (words []cobra.Completion, _ cobra.ShellCompDirective) {
 	for _, k := range kinds {
 		for _, name := range k.Names {

@@ -18,11 +18,11 @@ type row struct {
 	// label is short. The page adds the detail.
 	label, detail string
 	phases        []Phase
-	// outcome is how the row ends, open for what goes on, or empty.
+	// outcome is how the row ends, open while it is still running, or empty.
 	outcome string
 }
 
-// outcomeOpen is the outcome of a row that goes on.
+// outcomeOpen is the outcome of a row that is still running.
 const outcomeOpen = "open"
 
 // rows returns the lines of the chart from top to bottom: one for an attempt, one for each time between attempts, and

@@ -71,9 +71,9 @@ func (j *Job) unlike(all bool) []*Pod {
 }
 
 // worst returns those that are not well, at most so many, the worst of them.
-func worst[T any](from []T, judge func(T) severity, most int) []T {
-	found := slices.DeleteFunc(slices.Clone(from), func(x T) bool { return judge(x) == well })
-	slices.SortStableFunc(found, func(a, b T) int { return -cmp.Compare(judge(a), judge(b)) })
+func worst[T any](from []T, severityOf func(T) severity, most int) []T {
+	found := slices.DeleteFunc(slices.Clone(from), func(x T) bool { return severityOf(x) == well })
+	slices.SortStableFunc(found, func(a, b T) int { return -cmp.Compare(severityOf(a), severityOf(b)) })
 	return found[:min(most, len(found))]
 }
 

@@ -25,7 +25,7 @@ const (
 	failed                   // ended with a failure
 )
 
-// severityOf judges a pod.
+// severityOf returns how bad the state of a pod is.
 func severityOf(pod *corev1.Pod) severity {
 	state := snapshot.PodState(pod)
 	switch {
@@ -64,7 +64,7 @@ func errs(state string) bool {
 	return true
 }
 
-// severityOfJob judges a Job: by itself and, while it runs, by the worst of its pods.
+// severityOfJob returns how bad the state of a Job is: its own and, while it runs, that of the worst of its pods.
 func severityOfJob(j *Job) severity {
 	own := map[string]severity{
 		snapshot.JobFailed: failed, snapshot.JobTerminating: leaving, snapshot.JobOutdated: leaving,

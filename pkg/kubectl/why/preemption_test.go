@@ -80,8 +80,8 @@ func qualifiedName(o *unstructured.Unstructured) string {
 	return o.GetNamespace() + "/" + o.GetName()
 }
 
-// TestRetryIsOfferedWhereTheServerRetries compares the last command of a failed set with what the server accepts.
-func TestRetryIsOfferedWhereTheServerRetries(t *testing.T) {
+// TestRetryIsSuggestedWhereTheServerRetries compares the last command of a failed set with what the server accepts.
+func TestRetryIsSuggestedWhereTheServerRetries(t *testing.T) {
 	inAQueue := set(func(js *jobsetv1alpha2.JobSet) {
 		js.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "research"}
 	})
@@ -115,7 +115,7 @@ func TestRetryIsOfferedWhereTheServerRetries(t *testing.T) {
 				}
 				for _, command := range commands {
 					if command != c.want && strings.Contains(command, " retry ") {
-						t.Errorf("offered: %s", command)
+						t.Errorf("suggested: %s", command)
 					}
 				}
 			})

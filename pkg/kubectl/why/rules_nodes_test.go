@@ -14,7 +14,7 @@ import (
 )
 
 // TestLostNodeHoldsPods has pods on a lost node that were deleted. The commands by which an administrator lets go of
-// them are offered only where they help.
+// them are suggested only where they help.
 func TestLostNodeHoldsPods(t *testing.T) {
 	running := func(*corev1.Pod) {}
 	terminating := func(pod *corev1.Pod) { pod.DeletionTimestamp = ptr.To(before(5 * time.Second)) }
@@ -46,7 +46,7 @@ func TestLostNodeHoldsPods(t *testing.T) {
 			f := report.Findings[0]
 			for _, command := range release {
 				if slices.Contains(f.Commands, command) != tc.want {
-					t.Errorf("the command %q is offered: %t, want %t", command, !tc.want, tc.want)
+					t.Errorf("the command %q is suggested: %t, want %t", command, !tc.want, tc.want)
 				}
 			}
 			held := slices.ContainsFunc(f.Evidence, func(fact Fact) bool {

@@ -3,10 +3,10 @@
 
 // Package why is the command `kubectl jobset why`: it explains the state of a set.
 //
-// Reading is apart from judging. Load fills an Evidence: in a first round what every diagnosis needs (the set, its Jobs, its
-// pods, warnings, the API service, the lease of the controller), in a second what the first round points at (nodes, claims,
-// queues). Diagnose then applies rules to it, each of which knows the signs of some causes. Causes are ordered, so that of
-// several that hold the one to deal with first comes first.
+// Reading is apart from the diagnosis. Load fills an Evidence: in a first round what every diagnosis needs (the set,
+// its Jobs, its pods, warnings, the API service, the lease of the controller), in a second what the first round points
+// at (nodes, claims, queues). Diagnose then applies rules to it, each of which knows the signs of some causes. Causes
+// are ordered, so that of several that hold the one to deal with first comes first.
 package why
 
 import (
