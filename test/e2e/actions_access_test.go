@@ -41,7 +41,7 @@ var rights = map[string]func(k *kubectl) result{
 func TestRolesDecideWhoMayAct(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	actions := slices.Sorted(maps.Keys(actionKinds))
 	tests := map[string][]string{
 		"view":            {"read", "read scale"},
@@ -79,15 +79,15 @@ func TestRolesDecideWhoMayAct(t *testing.T) {
 			}
 		})
 	}
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 }
 
 func TestDryRunOfActionsChangesNothing(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("running", runOn)+"---\n"+manifest("failed", fail)+"---\n"+manifest("suspended", runOn, "suspend: true"), "create", "-f", "-")
-	k.settles("running", "restarts=0 | 1 Start, ready")
-	k.settles("failed", "restarts=0 Failed/FailedJobs | 1 Start → Failed")
-	k.settles("suspended", "suspend restarts=0 Suspended/SuspendedJobs")
+	k.awaitSummary("running", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("failed", "restarts=0 Failed/FailedJobs | 1 Start → Failed")
+	k.awaitSummary("suspended", "suspend restarts=0 Suspended/SuspendedJobs")
 	sets := map[string]string{"restart": "running", "suspend": "running", "cancel": "running", "resume": "suspended", "retry": "failed"}
 	answers := map[string]string{
 		"restart": "the JobSet was restarted as attempt 2", "suspend": "the JobSet was suspended, which ended attempt 1",
@@ -109,7 +109,7 @@ func TestDryRunOfActionsChangesNothing(t *testing.T) {
 func TestActionsAreAuditedUnderTheirSubresources(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	oncall := k.operator("oncall")
 	for _, action := range []string{"restart", "suspend", "resume", "cancel", "retry"} {
 		if r := oncall.act(action, "train", `"reason":"because"`); r.code != 0 {

@@ -22,7 +22,7 @@ import (
 func TestConcurrentRestartsOfAnAttemptRestartOnce(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	config, err := k.cluster.Config()
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestPartialRestartKeepsOtherJobs(t *testing.T) {
     template: {spec: {backoffLimit: 0, template: {metadata: {annotations: {`+runOn+`}}, spec: {containers: [{name: main, image: registry.example/trainer:v1}]}}}}
 `, 1)
 	k.okIn(two, "create", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	jobs := func() map[string]string {
 		uids := map[string]string{}
 		for _, job := range strings.Fields(k.ok("get", "jobs", "-o", `jsonpath={range .items[*]}{.metadata.name}={.metadata.uid} {end}`)) {
@@ -204,9 +204,9 @@ func TestRetryGrantsRestarts(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(single("train", fail, "failurePolicy: {maxRestarts: 0}"), "create", "-f", "-")
 	const verdict = "applying RestartJobSet failure policy action (first failed job: train-workers-0)"
-	k.settles("train", "restarts=0 Failed/ReachedMaxRestarts | 1 Start → Failed")
+	k.awaitSummary("train", "restarts=0 Failed/ReachedMaxRestarts | 1 Start → Failed")
 	k.answer(k.operator("oncall").act("retry", "train", `"maxRestarts":1,"reason":"again","preconditions":{"attempt":1}`))
-	k.settles("train", "restarts=2 Failed/ReachedMaxRestarts | 1 Start → Failed | 2 Retry (oncall: again) → Restarted | 3 FailurePolicy → Failed")
+	k.awaitSummary("train", "restarts=2 Failed/ReachedMaxRestarts | 1 Start → Failed | 2 Retry (oncall: again) → Restarted | 3 FailurePolicy → Failed")
 	set := k.sets()["train"]
 	if got := set.Status.Attempts[2].Reason; got != verdict {
 		t.Errorf("reason of attempt 3: got %q, want %q", got, verdict)

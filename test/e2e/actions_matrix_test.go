@@ -31,7 +31,7 @@ type state struct {
 }
 
 // cell is what comes of an action in a state: the message of a refusal, or that of an answer and the summary of the set
-// after it has settled.
+// when it no longer changes.
 type cell struct{ refused, answer, after string }
 
 func refused(why string) cell           { return cell{refused: why} }
@@ -221,7 +221,7 @@ func TestActionsInEveryState(t *testing.T) {
 	for _, name := range names {
 		k.prepareAll(name, all[name], earlier)
 		for action := range actionKinds {
-			k.settles(name+"-"+action, all[name].rest)
+			k.awaitSummary(name+"-"+action, all[name].rest)
 		}
 		for action := range actionKinds {
 			ask(oncall, name+"-"+action, action, all[name].cell(action))
@@ -229,7 +229,7 @@ func TestActionsInEveryState(t *testing.T) {
 	}
 	for _, name := range names {
 		for action := range actionKinds {
-			k.settles(name+"-"+action, cmp.Or(all[name].cell(action).after, all[name].passed, all[name].rest))
+			k.awaitSummary(name+"-"+action, cmp.Or(all[name].cell(action).after, all[name].passed, all[name].rest))
 		}
 	}
 	// What was cancelled or suspended has no pods that run.
@@ -274,7 +274,7 @@ func (k *kubectl) prepareAll(name string, s state, by *kubectl) {
 		return
 	}
 	for action := range actionKinds {
-		k.settles(name+"-"+action, s.before)
+		k.awaitSummary(name+"-"+action, s.before)
 	}
 	for action := range actionKinds {
 		if name == "deleting" { // needs more than the actions

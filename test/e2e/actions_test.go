@@ -119,8 +119,8 @@ func summary(js *jobsetv1alpha2.JobSet) string {
 	return text
 }
 
-// settles waits until the summary of a set is the wanted one.
-func (k *kubectl) settles(set, want string) {
+// awaitSummary waits until the summary of a set is the wanted one.
+func (k *kubectl) awaitSummary(set, want string) {
 	k.Helper()
 	var last string
 	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {

@@ -19,8 +19,8 @@ func (k *kubectl) version(object string) string {
 	return k.field(object, "{.metadata.generation}/{.metadata.resourceVersion}")
 }
 
-// settled waits until the controller has nothing more to write to the status of a set.
-func (k *kubectl) settled(object string) string {
+// awaitStable waits until the controller has nothing more to write to the status of a set.
+func (k *kubectl) awaitStable(object string) string {
 	k.Helper()
 	last, since := "", time.Now()
 	k.eventually(60*time.Second, func() string {
@@ -40,7 +40,7 @@ func TestServerSideApplyTwiceChangesNothing(t *testing.T) {
 	k := newKubectl(t)
 	text := manifest("train", runOn, "suspend: true", "failurePolicy:\n  maxRestarts: 2\n  rules:\n  - {name: fatal, action: FailJobSet}")
 	k.okIn(text, "apply", "--server-side", "-f", "-")
-	before := k.settled("jobset/train")
+	before := k.awaitStable("jobset/train")
 	k.okIn(text, "apply", "--server-side", "-f", "-")
 	if after := k.version("jobset/train"); after != before {
 		t.Errorf("generation/resourceVersion after the second apply: %s, before: %s", after, before)
@@ -58,7 +58,7 @@ func TestClientSideApplyAndDiff(t *testing.T) {
 	k := newKubectl(t)
 	text := manifest("train", runOn, "suspend: true")
 	k.okIn(text, "apply", "-f", "-")
-	before := k.settled("jobset/train")
+	before := k.awaitStable("jobset/train")
 	if out := k.okIn(text, "apply", "-f", "-"); !strings.Contains(out, "unchanged") {
 		t.Errorf("second apply: %s", out)
 	}

@@ -61,7 +61,7 @@ func TestMonitoring(t *testing.T) {
 	}
 	k.ok("wait", "jobset/completes", "--for=condition=Completed", "--timeout=240s")
 	k.ok("wait", "jobset/fails", "--for=condition=Failed", "--timeout=240s")
-	k.settles("reports", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("reports", "restarts=0 | 1 Start, ready")
 	k.ok("annotate", "jobset", "reports", "--overwrite", "jobset-apiserver.io/checkpoint-step=200")
 	k.ok("wait", "sj/steps", "--for=condition=Complete", "--timeout=240s")
 	k.ok("wait", "lws/serve", "--for=condition=Available", "--timeout=240s")

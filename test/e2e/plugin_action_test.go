@@ -48,7 +48,7 @@ func (k *kubectl) actsNot(args []string, want string) {
 func TestPluginActsAndWaits(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "failurePolicy: {maxRestarts: 1}"), "apply", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	const who = "kwok-admin"
 	wait := []string{"--wait", "--timeout=180s"}
 	with := func(words ...string) []string { return append(words, wait...) }
@@ -79,7 +79,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 	k.acts(with("retry", "train", "--max-restarts=2", "--reason=again"), theSet+" retried (attempt 5)", theSet+": 2 of 2 Jobs ready in attempt 5")
 
 	by := func(reason string) string { return fmt.Sprintf(" (%s: %s)", who, reason) }
-	k.settles("train", "restarts=2 | 1 Start → Restarted"+by("rack 7")+" | 2 Requested"+by("rack 7")+" → Restarted"+by("")+
+	k.awaitSummary("train", "restarts=2 | 1 Start → Restarted"+by("rack 7")+" | 2 Requested"+by("rack 7")+" → Restarted"+by("")+
 		" | 3 Requested"+by("")+" → Suspended"+by("drain")+" | 4 Resume"+by("")+" → Cancelled"+by("wrong data")+" | 5 Retry"+by("again")+", ready")
 	if got := k.field("jobset/train", "{.status.addedRestarts}"); got != "2" {
 		t.Errorf("restarts granted by the retry: %q, want 2", got)
@@ -89,7 +89,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 func TestPluginRestartsOnceHoweverOftenItIsAsked(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 
 	k.acts([]string{"restart", "train", "--attempt=1", "--dry-run=server"}, theSet+" restarted (attempt 2) (server dry run)")
 	var all sync.WaitGroup
@@ -102,7 +102,7 @@ func TestPluginRestartsOnceHoweverOftenItIsAsked(t *testing.T) {
 	}
 	all.Wait()
 	k.acts([]string{"restart", "train", "--attempt=1"}, theSet+" restarted (attempt 2)")
-	k.settles("train", "restarts=1 | 1 Start → Restarted (kwok-admin: ) | 2 Requested (kwok-admin: ), ready")
+	k.awaitSummary("train", "restarts=1 | 1 Start → Restarted (kwok-admin: ) | 2 Requested (kwok-admin: ), ready")
 	k.actsNot([]string{"restart", "train", "--attempt=1", "--replicated-job=workers"}, "error: "+theSet+" not restarted: --attempt 1 is out of date; "+
 		"attempt 2 is current (begun by a restart requested by kwok-admin)")
 	k.acts([]string{"suspend", "train", "--attempt=2"}, theSet+" suspended (attempt 2)")
@@ -149,7 +149,7 @@ func TestPluginContinuesAfterRejection(t *testing.T) {
 	k := newKubectl(t)
 	for _, name := range []string{"a", "b"} {
 		k.okIn(manifest(name, runOn), "apply", "-f", "-")
-		k.settles(name, "restarts=0 | 1 Start, ready") // a set that never ran has no attempt to name
+		k.awaitSummary(name, "restarts=0 | 1 Start, ready") // a set that never ran has no attempt to name
 	}
 	r := k.plugin("suspend", "a", "nobody", "b")
 	want := result{
@@ -164,7 +164,7 @@ func TestPluginContinuesAfterRejection(t *testing.T) {
 func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	operator := k.actor("oncall")
 	wait := []string{"--wait", "--timeout=180s"}
 	operator.eventually(30*time.Second, func() string { // our server remembers for a while who may not
@@ -175,7 +175,7 @@ func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
 	})
 	operator.acts(append([]string{"restart", "train"}, wait...), theSet+" restarted (attempt 2)", theSet+": 2 of 2 Jobs ready in attempt 2")
 	operator.acts(append([]string{"suspend", "train"}, wait...), theSet+" suspended (attempt 2)", theSet+": suspended, no pod is left")
-	k.settles("train", "suspend restarts=1 Suspended/SuspendedJobs | 1 Start → Restarted (oncall: ) | 2 Requested (oncall: ) → Suspended (oncall: )")
+	k.awaitSummary("train", "suspend restarts=1 Suspended/SuspendedJobs | 1 Start → Restarted (oncall: ) | 2 Requested (oncall: ) → Suspended (oncall: )")
 }
 
 func TestPluginAsksOnTerminalsBeforeItCancels(t *testing.T) {

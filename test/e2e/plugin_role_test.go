@@ -32,7 +32,7 @@ func (k *kubectl) actor(name string) *kubectl {
 func TestOperatorRoleExplainsSets(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	k.okIn(strings.Replace(manifest("broken", `jobset-apiserver.io/kwok-start-after: "1h"`), "name: train", "name: broken", 1), "create", "-f", "-")
 	operator := k.operator("oncall")
 	for _, args := range [][]string{{"tree", "train"}, {"why", "train"}, {"top", "train"}, {"timeline", "train"}, {"logs", "train", "--tail=1"}} {

@@ -35,7 +35,7 @@ func (k *kubectl) events(set string) []string {
 func TestEventsAreForPeople(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(single("fails", failing(137), "failurePolicy: {maxRestarts: 1}")+"---\n"+single("restarted", runOn), "create", "-f", "-")
-	k.settles("restarted", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("restarted", "restarts=0 | 1 Start, ready")
 	oncall := k.operator("oncall")
 	k.answer(oncall.act("restart", "restarted", `"reason":"slow"`))
 	k.ok("wait", "--for=jsonpath={.status.terminalState}", "jobset/fails", "--timeout=180s")
@@ -85,7 +85,7 @@ func TestEventsAreForPeople(t *testing.T) {
 func TestDescribeShowsTheHistory(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(single("train", runOn), "create", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	oncall := k.operator("oncall")
 	k.answer(oncall.act("suspend", "train", `"reason":"make room for production"`))
 	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")

@@ -22,7 +22,7 @@ import (
 func TestTopShowsTheNumbersOfTheMetrics(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
-	k.settles("train", "restarts=0 | 1 Start, ready")
+	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	k.ok("annotate", "jobset", "train", "jobset-apiserver.io/checkpoint-step=12000")
 	k.pluginOK("cancel", "train", "--yes", "--wait", "--timeout=180s")
 	var top struct {

@@ -51,7 +51,7 @@ func applied(manifest string) func(*kubectl) {
 }
 
 var (
-	readySet = func(k *kubectl) { k.settles("train", "restarts=0 | 1 Start, ready") }
+	readySet = func(k *kubectl) { k.awaitSummary("train", "restarts=0 | 1 Start, ready") }
 	slowStop = `jobset-apiserver.io/kwok-stop-after: "5m"`
 	queuedAs = func(text string) string {
 		return edited(text, "  name: train\n", "  name: train\n  labels: {kueue.x-k8s.io/queue-name: tenants}\n")
@@ -84,7 +84,7 @@ var stages = map[string]stage{
 	},
 	"retried": {
 		inTurn(applied(manifest("train", startAfter)), func(k *kubectl) {
-			k.settles("train", "restarts=0 | 1 Start")
+			k.awaitSummary("train", "restarts=0 | 1 Start")
 			k.pluginOK("cancel", "train")
 			k.pluginOK("retry", "train")
 		}),

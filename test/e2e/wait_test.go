@@ -91,7 +91,7 @@ func TestCommandsThatWait(t *testing.T) {
 			set := "set-" + regexp.MustCompile("[^a-z]+").ReplaceAllString(strings.ToLower(until), "-")
 			set = strings.Trim(set[:min(len(set), 30)], "-")
 			k.okIn(manifest(set, w.pod, extra...), "create", "-f", "-")
-			k.settles(set, w.before)
+			k.awaitSummary(set, w.before)
 			command[1] = "jobset/" + set
 			if r := k.run("", append(command, "--timeout=0")...); r.code == 0 {
 				t.Errorf("kubectl %s: ends although nothing happened: %s", strings.Join(command, " "), r.stdout)

@@ -20,9 +20,9 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// patience is how many times longer than on a machine with two idle cores a check may take. It costs nothing while checks pass; what must
-// be fast is measured by benchmarks.
-const patience = 3
+// timeoutFactor is how many times longer than on a machine with two idle cores a check may take. It costs nothing while
+// checks pass; what must be fast is measured by benchmarks.
+const timeoutFactor = 3
 
 // Eventually polls until the check passes.
 func Eventually(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {
@@ -48,7 +48,7 @@ func EventuallyNoProblem(t testing.TB, timeout time.Duration, check func() (prob
 
 func poll(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
 	var last error
-	timeout *= patience
+	timeout *= timeoutFactor
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var took time.Duration

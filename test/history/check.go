@@ -53,7 +53,7 @@ type Report struct {
 	history *History
 }
 
-// Check judges a history. The limit bounds the time for each of its objects.
+// Check returns what is wrong with a history. The limit bounds the time for each of its objects.
 func Check(h *History, limit time.Duration) *Report {
 	start := time.Now()
 	c := &checker{History: h, report: &Report{Violations: map[Rule][]string{}, Counts: map[Rule]int{}, history: h}}

@@ -4,7 +4,7 @@
 // Package history proves or refutes that an API server keeps its promises: clients write and read a few JobSets that they fight over,
 // record what they asked, when, and what they were answered, and the record is checked afterwards.
 //
-// Run drives the clients and watchers against any server and returns a History. Check judges it:
+// Run drives the clients and watchers against any server and returns a History. Check compares it with these rules:
 //
 //   - Every object is a register with create, update, delete and read, whose resourceVersion is the version of its content. Its
 //     operations must be linearizable, which porcupine decides. A list is a read of every object.

@@ -31,9 +31,9 @@ type Options struct {
 	Pause            time.Duration
 	// Watchers watch them.
 	Watchers int
-	// Timeout is how long a client waits for an answer, and Settle how long it may take at the end until the server answers again
-	// and all watchers saw everything.
-	Timeout, Settle time.Duration
+	// Timeout is how long a client waits for an answer, and Recovery how long it may take at the end until the server
+	// answers again and all watchers saw everything.
+	Timeout, Recovery time.Duration
 	// Seed is the seed of all choices.
 	Seed uint64
 }
@@ -42,7 +42,7 @@ type Options struct {
 func Defaults(config *rest.Config, namespace string, seed uint64) Options {
 	return Options{
 		Config: config, Namespace: namespace, Seed: seed, Clients: 30, Objects: 8, Watchers: 4,
-		Pause: 150 * time.Millisecond, Timeout: 4 * time.Second, Settle: 2 * time.Minute,
+		Pause: 150 * time.Millisecond, Timeout: 4 * time.Second, Recovery: 2 * time.Minute,
 	}
 }
 
@@ -149,7 +149,7 @@ func (r *Run) Finish(ctx context.Context) (*History, error) {
 	r.working.Wait()
 	h := &History{Seed: r.Seed, Duration: r.now()}
 	last := r.clients[r.Clients]
-	ctx, cancel := context.WithTimeout(ctx, r.Settle)
+	ctx, cancel := context.WithTimeout(ctx, r.Recovery)
 	defer cancel()
 	fence, err := last.until(ctx, func(attempt int) Operation {
 		return Operation{Kind: Create, Object: fmt.Sprintf("fence-%d", attempt)}

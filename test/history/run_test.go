@@ -19,8 +19,8 @@ var (
 const (
 	// checkLimit bounds the time for the check of an object.
 	checkLimit = time.Minute
-	// patience bounds the time in which clients get half of their answers, on a slow machine, too.
-	patience = 3 * time.Minute
+	// answersTimeout bounds the time in which clients get half of their answers, on a slow machine, too.
+	answersTimeout = 3 * time.Minute
 )
 
 // record lets clients work on a server and returns their history. In the middle, something may happen.
@@ -33,11 +33,11 @@ func record(t *testing.T, config *rest.Config, middle func()) *History {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.AwaitAnswers(t.Context(), *half, patience); err != nil {
+	if err := r.AwaitAnswers(t.Context(), *half, answersTimeout); err != nil {
 		t.Fatal(err)
 	}
 	middle()
-	if err := r.AwaitAnswers(t.Context(), *half, patience); err != nil {
+	if err := r.AwaitAnswers(t.Context(), *half, answersTimeout); err != nil {
 		t.Fatal(err)
 	}
 	h, err := r.Finish(t.Context())

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// settleMost is how long a cluster is waited for that does not become idle.
-	settleMost = 30 * time.Second
-	// settledShare is the part of a CPU, beyond that of an idle cluster, with which work counts as done.
-	settledShare = 0.12
+	// maxIdleWait is how long a cluster is waited for that does not become idle.
+	maxIdleWait = 30 * time.Second
+	// idleShare is the part of a CPU, beyond that of an idle cluster, with which work counts as done.
+	idleShare = 0.12
 	// guessedShare is the part of a CPU that an idle cluster uses, until it is known.
 	guessedShare = 0.15
 )
@@ -45,7 +45,7 @@ func (c *Cluster) NewMeter(ctx context.Context, watch, every time.Duration) (*Me
 		m.servers = c.counting(ctx)
 		return m, nil
 	}
-	if err := m.settle(ctx); err != nil {
+	if err := m.awaitIdle(ctx); err != nil {
 		return nil, err
 	}
 	before, err := m.cpu()
@@ -83,7 +83,7 @@ var servers = []string{"kube-apiserver", "jobset-apiserver"}
 // Begin starts a window. The clock is read last.
 func (m *Meter) Begin(ctx context.Context) (*Window, error) {
 	w := &Window{meter: m}
-	if err := m.settle(ctx); err != nil {
+	if err := m.awaitIdle(ctx); err != nil {
 		return nil, err
 	}
 	var err error
@@ -122,7 +122,7 @@ func (w *Window) Took(d time.Duration) { w.took = d }
 // End waits until the cluster is idle and adds the figures to the phase.
 func (w *Window) End(ctx context.Context, to *report.Phase) error {
 	to.Add("wall", report.UnitSeconds, w.took.Seconds())
-	if err := w.meter.settle(ctx); err != nil {
+	if err := w.meter.awaitIdle(ctx); err != nil {
 		return err
 	}
 	if w.meter.cluster.Dir == "" {
@@ -245,9 +245,9 @@ func (m *Meter) cpu() (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// settle waits until the processes use hardly more CPU time than those of an idle cluster. A cluster that does not become
-// idle is measured as it is. One whose processes are not seen gets some time.
-func (m *Meter) settle(ctx context.Context) error {
+// awaitIdle waits until the processes use hardly more CPU time than those of an idle cluster. A cluster that does not
+// become idle is measured as it is. One whose processes are not seen gets some time.
+func (m *Meter) awaitIdle(ctx context.Context) error {
 	if m.cluster.Dir == "" {
 		return Pause(ctx, unseenPauses*m.every)
 	}
@@ -262,8 +262,8 @@ func (m *Meter) settle(ctx context.Context) error {
 	for _, each := range m.idle {
 		limit += each.Seconds() // in each second
 	}
-	limit = (limit + settledShare) * m.every.Seconds()
-	err = wait.PollUntilContextTimeout(ctx, m.every, settleMost, false, func(context.Context) (bool, error) {
+	limit = (limit + idleShare) * m.every.Seconds()
+	err = wait.PollUntilContextTimeout(ctx, m.every, maxIdleWait, false, func(context.Context) (bool, error) {
 		now, err := m.cpu()
 		if err != nil {
 			return false, err

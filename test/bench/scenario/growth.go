@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// patienceForJob is by how much each Job lengthens a wait: a machine with two cores restarts five to ten Jobs in a second.
-	patienceForJob = 500 * time.Millisecond
-	// mostPatience is how long a wait is lengthened at most.
-	mostPatience = 3 * time.Hour
+	// timeoutPerJob is by how much each Job lengthens a wait: a machine with two cores restarts five to ten Jobs in a
+	// second.
+	timeoutPerJob = 500 * time.Millisecond
+	// maxAddedTimeout is how long a wait is lengthened at most.
+	maxAddedTimeout = 3 * time.Hour
 	// mostDeleted is up to how many Jobs the deletion of a set is measured. Larger sets stay until their namespace is removed.
 	mostDeleted = 20_000
 )
@@ -46,14 +47,15 @@ func growth(ctx context.Context, r *runner) error {
 // sized is the runner for a set of so many Jobs, whose waits are longer if there are many.
 func (r *runner) sized(jobs int) *runner {
 	env, other := *r.Env, *r
-	env.Sizes.Jobs, env.Timeout = jobs, patience(r.Timeout, jobs)
+	env.Sizes.Jobs, env.Timeout = jobs, timeoutFor(r.Timeout, jobs)
 	other.Env = &env
 	return &other
 }
 
-// patience is how long a wait for so many Jobs may take: some time for each of them, and the time that is given in any case.
-func patience(timeout time.Duration, jobs int) time.Duration {
-	return timeout + min(time.Duration(jobs)*patienceForJob, mostPatience)
+// timeoutFor is how long a wait for so many Jobs may take: some time for each of them, and the time that is given in
+// any case.
+func timeoutFor(timeout time.Duration, jobs int) time.Duration {
+	return timeout + min(time.Duration(jobs)*timeoutPerJob, maxAddedTimeout)
 }
 
 // grow is the life of a set of one size.

@@ -56,7 +56,7 @@ func (r *runner) createRacks(ctx context.Context) (map[string]string, error) {
 		return nil, err
 	}
 	ready := 0
-	err := wait.PollUntilContextTimeout(ctx, settleEvery, r.Timeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, r.Timeout, true, func(ctx context.Context) (bool, error) {
 		var err error
 		ready, err = r.readyNodes(ctx)
 		return ready == len(names), err

@@ -104,7 +104,7 @@ func (s *space) createQuota(ctx context.Context) error {
 	}, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, settleEvery, s.Timeout, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, pollInterval, s.Timeout, true, func(ctx context.Context) (bool, error) {
 		quota, err := quotas.Get(ctx, "few", metav1.GetOptions{})
 		return err == nil && len(quota.Status.Used) > 0, err
 	})

@@ -139,7 +139,7 @@ func (r *runner) remove(ctx context.Context, names ...string) error {
 		return err
 	}
 	for _, name := range names {
-		err := wait.PollUntilContextCancel(ctx, settleEvery, len(names) > 1, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(ctx, pollInterval, len(names) > 1, func(ctx context.Context) (bool, error) {
 			_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err), nil
 		})

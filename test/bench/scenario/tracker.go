@@ -20,8 +20,8 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// settleEvery is how often something is asked for that cannot be watched.
-const settleEvery = 500 * time.Millisecond
+// pollInterval is how often something is asked for that cannot be watched.
+const pollInterval = 500 * time.Millisecond
 
 // tracker knows the present state of all objects of a kind in a namespace, and lets others wait for a state.
 type tracker[T metav1.Object] struct {

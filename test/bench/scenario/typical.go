@@ -16,8 +16,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
-// nobody is a controller that does not exist: sets that it manages have no Jobs, so that only the API is measured.
-const nobody = "jobset-apiserver.io/nobody"
+// noController is the name of a controller that does not exist: sets that it manages have no Jobs, so that only the API
+// is measured.
+const noController = "jobset-apiserver.io/nobody"
 
 // typicalSet is a set of the size that those for a distributed training have: a launcher and workers, whose containers
 // have commands, variables, resources and volumes.
@@ -41,7 +42,7 @@ func typicalSet(name, namespace string) *jobsetv1alpha2.JobSet {
 		func(js *jobsetv1alpha2.JobSet) {
 			js.Namespace = namespace
 			js.Labels = map[string]string{"app.kubernetes.io/name": "training", "team": "research"}
-			js.Spec.ManagedBy = ptr.To(nobody)
+			js.Spec.ManagedBy = ptr.To(noController)
 			js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 3}
 			js.Spec.SuccessPolicy = &jobsetv1alpha2.SuccessPolicy{
 				Operator: jobsetv1alpha2.OperatorAll, TargetReplicatedJobs: []string{"launcher", "workers"},

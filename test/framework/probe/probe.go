@@ -32,9 +32,9 @@ const (
 	requestTimeout = 20 * time.Second
 	// pending is how many requests of an operation wait for an answer at most.
 	pending = int(requestTimeout/period) + 1
-	// settleTimeout is how long the system has to work again after what the test has done to it.
-	settleTimeout = 2 * time.Minute
-	pollInterval  = 100 * time.Millisecond
+	// recoveryTimeout is how long the system has to work again after what the test has done to it.
+	recoveryTimeout = 2 * time.Minute
+	pollInterval    = 100 * time.Millisecond
 )
 
 // Options are how a probe asks.
@@ -83,7 +83,7 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Probe, e
 	}
 	ctx, p.stop = context.WithCancel(ctx)
 	p.begin(ctx)
-	return p, p.Settle(ctx)
+	return p, p.AwaitSuccess(ctx)
 }
 
 // prepare creates what is read.
@@ -92,7 +92,7 @@ func (p *Probe) prepare(ctx context.Context) error {
 		create := func(ctx context.Context) (bool, error) {
 			return p.writes.put(ctx, fmt.Sprintf("read-%d", i), map[string]string{readKey: "true"}) == nil, nil
 		}
-		if err := wait.PollUntilContextTimeout(ctx, pollInterval, settleTimeout, true, create); err != nil {
+		if err := wait.PollUntilContextTimeout(ctx, pollInterval, recoveryTimeout, true, create); err != nil {
 			return err
 		}
 	}
@@ -154,11 +154,11 @@ func (p *Probe) repeat(ctx context.Context, r *recorder, do func(ctx context.Con
 // errSkipped says that no request was sent.
 var errSkipped = errors.New("skipped")
 
-// Settle waits until each operation has succeeded with a request that began after now.
-func (p *Probe) Settle(ctx context.Context) error {
+// AwaitSuccess waits until each operation has succeeded with a request that began after now.
+func (p *Probe) AwaitSuccess(ctx context.Context) error {
 	now := time.Now()
 	waiting := sets.New[string]()
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, settleTimeout, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, recoveryTimeout, true, func(context.Context) (bool, error) {
 		waiting.Clear()
 		for _, r := range p.recorders {
 			if !r.succeededSince(now) {
@@ -168,7 +168,7 @@ func (p *Probe) Settle(ctx context.Context) error {
 		return waiting.Len() == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%v did not succeed within %s: %w", sets.List(waiting), settleTimeout, err)
+		return fmt.Errorf("%v did not succeed within %s: %w", sets.List(waiting), recoveryTimeout, err)
 	}
 	return nil
 }
@@ -176,15 +176,15 @@ func (p *Probe) Settle(ctx context.Context) error {
 // Stop waits until everything works, ends the probe, compares what is stored with what was acknowledged, and removes it.
 func (p *Probe) Stop(ctx context.Context) (*Report, error) {
 	defer p.watch.stop()
-	settled := p.Settle(ctx)
+	failure := p.AwaitSuccess(ctx)
 	for _, r := range p.recorders {
 		r.end()
 	}
 	p.stop()
 	p.requests.Wait()
 	report := p.report()
-	if settled != nil {
-		return report, settled
+	if failure != nil {
+		return report, failure
 	}
 	var err error
 	report.Lost, err = p.compare(ctx)
@@ -194,7 +194,7 @@ func (p *Probe) Stop(ctx context.Context) (*Report, error) {
 // compare lists the acknowledged writes that are not stored, or that the watch has not shown exactly once.
 func (p *Probe) compare(ctx context.Context) (lost []string, err error) {
 	created := p.writes.acknowledged()
-	err = wait.PollUntilContextTimeout(ctx, pollInterval, settleTimeout, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, pollInterval, recoveryTimeout, true, func(ctx context.Context) (bool, error) {
 		stored, err := p.writes.stored(ctx)
 		if err != nil {
 			return false, nil //nolint:nilerr // asked again

@@ -28,7 +28,7 @@ func TestSynchronizationFails(t *testing.T) {
 	namesDisk(t, words, "input/output error")
 	f.restart()
 	f.answers(100)
-	f.judge()
+	f.checkHistory()
 }
 
 // TestServerIsKilled ends the server without a chance to write anything, several times.
@@ -39,7 +39,7 @@ func TestServerIsKilled(t *testing.T) {
 		f.restart()
 		f.answers(100)
 	}
-	f.judge()
+	f.checkHistory()
 }
 
 // TestDiskIsFull takes all space from the file system of the server.
@@ -70,7 +70,7 @@ func TestDiskIsFull(t *testing.T) {
 	}
 	f.restart()
 	f.answers(100)
-	f.judge()
+	f.checkHistory()
 }
 
 // namesDisk wants a line that names the error and what to look at.
@@ -117,7 +117,7 @@ func TestSlowDisk(t *testing.T) {
 			if f.server.Process() != process || !runs(process) {
 				t.Fatal("the server has ended")
 			}
-			t.Log(slowest(f.judge()))
+			t.Log(slowest(f.checkHistory()))
 		})
 	}
 }
@@ -132,8 +132,8 @@ func (f *fixture) suffer(answers int) {
 	start, unready, probes := time.Now(), 0, 0
 	alive := start
 	for acknowledged := f.run.Acknowledged(); f.run.Acknowledged() < acknowledged+answers; probes++ {
-		if time.Since(start) > patience {
-			f.Fatalf("%d requests were answered in %s", f.run.Acknowledged()-acknowledged, patience)
+		if time.Since(start) > stepTimeout {
+			f.Fatalf("%d requests were answered in %s", f.run.Acknowledged()-acknowledged, stepTimeout)
 		}
 		if code, body := framework.Get(f.T, f.config(), "/livez"); code == http.StatusOK {
 			alive = time.Now()

@@ -23,8 +23,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/history"
 )
 
-// patience is how long a step may take, on a machine that does other things too.
-const patience = 2 * time.Minute
+// stepTimeout is how long a step may take, on a machine that does other things too.
+const stepTimeout = 2 * time.Minute
 
 // fixture is a server with its data in a directory, and clients that write to it.
 type fixture struct {
@@ -80,14 +80,14 @@ func (f *fixture) answers(more int) {
 
 func (f *fixture) eventually(what string, check func() error) {
 	f.Helper()
-	framework.Eventually(f.T, patience, what, func(context.Context) error { return check() })
+	framework.Eventually(f.T, stepTimeout, what, func(context.Context) error { return check() })
 }
 
 // ends waits until the server has ended by itself, with an error, and returns its last words: what it wrote since the fault.
 func (f *fixture) ends(before string) string {
 	f.Helper()
 	process := f.server.Process()
-	if code := process.Wait(f.T, patience); code <= 0 {
+	if code := process.Wait(f.T, stepTimeout); code <= 0 {
 		f.Errorf("the server ended with code %d (%s), must end by itself with an error", code, process.State())
 	}
 	words := strings.TrimPrefix(process.Log(), before)
@@ -106,8 +106,8 @@ func (f *fixture) restart() {
 	}
 }
 
-// judge ends the clients and checks what they saw.
-func (f *fixture) judge() *history.History {
+// checkHistory ends the clients and checks what they saw.
+func (f *fixture) checkHistory() *history.History {
 	f.Helper()
 	h, err := f.run.Finish(f.Context())
 	if err != nil {
@@ -149,7 +149,7 @@ func (f *fixture) inject(calls, how string) func() {
 	})
 	return func() {
 		_ = tracer.Signal(os.Interrupt) // it may have ended with the server
-		tracer.Wait(f.T, patience)
+		tracer.Wait(f.T, stepTimeout)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 const (
 	// timeout is how long a state may take to come that Kueue and we bring about within seconds.
 	timeout = 90 * time.Second
-	// settled is how long nothing may change for a state to be final.
-	settled = 15 * time.Second
+	// stableTime is how long nothing may change for a state to be final.
+	stableTime = 15 * time.Second
 )
 
 // configuration is Kueue's, with further lines at the end.

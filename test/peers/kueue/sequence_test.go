@@ -107,7 +107,7 @@ func TestSequenceWithoutQueue(t *testing.T) {
 	k.Awaits(timeout, "sequentialjob/etl", "{.status.conditions[?(@.type=='Progressing')].reason}", "SuspendedByOthers")
 	why(k, "sj/etl", "JobSuspendedByOther", "kueue", "label job/etl-0 kueue.x-k8s.io/queue-name=QUEUE")
 	generation := k.Field("job/etl-0", "{.metadata.generation}")
-	time.Sleep(settled)
+	time.Sleep(stableTime)
 	if now := k.Field("job/etl-0", "{.metadata.generation}"); now != generation {
 		t.Errorf("the generation of the Job went from %s to %s", generation, now)
 	}

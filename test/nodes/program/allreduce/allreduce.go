@@ -31,8 +31,8 @@ type Config struct {
 	Steps, Elements, Every int
 	// StepTime is how long a step waits, in place of work.
 	StepTime time.Duration
-	// Patience is how long a worker that has lost a neighbor waits to be restarted before it fails.
-	Patience time.Duration
+	// RestartTimeout is how long a worker that has lost a neighbor waits to be restarted before it fails.
+	RestartTimeout time.Duration
 	// Port is where workers listen.
 	Port int
 	// addresses are the addresses of workers without names.
@@ -52,7 +52,7 @@ func Parse(args []string) (Config, error) {
 	flags.IntVar(&c.Elements, "elements", 64, "length of the vectors")
 	flags.IntVar(&c.Every, "checkpoint-every", 10, "steps from one checkpoint to the next")
 	flags.DurationVar(&c.StepTime, "step-time", 0, "how long each step waits")
-	flags.DurationVar(&c.Patience, "patience", time.Minute, "how long a worker that has lost a neighbor waits to be restarted")
+	flags.DurationVar(&c.RestartTimeout, "restart-timeout", time.Minute, "how long a worker that has lost a neighbor waits to be restarted")
 	flags.IntVar(&c.Port, "port", 7001, "port of the workers")
 	if err := flags.Parse(args); err != nil {
 		return c, err
@@ -124,7 +124,7 @@ func Run(ctx context.Context, c Config) error {
 	fmt.Printf("the ring is broken: %v\n", err)
 	select {
 	case <-ctx.Done():
-	case <-time.After(c.Patience):
+	case <-time.After(c.RestartTimeout):
 	}
 	return err
 }

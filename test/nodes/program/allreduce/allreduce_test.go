@@ -33,7 +33,7 @@ func workers(t *testing.T, jobs, pods int) []Config {
 	for rank := range addresses {
 		all = append(all, Config{
 			Name: "w", Subdomain: "s", Jobs: jobs, Pods: pods, Job: rank / pods, Pod: rank % pods, Dir: dir, Steps: 20, Elements: 7, Every: 4,
-			Patience: time.Millisecond, addresses: addresses,
+			RestartTimeout: time.Millisecond, addresses: addresses,
 		})
 	}
 	return all
