@@ -138,9 +138,9 @@ func TestLeaderWorkerSetActions(t *testing.T) {
 			Requests: []string{read, `POST /rollback LeaderWorkerSetRollback{"preconditions":{"uid":"u-1"}}`},
 			Out:      object + " rolled back (revision 2); spec.revisionHistoryLimit is 0, so that revision 3 is lost" + keep + "\n"}},
 		"rollback without revisions": {NewRollback, "lws/llm", refused(apierrors.NewConflict(leaderworkersetv1.SchemeGroupVersion.WithResource("leaderworkersets").GroupResource(), "llm",
-			errors.New("there is no former revision to return to: only 3 exists; spec.revisionHistoryLimit is 0"))), outcome{
+			errors.New("there is no former revision to return to: only revision 3 exists; spec.revisionHistoryLimit is 0"))), outcome{
 			Requests: []string{read, `POST /rollback LeaderWorkerSetRollback{"preconditions":{"uid":"u-1"}}`}, Err: cli.ErrSilent.Error(),
-			ErrOut: "error: " + object + " not rolled back: there is no former revision to return to: only 3 exists; spec.revisionHistoryLimit is 0" + keep + "\n"}},
+			ErrOut: "error: " + object + " not rolled back: there is no former revision to return to: only revision 3 exists; spec.revisionHistoryLimit is 0" + keep + "\n"}},
 		"pause":  {NewPause, "lws/llm", done(0), outcome{Requests: []string{"POST /pause LeaderWorkerSetPause{}"}, Out: object + " paused\n"}},
 		"resume": {NewResume, "lws/llm --wait", done(0), outcome{Requests: []string{"POST /resume LeaderWorkerSetResume{}", read}, Out: object + " resumed\n" + object + ": 4 of 4 groups ready\n"}},
 		"a generation that is out of date": {NewPause, "lws/llm --generation 2", refused(conflict("spec.preconditions.generation", "generation 3 is current")), outcome{

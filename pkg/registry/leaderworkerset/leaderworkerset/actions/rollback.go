@@ -142,7 +142,7 @@ func exist(set *leaderworkerset.LeaderWorkerSet, own []*appsv1.ControllerRevisio
 	list := "none exists"
 	switch {
 	case len(numbers) == 1:
-		list = "only " + numbers[0] + " exists"
+		list = "only revision " + numbers[0] + " exists"
 	case len(numbers) > 1:
 		list = strings.Join(numbers, ", ") + " exist"
 	}

@@ -145,7 +145,7 @@ func TestRollbackRefusals(t *testing.T) {
 			invalid + "9: must be the number of a revision of the LeaderWorkerSet: 1, 2, 3 exist" + kept},
 		"one of many": {llm(none), many, to(99), invalid + "99: must be the number of a revision of the LeaderWorkerSet: " +
 			"5 older ones, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25 exist" + limit},
-		"no history": {llm(none), only, to(0), prefix + "there is no former revision to return to: only 3 exists" + limit},
+		"no history": {llm(none), only, to(0), prefix + "there is no former revision to return to: only revision 3 exists" + limit},
 		"nothing":    {llm(), nil, to(0), prefix + "there is no former revision to return to: none exists" + kept},
 		"an unknown field": {llm(), broken(`{"spec":{"leaderWorkerTemplate":{"$patch":"replace","workerTemplate":{"spec":{"containers":[]}},"groupIdentity":"Hash"}}}`), to(2),
 			prefix + `revision 2 cannot be restored: spec.leaderWorkerTemplate: unknown field "groupIdentity"`},
