@@ -21,7 +21,11 @@ at_most() {
   fi
 }
 
-at_most 78 '\b(is|are) (that|those) (of|that|which|in|with)\b' 'name the thing again'
-at_most 6 '\b([Ss]omebody|[Nn]obody)\b' 'name who it is: a user, an administrator, another controller'
+relative='\b([Tt]hat|[Tt]hose|[Ww]hich|[Ww]ho)\b'
+at_most 0 '\b(is|are) (that|those) (of|that|which|in|with)\b' 'name the thing again'
+at_most 0 '\b([Ss]omebody|[Nn]obody)\b' 'name who it is: a user, an administrator, another controller'
 at_most 0 '\b(kids|doomed|sight|hedged?|overtakes?)\b' 'use a plain word'
+at_most 0 '\b([Ss]ettl(e|es|ed|ing)|[Jj]udg(e|es|ed|ing|e?ments?)|[Ss]takes?|[Oo]ffer(s|ed|ing)?|([Ii]m)?[Pp]atien(t|ce)|[Dd]ressed)\b' \
+  'use a plain word, such as stabilize, evaluate, loss, suggest or timeout'
+at_most 0 "${relative}.*${relative}.*${relative}.*${relative}" 'divide the sentence'
 exit "${status}"
