@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,34 +38,20 @@ type read struct {
 // parseRead returns the call; nil if the arguments hold something else, for which the program is needed.
 func parseRead(args []string) *read {
 	r := &read{}
-	values := map[string]*string{
-		"--namespace": &r.namespace, "-n": &r.namespace, "-l": &r.selector, "--selector": &r.selector, "--field-selector": &r.fields,
-		"-o": &r.output, "--output": &r.output,
-	}
-	var words []string
-	for i := 0; i < len(args); i++ {
-		name, value, joined := strings.Cut(args[i], "=")
-		target := values[name]
-		switch {
-		case target != nil && joined:
-			*target = value
-		case target != nil && i+1 < len(args):
-			i++
-			*target = args[i]
-		case args[i] == "--ignore-not-found":
-			r.ignoreNotFound = true
-		case args[i] == "-A" || args[i] == "--all-namespaces":
-			r.all = true
-		case strings.HasPrefix(args[i], "-"):
-			return nil
-		default:
-			words = append(words, args[i])
-		}
-	}
-	if len(words) < 2 || words[0] != "get" || r.output != "json" && !strings.HasPrefix(r.output, "jsonpath=") {
+	flags := pflag.NewFlagSet("get", pflag.ContinueOnError)
+	flags.StringVarP(&r.namespace, "namespace", "n", "", "")
+	flags.StringVarP(&r.selector, "selector", "l", "", "")
+	flags.StringVar(&r.fields, "field-selector", "", "")
+	flags.StringVarP(&r.output, "output", "o", "", "")
+	flags.BoolVarP(&r.all, "all-namespaces", "A", false, "")
+	flags.BoolVar(&r.ignoreNotFound, "ignore-not-found", false, "")
+	if err := flags.Parse(args); err != nil || flags.NArg() < 2 || flags.Arg(0) != "get" {
 		return nil
 	}
-	r.resources = words[1:]
+	if r.output != "json" && !strings.HasPrefix(r.output, "jsonpath=") {
+		return nil
+	}
+	r.resources = flags.Args()[1:]
 	return r
 }
 
