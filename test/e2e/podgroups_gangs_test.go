@@ -28,7 +28,8 @@ func (k *kubectl) withRoom() string {
 	return slots
 }
 
-// addNode adds a node that has room for so many pods which ask for the resource.
+// addNode adds a node that has room for so many pods which ask for the resource. Pods of other tests keep off it, because
+// the node is deleted with the test: the pods would be gone with it.
 func (k *kubectl) addNode(name, slots string, room int, labels map[string]string) {
 	k.Helper()
 	size := corev1.ResourceList{
@@ -38,6 +39,7 @@ func (k *kubectl) addNode(name, slots string, room int, labels map[string]string
 	node := &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "example.com/only-for", Value: k.namespace, Effect: corev1.TaintEffectNoSchedule}}},
 		Status:     corev1.NodeStatus{Allocatable: size, Capacity: size},
 	}
 	manifest, err := json.Marshal(node)
@@ -53,7 +55,7 @@ func (k *kubectl) addNode(name, slots string, room int, labels map[string]string
 // gangSpec is the spec of a pod of a gang, which succeeds once all of the gang run.
 func gangSpec(group, slots string) string {
 	return fmt.Sprintf(`labels: {%s: %s}, annotations: {jobset-apiserver.io/kwok-outcome: group-ready}}, spec: {restartPolicy: Never, `+
-		`containers: [{name: main, image: busybox, resources: {limits: {%s: 1}}}]}`, plan.Families[1].GroupKey, group, slots)
+		`tolerations: [{key: example.com/only-for, operator: Exists}], containers: [{name: main, image: busybox, resources: {limits: {%s: 1}}}]}`, plan.Families[1].GroupKey, group, slots)
 }
 
 // createInTurns creates the pods of two gangs from one number to the one before another, of the left and the right in turns. More is

@@ -55,16 +55,21 @@ func parseRead(args []string) *read {
 	return r
 }
 
-// do reads and prints as kubectl does.
+// do reads and prints as kubectl does. After an error that is no answer of the API it tries again, as a program that has
+// just started: what was discovered before may be outdated.
 func (r *read) do(kubeconfig string) Result {
 	out, err := r.print(kubeconfig)
-	if err == nil {
-		return Result{Stdout: out}
+	status := apierrors.APIStatus(nil)
+	if err != nil && !errors.As(err, &status) {
+		forget(kubeconfig)
+		out, err = r.print(kubeconfig)
 	}
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+	switch {
+	case err == nil:
+		return Result{Stdout: out}
+	case errors.As(err, &status):
 		return Result{Stderr: fmt.Sprintf("Error from server (%s): %s\n", status.Status().Reason, status.Status().Message), Code: 1}
 	}
-	forget(kubeconfig) // what was discovered may be outdated
 	return Result{Stderr: fmt.Sprintf("error: %v\n", err), Code: 1}
 }
 
