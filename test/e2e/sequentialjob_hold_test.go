@@ -128,11 +128,11 @@ func TestSequenceHoldsQuota(t *testing.T) {
 	k.ok("wait", "--for=delete", w, "--timeout=180s")
 }
 
-// hasNot returns a problem unless a JSONPath of an object has the value.
+// hasNot returns a problem unless a JSONPath of an object has the value. The object may not exist yet.
 func (k *kubectl) hasNot(object, path, want string) (problem string) {
 	k.Helper()
-	if got := k.field(object, path); got != want {
-		return fmt.Sprintf("%s of %s is %q, want %q", path, object, got, want)
+	if r := k.run("", "get", object, "-o", "jsonpath="+path); r.code != 0 || r.stdout != want {
+		return fmt.Sprintf("%s of %s is %q, want %q %s", path, object, r.stdout, want, r.stderr)
 	}
 	return ""
 }

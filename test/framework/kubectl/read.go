@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,9 +56,14 @@ func parseRead(args []string) *read {
 	return r
 }
 
+// start is about how long the program takes before its request. Reads wait as long: a test that polls at the pace of a user
+// leaves the machine to the programs under test.
+const start = 200 * time.Millisecond
+
 // do reads and prints as kubectl does. After an error that is no answer of the API it tries again, as a program that has
 // just started: what was discovered before may be outdated.
 func (r *read) do(kubeconfig string) Result {
+	time.Sleep(start)
 	out, err := r.print(kubeconfig)
 	status := apierrors.APIStatus(nil)
 	if err != nil && !errors.As(err, &status) {
