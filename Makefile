@@ -105,8 +105,8 @@ helm-e2e: ## Install, upgrade and uninstall the Helm chart on a real node. Needs
 	$(call run_suites,,./test/helm/...)
 
 .PHONY: test
-test: ## Run all tests.
-	@hack/measured.sh unit $(MAKE) --no-print-directory unit
+test: unit ## Run all tests.
+	@hack/ensure-binaries.sh --tests >/dev/null
 	@hack/measured.sh suites $(MAKE) --no-print-directory suites
 
 # Three run at a time, since two leave cores idle once the one that breaks things has ended. The longest one begins.
