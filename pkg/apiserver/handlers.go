@@ -45,7 +45,8 @@ func (c *Config) handlers(api http.Handler, generic *server.Config, library hand
 	filters := []Filter{
 		// Every response can ask the client to move.
 		c.Filters.Leaving,
-		// kube-apiserver sends no credentials with its questions unless it is told to, and the answers need no store.
+		// kube-apiserver calls webhooks without credentials unless it is configured to send some, and the answers do not
+		// depend on the store.
 		c.Filters.Webhooks,
 		// Nothing is asked of the main cluster for a request that the store cannot answer.
 		c.Filters.StoreCheck,

@@ -9,6 +9,5 @@
 // The controllers talk to kube-apiserver through a proxy in the test, which knows every request and can break it. So a
 // fault is placed at an exact request and not at a time. Where it is placed is chosen at random; -seed repeats a choice.
 //
-// The control plane is started once for the package in a directory of its own, or, with JOBSET_FAULTS_CLUSTER_DIR, one
-// that runs already is used and left alone, except for its controller, which must be stopped.
+// The control plane is started once for the package in a directory of its own.
 package faults

@@ -39,16 +39,15 @@ func TestMain(m *testing.M) {
 }
 
 func runSuite(m *testing.M) (int, error) {
-	local, err := localcluster.New(".cluster-faults", "JOBSET_FAULTS_CLUSTER_DIR", "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown)
+	const borrowed = "" // the tests stop and restore the control plane, so they need one of their own
+	local, err := localcluster.New(".cluster-faults", borrowed, "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown)
 	if err != nil {
 		return 0, err
 	}
 	shared = &cluster{Cluster: local}
 	code, err := local.Run(m, func() error {
-		if !local.Borrowed {
-			if err := local.Script("stop", "controller"); err != nil {
-				return err
-			}
+		if err := local.Script("stop", "controller"); err != nil {
+			return err
 		}
 		return shared.connect()
 	})

@@ -34,9 +34,6 @@ const (
 // work, before the next one starts, so that the later ones are missed. Our processes stay, and a set that is created
 // afterwards has its Job.
 func TestStartOrders(t *testing.T) {
-	if shared.Borrowed {
-		t.Skip("the test stops the control plane, which is borrowed")
-	}
 	orders := [][]string{
 		{ourServer, ourControllers, mainAPI, mainEtcd},
 		{ourControllers, mainEtcd, mainAPI, ourServer},

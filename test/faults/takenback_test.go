@@ -29,9 +29,6 @@ import (
 // controllers have to be started again. The test is the last one of the package: namespaces of others that were deleted
 // come back, too.
 func TestMainClusterRestored(t *testing.T) {
-	if shared.Borrowed {
-		t.Skip("the test stops the control plane, which is borrowed")
-	}
 	p := newParts(t)
 	p.start(t, []string{mainEtcd, mainAPI, ourServer, ourControllers})
 	r := &mainRestored{life: newLife(t, newDice(t)), parts: p, backup: filepath.Join(t.TempDir(), "backup")}

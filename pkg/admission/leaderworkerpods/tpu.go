@@ -81,8 +81,7 @@ func (m *member) subGroupSlice() (slice, error) {
 	group, err := strconv.ParseInt(label, 10, 32)
 	if err != nil || group < 0 {
 		return slice{}, fmt.Errorf("label %s of a pod that requests TPUs must be the index of its subgroup, it is %q; with the policy "+
-			"LeaderExcluded, the leader must "+
-			"not request TPUs, or must set %s itself", leaderworkersetv1.SubGroupIndexLabelKey, label, tpuID)
+			"LeaderExcluded, the leader must not request TPUs, or must set %s itself", leaderworkersetv1.SubGroupIndexLabelKey, label, tpuID)
 	}
 	s := slice{leader: m.leads || group == 0, first: size * group, last: size*(group+1) - 1, id: index % size}
 	if s.leader {
@@ -99,8 +98,7 @@ func (m *member) leaderRequestsTPUs() bool {
 func (m *member) addHosts(hosts slice, containers []*corev1.Container) error {
 	if !m.fits(hosts, containers) {
 		return fmt.Errorf("the environment for TPUs must have no more than %d bytes: a group of %d pods with %d containers that request TPUs "+
-			"is too large; set %s in the "+
-			"pod template", maxTPUEnvironment, m.size, len(containers), tpuHostnames)
+			"is too large; set %s in the pod template", maxTPUEnvironment, m.size, len(containers), tpuHostnames)
 	}
 	ports, given := make([]string, len(containers)), make([]bool, len(containers))
 	for i, container := range containers {

@@ -54,8 +54,8 @@ func (t trustedAuthorities) check(ctx context.Context) error {
 	}
 	if t.overlap() {
 		return flagError("requestheader-allowed-names", "is empty, and the authority of front proxies also signs client certificates, so "+
-			"every client could act "+
-			"as any user: set the names of the front proxies, here or in kube-apiserver's --requestheader-allowed-names, or use two authorities")
+			"every client could act as any user: set the names of the front proxies, here or in kube-apiserver's "+
+			"--requestheader-allowed-names, or use two authorities")
 	}
 	klog.FromContext(ctx).Info("No names of front proxies are set, so every certificate of their authority may act as any user: set " +
 		"--requestheader-allowed-names of kube-apiserver")

@@ -37,8 +37,7 @@ func (o *ManagedCertOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Secret, managedFlag, o.Secret, "Secret, as namespace/name, in which the servers of this installation keep a "+
 		"certificate authority and a serving certificate "+
 		"for the names in --tls-san. It must exist and may be empty. The server fills it, renews both in time, and writes the authority into "+
-		"the caBundle of the "+
-		"APIServices of its groups and of the webhook "+groups.PodsWebhook+
+		"the caBundle of the APIServices of its groups and of the webhook "+groups.PodsWebhook+
 		", as far as they name a Service in --tls-san. Must not be set together with --tls-cert-file.")
 	fs.DurationVar(&o.Policy.Authority, "tls-managed-authority-duration", o.Policy.Authority, "Lifetime of the authority in --"+managedFlag+
 		".")

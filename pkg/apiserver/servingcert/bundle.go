@@ -60,8 +60,7 @@ func (p bundlePolicy) apply(object *unstructured.Unstructured, names []string) (
 			changed = true
 		case !p.held(config.bundle()):
 			return false, fmt.Errorf("it lacks the authority of this server, and the annotation %s makes another program write it: remove the "+
-				"annotation, or serve with "+
-				"--tls-cert-file", by)
+				"annotation, or serve with --tls-cert-file", by)
 		}
 	}
 	return changed, nil

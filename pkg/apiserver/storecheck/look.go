@@ -99,8 +99,7 @@ func (g *Guard) writeRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 	}
 	if create && apierrors.IsForbidden(err) {
 		return fmt.Errorf("ConfigMap %[1]s/%[2]s of the main cluster does not exist, and the server may not create it; apply the manifests of "+
-			"the server, or run"+
-			" kubectl -n %[1]s create configmap %[2]s: %[3]w", witness.Namespace, witness.Name, err)
+			"the server, or run kubectl -n %[1]s create configmap %[2]s: %[3]w", witness.Namespace, witness.Name, err)
 	}
 	if err != nil {
 		return fmt.Errorf("writing ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)

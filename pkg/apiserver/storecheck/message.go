@@ -21,8 +21,7 @@ func (g *Guard) message(r *refusal, s *observation) string {
 	}
 	if r.Served {
 		sentences = append(sentences, "This server had answered before it noticed, and kube-controller-manager remembers owners that were "+
-			"reported missing: "+
-			"restart it after the right store is back.")
+			"reported missing: restart it after the right store is back.")
 	}
 	return strings.Join(append(sentences, remedy(r)...), " ")
 }
@@ -35,13 +34,12 @@ func (g *Guard) found(r *refusal, s *observation) string {
 			"Either the server uses another directory, volume or etcd than before, or the data was lost.", g.store.key, recordName, s.record.UUID)
 	case witness.ReasonForeignStore:
 		return fmt.Sprintf("The store of this server is not the one of this cluster: its key in etcd names the store %s, but %s names the "+
-			"store %s. "+
-			"Either the server uses another directory, volume or etcd than before, or a second server runs with a store of its own.",
+			"store %s. Either the server uses another directory, volume or etcd than before, or a second server runs with a store of its own.",
 			s.key.UUID, recordName, s.record.UUID)
 	case witness.ReasonOtherCluster:
 		return fmt.Sprintf("The store of this server belongs to another cluster: its key in etcd names the cluster whose namespace %s has the "+
-			"UID %s, but here that has the UID %s. "+
-			"Either two clusters use one store, or this cluster or its store is a clone. Two clusters must never use one store, because each "+
+			"UID %s, but here that has the UID %s. Either two clusters use one store, or this cluster or its store is a clone. Two "+
+			"clusters must never use one store, because each "+
 			"would delete the objects of the other.",
 			witness.Namespace, s.key.ClusterUID, s.cluster)
 	case witness.ReasonRolledBack:
@@ -70,9 +68,8 @@ func unknownOwners(r *refusal) string {
 	found := fmt.Sprintf("This server does not know its store yet, and the store does not have the owners of %s that are in this cluster. "+
 		"If this store were served, the garbage collector would delete them, with all that they own.", r.Losses())
 	return found + " There are three causes. The server uses another directory, volume or etcd than before. Or the etcd of the main " +
-		"cluster was restored from " +
-		"a backup, and with it came objects whose owners were deleted since. Or they belong to custom resources of another controller, which " +
-		"were not imported: " +
+		"cluster was restored from a backup, and with it came objects whose owners were deleted since. Or they belong to custom " +
+		"resources of another controller, which were not imported: " +
 		"see docs/operations/take-over.md."
 }
 

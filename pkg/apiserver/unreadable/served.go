@@ -104,6 +104,5 @@ func warningOf(of schema.GroupResource, names []string) string {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("%d of these %s cannot be read from the store, and are shown without their content: %s. \"jobset-apiserver store "+
-		"status\" and "+
-		"\"kubectl jobset doctor\" say why", len(names), of, shown)
+		"status\" and \"kubectl jobset doctor\" say why", len(names), of, shown)
 }

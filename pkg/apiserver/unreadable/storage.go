@@ -130,6 +130,5 @@ func (t *tally) check(of *resource) error {
 		return nil
 	}
 	return storage.NewInternalError(fmt.Errorf("%d of %d %s in the store cannot be read, such as %s: %s. Give the server the encryption "+
-		"configuration and the "+
-		"version that it had", t.unreadable, t.all, of.GroupResource, t.last.Key, t.last.Cause))
+		"configuration and the version that it had", t.unreadable, t.all, of.GroupResource, t.last.Key, t.last.Cause))
 }

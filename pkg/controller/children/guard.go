@@ -98,8 +98,8 @@ func (g *Guard) Creating(owner, child metav1.Object) error {
 		return nil
 	}
 	return &UndoneError{fmt.Sprintf("%s %s was deleted %d times within a minute, each time after the controller had created it; the API "+
-		"does not say who deletes it, "+
-		"the audit log does; the controller creates it at most every %d minutes", g.noun, child.GetName(), maxReversals,
+		"does not say who deletes it, the audit log does; the controller creates it at most every %d "+
+		"minutes", g.noun, child.GetName(), maxReversals,
 		int(creating.later.Minutes()))}
 }
 
@@ -136,8 +136,7 @@ func (g *Guard) Changing(child metav1.Object, what string, path ...string) error
 		who, unknown = by, ""
 	}
 	return &UndoneError{fmt.Sprintf("%s removed or changed %s of %s %s %d times within a minute, each time after the controller had set "+
-		"it%s; "+
-		"the controller sets it at most every %d minutes", who, what, g.noun, child.GetName(), maxReversals, unknown,
+		"it%s; the controller sets it at most every %d minutes", who, what, g.noun, child.GetName(), maxReversals, unknown,
 		int(changing.later.Minutes()))}
 }
 

@@ -28,8 +28,8 @@ const maxTaken = 10_000
 type Client[T metav1.Object] interface {
 	Create(ctx context.Context, child T, options metav1.CreateOptions) (T, error)
 	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
-	Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T,
-		error)
+	Patch(ctx context.Context, name string, patchType types.PatchType, data []byte, options metav1.PatchOptions,
+		subresources ...string) (T, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 

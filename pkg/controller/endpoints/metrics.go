@@ -25,8 +25,7 @@ var (
 	writesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_endpoints_writes_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of writes for the addresses of Services of JobSets: create, update and delete are about EndpointSlices, take and leave " +
-			"about selectors of Services, " +
-			"and failed about any.",
+			"about selectors of Services, and failed about any.",
 	}, []string{"operation"})
 
 	delaySeconds = metrics.NewHistogram(&metrics.HistogramOpts{

@@ -34,8 +34,8 @@ const gatherForJob = 20 * time.Microsecond
 const excludedByAffinity = "node affinity"
 
 // observeChildren returns the set, and its Jobs and groups as the caches have them.
-func (s *Syncer) observeChildren(ctx context.Context, key cache.ObjectName, js *jobsetv1alpha2.JobSet) (*plan.Observed, []consistency.Child,
-	error) {
+func (s *Syncer) observeChildren(ctx context.Context, key cache.ObjectName,
+	js *jobsetv1alpha2.JobSet) (*plan.Observed, []consistency.Child, error) {
 	jobs, err := s.deps.Caches.Jobs(js)
 	if err != nil {
 		return nil, nil, err

@@ -20,8 +20,8 @@ import (
 )
 
 // observeChildren returns the set, and its StatefulSets and pods as the caches have them.
-func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed,
-	[]consistency.Child, error) {
+func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
+	set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed, []consistency.Child, error) {
 	applied := s.applied.Noted(key)
 	obs := &plan.Observed{
 		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),

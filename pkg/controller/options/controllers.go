@@ -118,12 +118,10 @@ func (o *Options) addControllersFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.PlacementWhenFull, placementFlag, o.PlacementWhenFull,
 		"What happens to JobSets with exclusive placement for whose Jobs there are not enough topology domains: affinity creates the Jobs with "+
 			"affinities by which the scheduler finds domains, for example because nodes are added for them; wait creates no Job before there are "+
-			"enough. "+
-			"Has an effect only with the feature gate ExclusivePlacement.")
+			"enough. Has an effect only with the feature gate ExclusivePlacement.")
 	fs.DurationVar(&o.PlacementMoveAfter, moveFlag, o.PlacementMoveAfter,
 		"How long pods of a Job with exclusive placement wait for nodes in its topology domain before the Job moves to another one with room, "+
-			"from 30s to 1h. "+
-			"It should be longer than a node takes to start, and doubles with each move of the Job, up to 1h. "+
+			"from 30s to 1h. It should be longer than a node takes to start, and doubles with each move of the Job, up to 1h. "+
 			"Has an effect only with the feature gate ExclusivePlacement.")
 	fs.DurationVar(&o.AvoidFailedNodes, avoidFlag, o.AvoidFailedNodes,
 		"For how long the pods of a JobSet keep off a node on which an attempt of it failed, from 0s, for not at all, to 720h. "+

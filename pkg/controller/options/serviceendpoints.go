@@ -27,8 +27,8 @@ var serviceEndpoints = []string{jobsetv1alpha2.ServiceEndpointsCluster, jobsetv1
 func (o *Options) addServiceEndpointsFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceEndpoints, serviceEndpointsFlag, o.ServiceEndpoints,
 		"Who writes the addresses of the headless Services of JobSets: cluster leaves them to kube-controller-manager, and controller writes "+
-			"EndpointSlices, at a "+
-			"fraction of the cost, for clusters whose DNS server reads EndpointSlices. The annotation "+jobsetv1alpha2.ServiceEndpointsKey+
+			"EndpointSlices, at a fraction of the cost, for clusters whose DNS server reads EndpointSlices. The annotation "+
+			""+jobsetv1alpha2.ServiceEndpointsKey+
 			" of a JobSet overrides it.")
 	fs.BoolVar(&o.ServiceEndpointsCanary, "service-endpoints-canary", o.ServiceEndpointsCanary,
 		"Write EndpointSlices only while a canary record in the namespace of this program resolves by the resolver of its host or pod. Switch "+

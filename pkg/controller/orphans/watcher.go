@@ -208,5 +208,4 @@ func (w *Watcher) say(ctx context.Context, unknown []*suspect) {
 }
 
 const advice = "the garbage collector deletes such Jobs; if the store of jobset-apiserver was replaced or has lost data, see " +
-	"`jobset-apiserver store status`; " +
-	"`jobset-apiserver store release-orphans` lets the Jobs run to their end"
+	"`jobset-apiserver store status`; `jobset-apiserver store release-orphans` lets the Jobs run to their end"

@@ -21,8 +21,8 @@ import (
 )
 
 // observeChildren returns the sequence and its children as the caches have them.
-func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (*plan.Observed,
-	[]consistency.Child, error) {
+func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
+	sj *batchv1alpha1.SequentialJob) (*plan.Observed, []consistency.Child, error) {
 	owned, err := s.deps.Caches.Children(sj)
 	shown := make([]consistency.Child, 0, len(owned))
 	for i := range owned {

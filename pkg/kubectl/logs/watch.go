@@ -125,8 +125,8 @@ func watchPods(ctx context.Context, c *cli.Clients, s *Source, f *follower,
 }
 
 // watch calls changed with whether the object will have no new pods.
-func (s *Source) watch(c *cli.Clients, changed func(over bool), giveUp context.CancelCauseFunc) (cache.SharedIndexInformer,
-	cache.ResourceEventHandlerRegistration, error) {
+func (s *Source) watch(c *cli.Clients, changed func(over bool),
+	giveUp context.CancelCauseFunc) (cache.SharedIndexInformer, cache.ResourceEventHandlerRegistration, error) {
 	informer := s.informer(c.JobSets, c.Namespace, 0, nil, func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.GetName()).String()
 	})

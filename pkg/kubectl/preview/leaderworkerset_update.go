@@ -81,8 +81,7 @@ func (u groupUpdate) effect(field string) (Effect, string) {
 		return u.metadataEffect(field)
 	case under(template + "volumeClaimTemplates"):
 		return EffectNever, "is never applied: a StatefulSet does not allow changes of its claims. The set gets a new revision, the update " +
-			"fails with FailedUpdate, " +
-			"and no group is replaced until the change is reverted; to have it, create a set of another name"
+			"fails with FailedUpdate, and no group is replaced until the change is reverted; to have it, create a set of another name"
 	case under(template + "maxGroupRestarts"):
 		return EffectImmediate, "limits restarts from now on; no group is replaced"
 	case under(template), under("spec.networkConfig"):

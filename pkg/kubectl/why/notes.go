@@ -37,9 +37,8 @@ func notes(js *jobsetv1alpha2.JobSet) []string {
 			continue
 		}
 		return []string{fmt.Sprintf("exclusive placement (annotation %s) is not in effect for jobs of this set: they were created while the "+
-			"feature gate ExclusivePlacement "+
-			"of jobset-controller was off. If it is on now, a restart of the set places them; otherwise start both programs with "+
-			"--feature-gates=ExclusivePlacement=true, or use the node-selector strategy (annotation %s)",
+			"feature gate ExclusivePlacement of jobset-controller was off. If it is on now, a restart of the set places them; otherwise "+
+			"start both programs with --feature-gates=ExclusivePlacement=true, or use the node-selector strategy (annotation %s)",
 			jobsetv1alpha2.ExclusiveKey, jobsetv1alpha2.NodeSelectorStrategyKey)}
 	}
 	return nil
@@ -149,8 +148,8 @@ func quotaReclaimed(e *Evidence) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("Kueue holds no quota for %s, which had succeeded before a restart, cannot reserve it again, and does not "+
-		"suspend the set any more. "+
-		"kubectl -n %s delete workload %s makes Kueue admit the set again: the set is suspended until there is quota for all of its pods",
+		"suspend the set any more. kubectl -n %s delete workload %s makes Kueue admit the set again: the set is suspended until there "+
+		"is quota for all of its pods",
 		count(int(missing), "pod"), e.Namespace, e.Kueue.Workload.GetName())}
 }
 

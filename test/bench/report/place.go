@@ -65,7 +65,7 @@ func (r results) placeCounts() (counts []count) {
 
 const (
 	// mostPlaceWrites is how often the status of a set is written at most in a start or a restart: its states, its
-	// domains, and counts of Jobs now and then while they take long to come up.
+	// domains, and the counts of Jobs several times while Jobs take long to become ready.
 	mostPlaceWrites = 8
 	// mostPlaceBytes is how much larger sets are at most for the domains of their Jobs.
 	mostPlaceBytes = 1.5

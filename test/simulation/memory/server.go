@@ -62,9 +62,9 @@ const hangs = time.Minute
 
 // Server is an API server.
 type Server struct {
-	// Trouble draws what becomes of a request; nil for no trouble. Seen is told of every request with its answer, and
-	// Written of every change that a client makes; before is nil for an object that is created, and after is nil for one
-	// that is gone.
+	// Trouble chooses at random how a request fails; if it is nil, every request succeeds. Seen is called for every
+	// request with its answer, and Written for every change that a client makes: before is nil if the change creates the
+	// object, and after is nil if the change removes it.
 	Trouble func(*Request) Trouble
 	Seen    func(Request)
 	Written func(r *Request, before, after *unstructured.Unstructured)

@@ -87,7 +87,7 @@ func (w *Weather) Fails(verb string) time.Duration {
 	return time.Since(s.since)
 }
 
-// Trouble draws what becomes of a request.
+// Trouble chooses at random how a request fails.
 func (w *Weather) Trouble(r *Request) Trouble {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,9 +16,8 @@ import (
 
 // noGroupsAPI is for clusters without an API for groups.
 const noGroupsAPI = "the cluster serves no Workloads and PodGroups of scheduling.k8s.io (v1beta1, v1alpha3 or v1alpha2); turn on the " +
-	"feature gates " +
-	"GenericWorkload and GangScheduling of kube-apiserver, kube-scheduler and kube-controller-manager, and in Kubernetes 1.36 also " +
-	"--runtime-config=scheduling.k8s.io/v1alpha2=true of kube-apiserver; or suspend the JobSet and remove spec.scheduling"
+	"feature gates GenericWorkload and GangScheduling of kube-apiserver, kube-scheduler and kube-controller-manager, and in " +
+	"Kubernetes 1.36 also --runtime-config=scheduling.k8s.io/v1alpha2=true of kube-apiserver; or suspend the JobSet and remove spec.scheduling"
 
 // groupsUnknownAfter is when a set is looked at again whose groups are not known.
 const groupsUnknownAfter = 10 * time.Second

@@ -23,8 +23,7 @@ const (
 	reasonRulesStored   = "ContainerRestartRulesStored"
 	messageRulesStored  = "the Jobs have the restart rules of their containers"
 	messageRulesMissing = "kube-apiserver has left out the restart rules of container %s of Job %s, so that its pods are recreated when " +
-		"they fail: " +
-		"the feature gate ContainerRestartRules of kube-apiserver is off, or it is older than 1.35"
+		"they fail: the feature gate ContainerRestartRules of kube-apiserver is off, or it is older than 1.35"
 )
 
 // LostRules returns the name of the first container of a Job to create that has restart rules and lacks them as the API has stored the

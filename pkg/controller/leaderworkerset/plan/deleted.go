@@ -38,8 +38,8 @@ type deletedLeader struct {
 }
 
 // recordDeleted records the groups that are recreated because their leader pod was deleted, whoever has done that. The
-// StatefulSet of the leaders creates the next one, so that no limit and no delay holds. Of one group, one pass records
-// one recreation, so that the UID in its entry tells what has been stored.
+// StatefulSet of the leaders creates the next one, so that no limit and no delay holds. One pass records at most one
+// recreation of each group, so the UID in the entry of the group identifies the last recorded leader pod.
 func (r *restarts) recordDeleted() {
 	recorded := 0
 	for _, d := range r.deletedLeaders() {

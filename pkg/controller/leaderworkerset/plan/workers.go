@@ -108,8 +108,7 @@ func awaitRevision(o Observed, g *group, p *Plan) {
 	p.notice(Event{
 		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
 		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q "+
-			"of the pod, "+
-			"or it cannot be read. %s", g.leader.Name, g.leader.Revision, wayOut(o, g)),
+			"of the pod, or it cannot be read. %s", g.leader.Name, g.leader.Revision, wayOut(o, g)),
 	})
 }
 

@@ -158,8 +158,8 @@ func (s *sharing) use(step string, pod *corev1.PodSpec, path *field.Path) {
 		}
 		s.warned.Insert(source.ClaimName)
 		s.Add(path.Child("volumes").Index(i), "the steps %q and %q use the claim %q, but select different nodes; if its access mode is "+
-			"ReadWriteOnce, "+
-			"the pods wait until the volume is detached from the other node, and never start if it cannot be attached to theirs", other.step, step,
+			"ReadWriteOnce, the pods wait until the volume is detached from the other node, and never start if it cannot be attached to "+
+			"theirs", other.step, step,
 			source.ClaimName)
 	}
 }

@@ -89,12 +89,11 @@ func (w *warner) name(lws *leaderworkerset.LeaderWorkerSet) {
 	switch n := len(lws.Name); {
 	case n > budget.Limit:
 		w.Add(path, "has %d characters; with this size and number of groups, pods can be created only with at most %d, because their label "+
-			"controller-revision-hash "+
-			"holds at most 63, and would have %d", n, budget.Limit, len(budget.Label))
+			"controller-revision-hash holds at most 63, and would have %d", n, budget.Limit, len(budget.Label))
 	case n > budget.Safe:
 		w.Add(path, "has %d characters; use at most %d. The label controller-revision-hash of %s holds the name and a hash in at most 63 "+
-			"characters; about 3 of 4 hashes "+
-			"have 10 characters, and would make it %d long, so that pods cannot be created. Each change of the template brings another hash", n,
+			"characters; about 3 of 4 hashes have 10 characters, and would make it %d long, so that pods cannot be created. Each change "+
+			"of the template brings another hash", n,
 			budget.Safe, budget.Pods(), len(budget.Label))
 	case n > budget.Safe-nearLimit && budget.Indexed:
 		w.Add(path, "has %d of at most %d characters; with more groups, so that indexes have one more digit, pods cannot be created; use a "+
