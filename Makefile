@@ -7,29 +7,35 @@ SHELL := /usr/bin/env bash
 
 VERSION ?= v0.1.0-dev
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+# Major and minor version.
+version_words = $(subst ., ,$(VERSION:v%=%))
 version_package := k8s.io/component-base/version
 LDFLAGS := -s -w -X $(version_package).gitVersion=$(VERSION)+$(COMMIT) -X $(version_package).gitCommit=$(COMMIT) \
-	-X $(version_package).gitMajor=0 -X $(version_package).gitMinor=1
+	-X $(version_package).gitMajor=$(word 1,$(version_words)) -X $(version_package).gitMinor=$(word 2,$(version_words))
 GO_TEST_FLAGS ?=
+
+# Tests are linked without what only debuggers read, which takes half the time. Traces have their lines all the same.
+test_flags := -vet=off -ldflags='-s -w' $(GO_TEST_FLAGS)
 
 # Programs and tests are compiled with the same flags, so that what they have in common is compiled once.
 export CGO_ENABLED := 0
 export GOFLAGS := $(GOFLAGS) -trimpath
 
-# run_suites runs tests with the programs of the control plane. The suites of e2e begin by stopping the cluster that an
-# earlier run left, so two runs in one checkout must not overlap.
+# run_suites runs tests with the programs of the control plane: flags of go test, packages, variables. The suites of e2e begin
+# by stopping the cluster that an earlier run left, so two runs in one checkout must not overlap. Tests are not vetted here and
+# in the unit tests, because hack/verify-vet.sh vets all packages, with more analyzers.
 define run_suites
 @mkdir -p _output
 binaries=$$(hack/ensure-binaries.sh --tests); \
-JOBSET_BINARIES=$$binaries flock --close _output/suites.lock go test $(1) -count=1 -timeout 60m $(GO_TEST_FLAGS) $(2)
+JOBSET_BINARIES=$$binaries flock --close _output/suites.lock env $(3) go test $(test_flags) -count=1 -timeout 60m $(1) $(2)
 endef
 
 .PHONY: help
 help: ## List the targets.
-	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Start a local cluster and watch a training JobSet run to completion.
+demo: ## Start a local cluster and watch a training JobSet fail, restart and run to completion.
 	@hack/demo.sh
 
 programs := apiserver:jobset-apiserver controller:jobset-controller kubectl-jobset:kubectl-jobset restart-agent:jobset-restart-agent
@@ -61,7 +67,34 @@ plugin: ## Pack kubectl-jobset for all platforms, with a manifest for Krew, into
 
 .PHONY: chart
 chart: ## Pack the Helm chart into _output/chart.
-	@go run -C hack/helm . pack '$(CURDIR)/_output/chart'
+	@hack/images.sh chart
+
+release_variables = VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' PLATFORMS='$(PLATFORMS)' PLUGIN_URL='$(PLUGIN_URL)' REGISTRY='$(REGISTRY)' PLAIN_HTTP='$(PLAIN_HTTP)' \
+	SIGNING_KEY='$(SIGNING_KEY)' SIGNING_PASSWORD_FILE='$(SIGNING_PASSWORD_FILE)' PUBLIC_KEY='$(PUBLIC_KEY)' RELEASE='$(RELEASE)'
+
+.PHONY: docs
+docs: ## Build the documentation of VERSION as pages into _output/docs, and check all links.
+	@VERSION='$(VERSION)' DOCS_OUTPUT='$(DOCS_OUTPUT)' hack/docs.sh
+
+.PHONY: docs-test
+docs-test: ## Read all pages of the documentation in a browser, at three widths.
+	go test -C hack/site $(test_flags) -count=1 -timeout 30m ./sitetest/...
+
+.PHONY: release
+release: ## Build all files of the release VERSION from the commit into _output/release, signed by SIGNING_KEY.
+	@$(release_variables) hack/images.sh release
+
+.PHONY: verify-release
+verify-release: ## Check the signature, by PUBLIC_KEY, and the files of the release in _output/release, or in RELEASE.
+	@$(release_variables) hack/images.sh verify
+
+.PHONY: publish
+publish: ## Push the release to the registry REGISTRY, and write manifests and chart for it into _output/published.
+	@$(release_variables) hack/images.sh publish
+
+.PHONY: install-from-source
+install-from-source: ## Build the images, push them to REGISTRY, and install the overlay OVERLAY into the cluster of kubectl.
+	@$(release_variables) OVERLAY='$(OVERLAY)' hack/images.sh install
 
 .PHONY: up
 up: ## Start the local cluster; starts only what does not run.
@@ -96,6 +129,12 @@ trainer-e2e: build ## Run TrainJobs of the real Kubeflow Trainer. Its first buil
 	hack/ensure-peers.sh trainer >/dev/null
 	$(call run_suites,,./test/peers/trainer/...)
 
+.PHONY: takeover-e2e
+takeover-e2e: build ## Move sets from the controllers of upstream to our server and back; as root, also real containers. Its first build takes minutes.
+	hack/ensure-peers.sh jobset >/dev/null
+	$(call run_suites,-p 1,./test/peers/takeover/...)
+	$(call run_suites,-run TestTakeOver,./test/peers/takeover,JOBSET_TAKEOVER_SERVERS=3)
+
 .PHONY: dns-e2e
 dns-e2e: build ## Look up names of pods in CoreDNS while they are replaced. JOBSET_DNS_LOOKUPS is the number of look-ups.
 	$(call run_suites,,./test/dns/...)
@@ -109,22 +148,45 @@ test: unit ## Run all tests.
 	@hack/ensure-binaries.sh --tests >/dev/null
 	@hack/measured.sh suites $(MAKE) --no-print-directory suites
 
-# Three run at a time, since two leave cores idle once the one that breaks things has ended. The longest one begins.
-suite_packages := ./test/e2e/... ./test/faults/... ./test/loss/... ./test/integration/... ./test/parity/...
+# Three suites run at a time, since a suite that waits leaves cores idle. The longest one begins. The suite of faults comes
+# last and alone: it asks all the time, and nothing may fail because the machine is busy.
+suite_packages := ./test/e2e/... ./test/integration/... ./test/parity/... ./test/loss/...
+faults_packages := ./test/faults/...
 
 .PHONY: suites
-suites: build ## Run all tests that start a control plane, three suites at a time.
-	$(call run_suites,-p 3,$(suite_packages))
+suites: build ## Run all tests that start a control plane, the suite of faults last.
+	@$(MAKE) --no-print-directory --keep-going suites-together suites-alone
 
+.PHONY: suites-together
+suites-together:
+	$(call run_suites,-p 3,$(suite_packages),CLUSTER_BIN=$(CURDIR)/bin)
+
+.PHONY: suites-alone
+suites-alone:
+	$(call run_suites,,$(faults_packages),CLUSTER_BIN=$(CURDIR)/bin)
+
+# With -count=1 where tests read files of the checkout outside of their module: go test does not see that these have changed.
 .PHONY: unit
 unit: ## Run the unit tests.
-	go test $(GO_TEST_FLAGS) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
-	go test -C hack/images $(GO_TEST_FLAGS) ./...
-	go test -C hack/helm $(GO_TEST_FLAGS) ./...
-	go test -C hack/prometheus $(GO_TEST_FLAGS) ./...
+	go test $(test_flags) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
+	go test -C hack/images $(test_flags) ./...
+	go test -C hack/helm $(test_flags) -count=1 ./...
+	go test -C hack/prometheus $(test_flags) -count=1 ./...
+	go test -C hack/vulnerabilities $(test_flags) ./...
+	go test -C hack/site $(test_flags) ./docsite/...
+	go test -C hack/gitops $(test_flags) ./...
+
+long_rounds := JOBSET_ALL_CASES=1 JOBSET_DOCTOR_ALL=1 JOBSET_E2E_FORGET=1 JOBSET_START_ORDERS=all JOBSET_GANG_ROUNDS=50 \
+	JOBSET_FAULTS_ROUNDS=5 JOBSET_FAULTS_HISTORIES=20 JOBSET_LOSS_SECONDS=120
+
+.PHONY: rounds
+rounds: build ## Run all cases of all tests, and the long form of those that have one, for hours.
+	$(long_rounds) go test $(test_flags) -count=1 -timeout 0 ./pkg/apiserver/...
+	$(call run_suites,-p 1 -timeout 0,$(suite_packages) $(faults_packages),$(long_rounds) CLUSTER_BIN=$(CURDIR)/bin)
+	hack/hostile.sh --full
 
 .PHONY: soak
-soak: kueue-e2e trainer-e2e ## Run our kinds beside the real Kueue and Trainer, and a million random histories of every controller, or HISTORIES=N, for hours.
+soak: kueue-e2e trainer-e2e takeover-e2e rounds ## Run our kinds beside the real Kueue and Trainer, and take over from upstream, all long rounds, and a million random histories of every controller, or HISTORIES=N, for hours.
 	hack/soak.sh $(HISTORIES)
 
 .PHONY: integration
@@ -140,8 +202,16 @@ e2e: build ## Drive a whole cluster with kubectl, and break things in it.
 	$(call run_suites,-p 2,./test/e2e/... ./test/faults/... ./test/loss/...)
 
 .PHONY: upgrade
-upgrade: ## Upgrade running sets from the programs of the commit FROM to those of this tree, and back.
+upgrade: ## Upgrade running sets from the programs of the commit FROM, or before the first release, to those of this tree, and back.
 	hack/upgrade.sh $(FROM)
+
+.PHONY: upgrade-smoke
+upgrade-smoke: ## Upgrade a few running sets from the programs before the first release, and back, in a few minutes.
+	hack/upgrade.sh --short
+
+.PHONY: matrix
+matrix: ## Run tests on every supported version of Kubernetes and on the oldest etcd, and write docs/versions.md, for hours.
+	hack/matrix.sh $(VERSIONS)
 
 .PHONY: bench
 bench: ## Measure time, CPU, memory, requests and bytes, about an hour and a half.
@@ -166,7 +236,7 @@ generate: ## Regenerate all generated code, and what follows from the rules and 
 	go run -C hack/helm . generate
 
 .PHONY: verify
-verify: ## Run every check: generated code, imports, format, vet, lint, manifests, modules.
+verify: ## Run every check: generated code, imports, format, vet, lint, manifests, modules, vulnerabilities.
 	hack/verify.sh
 
 .PHONY: lint

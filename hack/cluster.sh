@@ -7,7 +7,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-readonly sources=("${root}/hack/localcluster" "${root}/test/localcluster" "${root}/test/framework/apiservice" "${root}/go.mod")
+readonly sources=("${root}/hack/localcluster" "${root}/test/localcluster" "${root}/test/framework/apiservice" "${root}/pkg/features" "${root}/go.mod")
 readonly program="${root}/_output/localcluster"
 
 if [[ ! -x "${program}" || -n "$(find "${sources[@]}" -newer "${program}" -print -quit)" ]]; then

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Builds programs of other projects, with which tests and benchmarks run this one, unless the cache has them, and prints the directory that holds them:
-# hack/ensure-peers.sh kueue|trainer. Only that directory goes to stdout.
+# hack/ensure-peers.sh kueue|trainer|jobset|lws. Only that directory goes to stdout.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=lib/cache.sh
@@ -12,7 +12,9 @@ source lib/cache.sh
 case "${1:-}" in
   kueue) programs="peers/kueue sigs.k8s.io/kueue/cmd/kueue kueue" ;;
   trainer) programs="peers/trainer github.com/kubeflow/trainer/v2/cmd/trainer-controller-manager trainer" ;;
-  *) echo "hack/ensure-peers.sh: name the project, kueue or trainer" >&2; exit 1 ;;
+  jobset) programs="peers/jobset sigs.k8s.io/jobset jobset" ;;
+  lws) programs="peers/lws sigs.k8s.io/lws/cmd lws" ;;
+  *) echo "hack/ensure-peers.sh: name the project, kueue, trainer, jobset or lws" >&2; exit 1 ;;
 esac
 
 # Kueue says which version it is, as its release does.

@@ -2,13 +2,16 @@
 # Copyright The jobset-apiserver Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds the images (build), pushes them (push), or packs the kubectl plugin (plugin), with the program in hack/images. The Makefile calls it
-# with VERSION and LDFLAGS; OUTPUT is another directory for the images. Outside of a git repository, SOURCE_DATE_EPOCH and REVISION must be set.
+# Builds the images (build), pushes them (push), packs the kubectl plugin (plugin) or the chart (chart), makes a release of all of them
+# (release), checks it (verify) and pushes it (publish), or builds, pushes and installs (install), with the program in hack/images. The Makefile
+# calls it with VERSION, LDFLAGS and other variables; OUTPUT is another directory for the images, the release or what is published. Outside of a
+# git repository, SOURCE_DATE_EPOCH and REVISION must be set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly root=${PWD}
-command=${1:?build, push or plugin}
+readonly commands="build, push, plugin, chart, release, verify, publish or install"
+command=${1:?${commands}}
 
 # A tree with changes is not the commit, and its images say so.
 revision() {
@@ -20,15 +23,63 @@ revision() {
 
 images() { CGO_ENABLED=0 GOOS='' GOARCH='' GOWORK=off GOFLAGS=-mod=readonly go run -C hack/images -trimpath -buildvcs=false . "$@"; }
 
-release=()
-if [[ "${command}" != push ]]; then
-  release=(--source "${root}" --version "${VERSION:?must be set, such as v1.2.3}" --revision "${REVISION:-$(revision)}"
-    --created "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" --ldflags "${LDFLAGS:-}")
-fi
+# described <command> <directory> <flag>...: runs a command of the program with what is built of a source tree.
+described() {
+  local command=$1 source=$2
+  shift 2
+  images "${command}" --source "${source}" --version "${VERSION:?must be set, such as v1.2.3}" --revision "${REVISION:-$(revision)}" \
+    --created "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" --ldflags "${LDFLAGS:-}" "$@"
+}
+
+build() {
+  described build "${root}" --output "${OUTPUT:-${root}/_output/images}" --registry "${REGISTRY:-}" --platforms "${PLATFORMS:-}"
+}
+
+push() { images push --output "${root}/_output/images" --registry "${REGISTRY:-}" --plain-http="${PLAIN_HTTP:-false}"; }
+
+# absolute <file>: the program runs in another directory. A public key can be the key itself.
+absolute() { if [[ -e "$1" ]]; then realpath "$1"; else echo "$1"; fi; }
+
+readonly release_dir=${OUTPUT:-${root}/_output/release}
+signing=(--signing-key "$(absolute "${SIGNING_KEY:-}")" --signing-password-file "$(absolute "${SIGNING_PASSWORD_FILE:-}")")
+
+# What git ignores cannot get into a release, because it is built from a copy of the commit.
+release() {
+  local changes source
+  changes=$(git status --porcelain)
+  if [[ -n "${changes}" ]]; then
+    printf 'make release: the tree has changes that are not in the commit; commit, stash or remove them:\n%s\n' "${changes}" >&2
+    exit 1
+  fi
+  mkdir -p _output
+  source=$(mktemp -d -p "${root}/_output")
+  # shellcheck disable=SC2064 # the directory of now
+  trap "rm -rf '${source}'" EXIT
+  git archive --format=tar HEAD | tar -x -C "${source}"
+  described release "${source}" --output "${release_dir}" --platforms "${PLATFORMS:-}" --url "${PLUGIN_URL:-}" "${signing[@]}"
+}
+
+publish() {
+  images publish --release "$(absolute "${RELEASE:-${root}/_output/release}")" --output "${OUTPUT:-${root}/_output/published}" \
+    --registry "${REGISTRY:-}" --plain-http="${PLAIN_HTTP:-false}" "${signing[@]}"
+}
+
+install() {
+  if [[ -z "${REGISTRY:-}" ]]; then
+    echo "make install-from-source: a registry is required, which the nodes can pull from: REGISTRY=registry.example.com/team" >&2
+    exit 1
+  fi
+  build
+  push
+  images render --source "${root}" --images "${root}/_output/images" --registry "${REGISTRY}" --overlay "${OVERLAY:-embedded}" \
+    --output "${root}/_output/install.yaml"
+  kubectl apply --server-side -f _output/install.yaml
+}
 
 case "${command}" in
-  build) images build "${release[@]}" --output "${OUTPUT:-${root}/_output/images}" --registry "${REGISTRY:-}" --platforms "${PLATFORMS:-}" ;;
-  push) images push --output "${root}/_output/images" --registry "${REGISTRY:-}" --plain-http="${PLAIN_HTTP:-false}" ;;
-  plugin) images plugin "${release[@]}" --output "${root}/_output/plugin" --url "${PLUGIN_URL:-}" ;;
-  *) echo "hack/images.sh: the command must be build, push or plugin, is ${command}" >&2; exit 1 ;;
+  build | push | release | publish | install) "${command}" ;;
+  plugin) described plugin "${root}" --output "${root}/_output/plugin" --url "${PLUGIN_URL:-}" ;;
+  chart) images chart --source "${root}" --output "${root}/_output/chart" ;;
+  verify) images verify --release "$(absolute "${RELEASE:-${root}/_output/release}")" --public-key "$(absolute "${PUBLIC_KEY:-}")" ;;
+  *) echo "hack/images.sh: the command must be ${commands}, is ${command}" >&2; exit 1 ;;
 esac

@@ -2,7 +2,8 @@
 # Copyright The jobset-apiserver Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs many random histories of every controller, from seeds that no run of the unit tests has: hack/soak.sh [histories of each kind]
+# Runs many random histories of every controller, from seeds that no run of the unit tests has, and then the tests on every version of
+# Kubernetes: hack/soak.sh [histories of each kind]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,3 +18,4 @@ if ((${#failed[@]})); then
   printf 'soak: failed with SIMULATION_FIRST=%s: %s\n' "$SIMULATION_FIRST" "${failed[*]}" >&2
   exit 1
 fi
+hack/matrix.sh

@@ -16,23 +16,18 @@ if [[ -n "${unformatted}" ]]; then
   status=1
 fi
 
-# Files that are older than the limit. Remove a file from the list when you split it.
-readonly long_files="pkg/controller/jobset/controller_test.go"
-
-mapfile -t shell_files < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run)
-for file in "${go_files[@]}" "${shell_files[@]}"; do
-  [[ -f "${file}" ]] || continue
-  head=$(head -n 6 "${file}")
-  if grep -q '^// Code generated .* DO NOT EDIT\.$' "${file}"; then
-    continue
-  fi
-  if [[ "${file}" == *.go && " ${long_files} " != *" ${file} "* ]] && (($(wc -l <"${file}") > 300)); then
-    echo "${file}: has more than 300 lines; split it by topic" >&2
-    status=1
-  fi
-  if [[ "${head}" != *"Copyright The jobset-apiserver Authors."*"SPDX-License-Identifier: Apache-2.0"* ]]; then
-    echo "${file}: must begin with the licence header" >&2
-    status=1
-  fi
-done
+mapfile -t shell_files < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run | while read -r f; do [[ ! -f "${f}" ]] || echo "${f}"; done)
+awk '
+  function check() {
+    if (file == "" || generated) return
+    if (file ~ /\.go$/ && lines > 300) fail("has more than 300 lines; split it by topic")
+    if (head !~ /Copyright The jobset-apiserver Authors\..*SPDX-License-Identifier: Apache-2\.0/) fail("must begin with the licence header")
+  }
+  function fail(message) { print file ": " message > "/dev/stderr"; failed = 1 }
+  FNR == 1 { check(); file = FILENAME; head = ""; generated = 0 }
+  { lines = FNR }
+  FNR <= 6 { head = head $0 }
+  /^\/\/ Code generated .* DO NOT EDIT\.$/ { generated = 1 }
+  END { check(); exit failed }
+' "${go_files[@]}" "${shell_files[@]}" || status=1
 exit "${status}"

@@ -22,7 +22,7 @@ readonly server="${module}/pkg/(apiserver|registry)(/.*)?"
 readonly generated="${module}/pkg/generated(/.*)?"
 readonly controller="${module}/pkg/controller(/.*)?"
 readonly plugin="${module}/pkg/kubectl(/.*)?"
-readonly plan="${module}/pkg/controller/[a-z]+/plan"
+readonly plan="${module}/pkg/controller/[a-z]+/plan(/[a-z]+)?"
 
 # Lines "package import" and "package dependency", of hand-written and generated code, without tests.
 # With -e, because a forbidden import is named here better than by the import cycle that it may cause.
@@ -85,9 +85,9 @@ forbid_any_way "${module}/pkg/registry(/.*)?" "${controller}|${module}/pkg/apise
   "the server wires the registry, the registry knows neither the server nor the controller"
 # Everything that belongs to one group or kind, and the parts of the server that serve any.
 readonly kinds="${apis}/([a-fh-z][a-z]*|g[a-df-z][a-z]*)(/.*)?|${module}/pkg/(registry/[a-fh-z][a-z]*|registry/g[a-df-z][a-z]*|admission)(/.*)?"
-readonly host="${module}/pkg/(apiserver(/(admission|etcd|events|options|owners|payload|selfsigned|space|storecheck|storecommand|webhook)(/.*)?)?|registry/generic(/.*)?)"
+readonly host="${module}/pkg/(apiserver(/(events|options|requests|selfcheck|startup|store|tls|webhook)(/.*)?)?|registry/generic(/.*)?)"
 forbid "${host}" "${kinds}" \
-  "the parts that serve any kind name none; pkg/apiserver/groups lists the groups"
+  "the parts that serve any kind name none; pkg/apiserver/apigroups lists the groups"
 forbid_any_way "${module}/pkg/apiserver(/.*)?" "${controller}" \
   "server and controller share API types only"
 
@@ -96,11 +96,11 @@ forbid_any_way "${controller}" "${server}" \
   "the controller reaches the server through its API only"
 forbid "${controller}" "${hub}" \
   "controllers speak the versioned types; internal ones belong to the server"
-forbid "${module}/pkg/controller/(host|children|queue|consistency|namespaces|informers)(/.*)?" \
-  "${module}/pkg/controller/(disaggregatedset|endpoints|jobset|leaderworkerset|podgroup|sequentialjob)(/.*)?" \
+forbid "${module}/pkg/controller/host/(loop|plan|children|queue|consistency|namespaces|informers)(/.*)?" \
+  "${module}/pkg/controller/(disaggregatedset|endpointslices|jobset|leaderworkerset|podgroup|sequentialjob)(/.*)?" \
   "what the controllers of all kinds share names no kind"
-forbid "${module}/pkg/controller/host(/.*)?" "${version}" "the loop runs objects of any kind"
-forbid "${module}/pkg/controller/(children|queue|consistency|namespaces|informers)" "${module}/pkg/controller/host" \
+forbid "${module}/pkg/controller/host/(loop|plan)" "${version}" "the loop runs objects of any kind"
+forbid "${module}/pkg/controller/host/(children|queue|consistency|namespaces|informers)" "${module}/pkg/controller/host/loop" \
   "the loop uses what controllers share, and is not used by it"
 allow_only "${plan}" \
   "${version}|${helper}|${gates}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|runtime/schema|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|k8s.io/component-helpers/resource|[a-z]+(/[a-z0-9]+)*" \
@@ -109,7 +109,7 @@ allow_only "${plan}" \
 # The plugin. It shows what the controller would create, and so uses its decisions.
 forbid_any_way "${plugin}" "${server}" \
   "the plugin reaches servers through their API only"
-forbid "${plugin}" "${hub}|${module}/pkg/controller|${module}/pkg/controller/(options|[a-z]+)" \
+forbid "${plugin}" "${hub}|${module}/pkg/controller|${module}/pkg/controller/(options|[a-z]+|host/[a-oq-z][a-z]*)" \
   "the plugin speaks the versioned types and runs no controller"
 
 # The agent. It runs in every pod of a set, so its memory counts: the types of the Kubernetes API alone take as much as all else of it.

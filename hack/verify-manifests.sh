@@ -12,7 +12,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly builds="base overlays/embedded overlays/external-etcd
-  overlays/embedded-cert-manager overlays/embedded-backup overlays/embedded-monitoring overlays/external-etcd-cert-manager"
+  overlays/embedded-cert-manager overlays/embedded-backup overlays/embedded-monitoring overlays/external-etcd-cert-manager
+  overlays/embedded-backup-s3 overlays/external-etcd-backup-s3"
+readonly pods="restore/claim restore/s3 restore/stdin"
 readonly cert_manager=github.com/cert-manager/cert-manager@v1.21.2
 readonly cert_manager_sum=h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=
 readonly prometheus_operator=github.com/prometheus-operator/prometheus-operator@v0.85.0
@@ -84,23 +86,32 @@ served() {
 }
 
 # One line for each container: image and arguments.
-readonly containers='{{range .items}}{{if or (eq .kind "Deployment") (eq .kind "StatefulSet")}}{{range .spec.template.spec.containers}}{{.image}}{{range .args}} {{.}}{{end}}
-{{end}}{{end}}{{end}}'
+readonly one_container='{{.image}}{{range .args}} {{.}}{{end}}
+'
+readonly containers="{{range .items}}{{if or (eq .kind \"Deployment\") (eq .kind \"StatefulSet\")}}{{range .spec.template.spec.containers}}${one_container}{{end}}{{end}}\
+{{if eq .kind \"CronJob\"}}{{range .spec.jobTemplate.spec.template.spec.containers}}${one_container}{{end}}{{end}}{{end}}"
+# kubectl prints one object without a list.
+readonly one_pod="{{range .spec.containers}}${one_container}{{end}}"
 
+# check_objects <directory> [template]
 check_objects() {
-  local build=$1 file
+  local build=$1 template=${2:-${containers}} file
   file="${work}/${build//\//-}"
   if ! "${binaries}/kustomize" build "artifacts/${build}" >"${file}.yaml"; then
     fail "artifacts/${build}: does not build"
     return
   fi
   kubectl apply --server-side --force-conflicts --dry-run=server --warnings-as-errors -f "${file}.yaml" \
-    -o go-template="${containers}" >"${file}.containers" || fail "artifacts/${build}: refused by kube-apiserver"
+    -o go-template="${template}" >"${file}.containers" || fail "artifacts/${build}: refused by kube-apiserver"
 }
 
+# Backups of an external etcd have a program of their own.
+programs() { if [[ "$1" == overlays/external-etcd-backup-s3 ]]; then echo 3; else echo 2; fi; }
+
 # --help ends a program only after all of its flags were read, so an unknown flag or a bad value is an error here.
+# check_flags <directory> <containers>
 check_flags() {
-  local build=$1 program words output seen=0
+  local build=$1 want=$2 program words output seen=0
   while read -ra words; do
     [[ ${#words[@]} -gt 0 ]] || continue
     program=bin/${words[0]%%[:@]*}
@@ -111,7 +122,7 @@ check_flags() {
       fail "artifacts/${build}: ${program} refuses its flags: $(head -n 1 <<<"${output}")"
     fi
   done <"${work}/${build//\//-}.containers"
-  [[ "${seen}" == 2 ]] || fail "artifacts/${build}: ${seen} containers found, must be 2"
+  [[ "${seen}" == "${want}" ]] || fail "artifacts/${build}: ${seen} containers found, must be ${want}"
 }
 
 # Lines of "who verb resource[/name or subresource] [namespace]"; without a namespace the question is about the whole cluster.
@@ -447,7 +458,11 @@ install_types "${prometheus_operator}" "${prometheus_operator_sum}" example/prom
 kubectl apply --server-side --force-conflicts --warnings-as-errors -k artifacts/base/rbac >/dev/null || fail "artifacts/base/rbac: refused by kube-apiserver"
 for build in ${builds}; do
   check_objects "${build}"
-  check_flags "${build}"
+  check_flags "${build}" "$(programs "${build}")"
+done
+for build in ${pods}; do
+  check_objects "${build}" "${one_pod}"
+  check_flags "${build}" 1
 done
 check_objects examples/etcd
 bind_users

@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecommand"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecommand"
 )
 
 func main() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,10 +45,12 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// release is how a test renders the chart.
+// release is how a test renders the chart. Unless the values say which registry has the images, the nodes have them.
 type release struct {
-	values    string
-	namespace string
+	values string
+	// annotations are further ones of the chart, as make release and make publish write them.
+	annotations map[string]string
+	namespace   string
 	// cluster answers lookups; nil is helm template, where they find nothing.
 	cluster *rest.Config
 }
@@ -60,6 +63,15 @@ func (r release) texts(t *testing.T) (map[string]string, error) {
 	if err := yaml.Unmarshal([]byte(r.values), &values); err != nil {
 		t.Fatal(err)
 	}
+	image, _ := values["image"].(map[string]any)
+	if _, known := image["local"]; !known && image["registry"] == nil && r.annotations == nil {
+		if image == nil {
+			image = map[string]any{}
+			values["image"] = image
+		}
+		image["local"] = true
+	}
+	maps.Copy(c.Metadata.Annotations, r.annotations)
 	if r.namespace == "" {
 		r.namespace = "default"
 	}

@@ -4,14 +4,12 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
 )
 
 // TestGenerated checks that the files in templates/generated match the artifacts that they are generated from.
@@ -69,44 +67,10 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestPack checks that the archive depends on the content of the chart only, and that Helm loads it.
-func TestPack(t *testing.T) {
-	first, err := pack(filepath.Join(root, chartDir), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(copied, os.DirFS(filepath.Join(root, chartDir))); err != nil {
-		t.Fatal(err)
-	}
-	second, err := pack(copied, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := os.ReadFile(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := os.ReadFile(second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(one, two) || filepath.Base(first) != "jobset-apiserver-0.1.0.tgz" {
-		t.Errorf("%s with %d bytes and %s with %d bytes must be equal", first, len(one), second, len(two))
-	}
-	packed, err := loader.LoadFile(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if directory := loadChart(t); len(packed.Templates) != len(directory.Templates) || packed.Metadata.Version != directory.Metadata.Version {
-		t.Errorf("the archive has %d templates, the directory %d", len(packed.Templates), len(directory.Templates))
-	}
-}
-
 // TestCommands checks the command line.
 func TestCommands(t *testing.T) {
-	for _, args := range [][]string{nil, {"pack"}, {"install"}, {"generate", "x"}} {
-		if err := run(root, args); err == nil || !strings.Contains(err.Error(), "the command must be generate, or pack with a directory") {
+	for _, args := range [][]string{nil, {"install"}, {"generate", "x"}} {
+		if err := run(root, args); err == nil || !strings.Contains(err.Error(), "the command must be generate, is") {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

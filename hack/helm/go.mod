@@ -1,4 +1,4 @@
-// Pins Helm, which installs the chart in tests, and what renders and packs the chart.
+// Pins Helm, which installs the chart in tests, and what renders the chart.
 module github.com/jobset-apiserver/jobset-apiserver/hack/helm
 
 go 1.26.0

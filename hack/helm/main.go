@@ -1,10 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command helm makes those templates of the chart that the manifests in artifacts/ decide, and packs the chart:
+// Command helm makes those templates of the chart that the manifests in artifacts/ decide. hack/images packs the chart.
 //
 //	go run -C hack/helm . generate
-//	go run -C hack/helm . pack _output/chart
 package main
 
 import (
@@ -25,16 +24,8 @@ func main() {
 
 // run executes one command in a checkout of the repository.
 func run(root string, args []string) error {
-	switch {
-	case len(args) == 1 && args[0] == "generate":
-		return generate(root)
-	case len(args) == 2 && args[0] == "pack":
-		file, err := pack(filepath.Join(root, chartDir), args[1])
-		if err == nil {
-			fmt.Println(file)
-		}
-		return err
-	default:
-		return fmt.Errorf("the command must be generate, or pack with a directory, is %q", args)
+	if len(args) != 1 || args[0] != "generate" {
+		return fmt.Errorf("the command must be generate, is %q", args)
 	}
+	return generate(root)
 }

@@ -29,7 +29,9 @@ type overlay struct {
 func TestOverlays(t *testing.T) {
 	for values, o := range map[string]overlay{
 		"{}": {name: "embedded"},
-		"store: {embedded: {backup: {enabled: true}}}":                                                  {name: "embedded-backup"},
+		"store: {embedded: {backup: {enabled: true}}}":                       {name: "embedded-backup"},
+		"store: {embedded: {backup: {enabled: true, s3: {enabled: true}}}}":  {name: "embedded-backup-s3"},
+		"store: {type: external, external: {backup: {s3: {enabled: true}}}}": {name: "external-etcd-backup-s3"},
 		"tls: {mode: secret}":                                                                           {name: "embedded", components: []string{"tls-secret"}},
 		"{store: {type: external}, tls: {mode: secret}}":                                                {name: "external-etcd", components: []string{"tls-secret"}},
 		"tls: {mode: cert-manager}":                                                                     {name: "embedded-cert-manager"},

@@ -56,6 +56,40 @@ var rendered = map[string]struct {
 		{"PersistentVolumeClaim/jobset-apiserver-backups", "spec.storageClassName", "slow"},
 		{"PersistentVolumeClaim/jobset-apiserver-backups", "spec.resources.requests.storage", "5Gi"},
 	}},
+	"extra volumes and variables": {
+		values: "{apiserver: {extraEnv: [{name: A, value: b}], extraVolumes: [{name: v, secret: {secretName: s}}], extraVolumeMounts: [{name: v, mountPath: /v}]}, controller: {extraEnv: [{name: A, value: b}], extraVolumes: [{name: v, secret: {secretName: s}}], extraVolumeMounts: [{name: v, mountPath: /v}], resources: {limits: {memory: null}}}}",
+		wants: []want{
+			{server, container + "env.3.name", "A"}, {server, container + "volumeMounts.2.mountPath", "/v"}, {server, pod + "volumes.1.secret.secretName", "s"},
+			{controller, container + "env.0.value", "b"}, {controller, container + "volumeMounts.1.mountPath", "/v"},
+			{controller, pod + "volumes.1.secret.secretName", "s"},
+		},
+	},
+	"copies of backups": {
+		values: "store: {embedded: {backup: {enabled: true, s3: {enabled: true, url: 's3://b-1/x/', endpoint: 'https://minio:9000', region: r, secretName: mine, keep: 0, caKey: ca.crt, pathStyle: true}}}}", wants: []want{
+			{server, container + "env.3.value", "s3://b-1/x/"}, {server, container + "env.4.value", "https://minio:9000"}, {server, container + "env.5.value", "r"},
+			{server, pod + "volumes.2.secret.secretName", "mine"}, {server, container + "args.10", "--s3-credentials-dir=/etc/jobset-apiserver/s3"},
+			{server, container + "args.11", "--s3-ca-file=/etc/jobset-apiserver/s3/ca.crt"}, {server, container + "args.12", "--s3-path-style=true"},
+		},
+	},
+	"copies of backups with the host of the bucket": {
+		values: "store: {embedded: {backup: {enabled: true, s3: {enabled: true, pathStyle: false}}}}", wants: []want{
+			{server, container + "args.11", "--s3-path-style=false"}, {server, container + "args.12", "none"},
+		},
+	},
+	"copies of backups as is usual for the service": {
+		values: "store: {embedded: {backup: {enabled: true, s3: {enabled: true}}}}", wants: []want{{server, container + "args.11", "none"}},
+	},
+	"CronJob of backups": {
+		values: "{store: {type: external, external: {secretName: tls, backup: {s3: {enabled: true, schedule: '@daily', secretName: mine, caKey: ca.crt, pathStyle: false}}}}, image: {registry: r.example.com, pullSecrets: [pull]}}", wants: []want{
+			{"CronJob/jobset-apiserver-backup", "spec.schedule", "@daily"},
+			{"CronJob/jobset-apiserver-backup", "spec.jobTemplate." + pod + "imagePullSecrets", `[{"name":"pull"}]`},
+			{"CronJob/jobset-apiserver-backup", "spec.jobTemplate." + container + "image", "r.example.com/jobset-apiserver:v0.1.0"},
+			{"CronJob/jobset-apiserver-backup", "spec.jobTemplate." + pod + "volumes.1.secret.secretName", "tls"},
+			{"CronJob/jobset-apiserver-backup", "spec.jobTemplate." + pod + "volumes.2.secret.secretName", "mine"},
+			{"CronJob/jobset-apiserver-backup", "spec.jobTemplate." + container + "args.5", "--s3-ca-file=/etc/jobset-apiserver/s3/ca.crt"},
+			{"CronJob/jobset-apiserver-backup", "spec.jobTemplate." + container + "args.6", "--s3-path-style=false"},
+		},
+	},
 	"backups on a claim that exists": {values: "store: {embedded: {backup: {enabled: true, existingClaim: mine}}}", wants: []want{
 		absent("PersistentVolumeClaim/jobset-apiserver-backups"), {server, pod + "volumes.1.persistentVolumeClaim.claimName", "mine"},
 	}},

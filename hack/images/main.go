@@ -1,21 +1,20 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command images builds the images of the programs that run in a cluster, pushes them, and packs the kubectl plugin, without a container
-// engine. The same commit and version of Go give the same bytes, whoever builds. See docs/development.md.
+// Command images builds the images of the programs that run in a cluster, packs the kubectl plugin and the chart, makes releases of all of
+// them, and pushes them, without a container engine. The same commit and version of Go give the same bytes, whoever builds. See
+// docs/development.md and docs/release.md.
 package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
-
-	"github.com/jobset-apiserver/jobset-apiserver/hack/images/oci"
 )
 
 func main() {
@@ -27,75 +26,29 @@ func main() {
 	}
 }
 
+// command is one of the things that the program does.
+type command struct {
+	name string
+	run  func(ctx context.Context, args []string, out io.Writer) error
+}
+
+var commands = []command{
+	{"build", runBuild}, {"push", runPush}, {"plugin", runPlugin}, {"chart", runChart},
+	{"render", runRender}, {"licenses", runLicenses}, {"release", runRelease}, {"verify", runVerify}, {"publish", runPublish},
+}
+
 func run(ctx context.Context, args []string, out io.Writer) error {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.name)
+	}
+	list := strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 	if len(args) == 0 {
-		return errors.New("a command is required: build, push or plugin")
+		return fmt.Errorf("a command is required: %s", list)
 	}
-	switch command, rest := args[0], args[1:]; command {
-	case "build":
-		return runBuild(ctx, rest, out)
-	case "push":
-		return runPush(ctx, rest, out)
-	case "plugin":
-		return runPlugin(ctx, rest, out)
-	default:
-		return fmt.Errorf("the command must be build, push or plugin, is %q", command)
+	i := slices.Index(names, args[0])
+	if i < 0 {
+		return fmt.Errorf("the command must be %s, is %q", list, args[0])
 	}
-}
-
-func runBuild(ctx context.Context, args []string, out io.Writer) error {
-	var r release
-	fs := flag.NewFlagSet("build", flag.ContinueOnError)
-	r.flags(fs)
-	registry := fs.String("registry", "", "registry and path that nodes know the images by; the default is what nodes add to names without "+
-		"a registry")
-	platforms := fs.String("platforms", "", "platforms that images are built for, separated by commas; all by default")
-	if err := parse(fs, args); err != nil {
-		return err
-	}
-	selected, err := parsePlatforms(*platforms)
-	if err := errors.Join(r.validate(), err); err != nil {
-		return err
-	}
-	return buildImages(ctx, &r, servers, imageOptions{Registry: *registry, Platforms: selected}, out)
-}
-
-func runPush(ctx context.Context, args []string, out io.Writer) error {
-	var registry oci.Registry
-	fs := flag.NewFlagSet("push", flag.ContinueOnError)
-	output := fs.String("output", "", "directory with the archives")
-	fs.StringVar(&registry.Prefix, "registry", "", "host of the registry and path below it: registry.example.com/team")
-	fs.BoolVar(&registry.PlainHTTP, "plain-http", false, "use HTTP without TLS; registries on this machine need no permission")
-	if err := parse(fs, args); err != nil {
-		return err
-	}
-	if registry.Prefix == "" {
-		return errors.New("a registry is required: make push REGISTRY=registry.example.com/team")
-	}
-	return pushImages(ctx, *output, servers, registry, out)
-}
-
-func runPlugin(ctx context.Context, args []string, out io.Writer) error {
-	var r release
-	fs := flag.NewFlagSet("plugin", flag.ContinueOnError)
-	r.flags(fs)
-	base := fs.String("url", "", "address below which the archives are published; the default is the release of the version")
-	if err := parse(fs, args); err != nil {
-		return err
-	}
-	if err := r.validate(); err != nil {
-		return err
-	}
-	return buildPlugin(ctx, &r, plugin, *base, out)
-}
-
-// parse parses flags, and accepts nothing else.
-func parse(fs *flag.FlagSet, args []string) error {
-	if err := fs.Parse(args); err != nil {
-		return err
-	}
-	if fs.NArg() > 0 {
-		return fmt.Errorf("%s takes no arguments, has %q", fs.Name(), fs.Args())
-	}
-	return nil
+	return commands[i].run(ctx, args[1:], out)
 }

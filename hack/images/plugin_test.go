@@ -24,7 +24,7 @@ import (
 func TestPlugin(t *testing.T) {
 	first, second := tinyRelease(t, "a"), tinyRelease(t, "a/longer/path")
 	for _, r := range []*release{first, second} {
-		if err := buildPlugin(t.Context(), r, tiny, "https://example.com/v1.2.3/", io.Discard); err != nil {
+		if err := buildPlugin(t.Context(), r, tiny, pluginOptions{URL: "https://example.com/v1.2.3/"}, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestPlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := krew.Validate(manifest, first.Output); err != nil {
+	if err := krew.Validate(manifest, first.Output, krew.Platforms); err != nil {
 		t.Error(err)
 	}
 	var checksums strings.Builder
@@ -55,6 +55,9 @@ func TestPlugin(t *testing.T) {
 		}
 		fmt.Fprintf(&checksums, "%s  %s\n", strings.TrimPrefix(digest(content), "sha256:"), archive)
 		machines[labels.OS+"/"+labels.Arch] = machine(t, unpack(t, content, labels.OS, download.Bin))
+		if notices := unpack(t, content, labels.OS, licensesFile); !bytes.Contains(notices, []byte("std go1.")) {
+			t.Errorf("%s has no licenses of its modules: %q", archive, notices)
+		}
 	}
 	got, err := os.ReadFile(filepath.Join(first.Output, "checksums.txt"))
 	if err != nil {
@@ -95,8 +98,10 @@ func unpack(t *testing.T, archive []byte, system, file string) []byte {
 			t.Fatal(err)
 		}
 		r := tar.NewReader(compressed)
-		if header, err := r.Next(); err != nil || header.Name != file {
-			t.Fatalf("the first file is %v (%v), want %s", header, err, file)
+		for header := (&tar.Header{}); header.Name != file; {
+			if header, err = r.Next(); err != nil {
+				t.Fatalf("looking for %s: %v", file, err)
+			}
 		}
 		content = r
 	}

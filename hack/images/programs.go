@@ -3,9 +3,13 @@
 
 package main
 
-import "github.com/jobset-apiserver/jobset-apiserver/hack/images/golang"
+import (
+	"slices"
 
-// program is one that has an image or, if it is the plugin, archives.
+	"github.com/jobset-apiserver/jobset-apiserver/hack/images/golang"
+)
+
+// program is one that has an image and, if it is the plugin, archives.
 type program struct {
 	// Name is the name of the file and of the image. The manifests in artifacts/ use it.
 	Name string
@@ -39,12 +43,15 @@ var servers = []program{
 	},
 }
 
-// plugin runs on the machines of users.
+// plugin runs on the machines of users, and in the Job of `kubectl jobset migrate --in-cluster`.
 var plugin = program{
 	Name:        "kubectl-jobset",
 	Package:     "./cmd/kubectl-jobset",
 	Description: "Shows JobSets, SequentialJobs and LeaderWorkerSets, explains why they do not run, and controls them.",
 }
+
+// imagePrograms are the programs that get an image.
+var imagePrograms = append(slices.Clone(servers), plugin)
 
 const (
 	// pluginName is the name of the plugin for kubectl and Krew: kubectl jobset.

@@ -111,8 +111,8 @@ func expectDocuments(t *testing.T, repository name.Repository, index v1.ImageInd
 func TestPushMistakes(t *testing.T) {
 	refuses := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	empty, broken := t.TempDir(), t.TempDir()
-	for _, server := range servers {
-		if err := os.WriteFile(filepath.Join(broken, archiveName(server)), []byte(strings.Repeat("x", 1024)), 0o644); err != nil {
+	for _, p := range imagePrograms {
+		if err := os.WriteFile(filepath.Join(broken, archiveName(p)), []byte(strings.Repeat("x", 1024)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

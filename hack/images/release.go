@@ -25,6 +25,9 @@ const (
 	license  = "Apache-2.0"
 	homepage = "https://github.com/jobset-apiserver/jobset-apiserver"
 
+	// dirty is behind the commit of a tree with changes that are not in the commit.
+	dirty = "-dirty"
+
 	// maxTag is the number of characters that a tag of an image may have.
 	maxTag = 128
 )

@@ -22,7 +22,7 @@ func digest(content []byte) string { return sbom.Digest(content) }
 // TestProgramsAreThere compares the list of programs with the tree: each has a package, and the manifests use no other image.
 func TestProgramsAreThere(t *testing.T) {
 	images := map[string]bool{}
-	for _, p := range append([]program{plugin}, servers...) {
+	for _, p := range imagePrograms {
 		images[p.Name] = true
 		if _, err := os.Stat(filepath.Join(root, p.Package, "main.go")); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
@@ -119,8 +119,8 @@ func TestCommandMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no command":        {nil, "a command is required: build, push or plugin"},
-		"another command":   {[]string{"pull"}, `the command must be build, push or plugin, is "pull"`},
+		"no command":        {nil, "a command is required: build, push, plugin"},
+		"another command":   {[]string{"pull"}, `the command must be build, push, plugin`},
 		"an argument":       {[]string{"push", "tiny"}, `push takes no arguments, has ["tiny"]`},
 		"a flag of another": {[]string{"push", "--version=v1.2.3"}, "flag provided but not defined: -version"},
 	}

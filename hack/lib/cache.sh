@@ -104,13 +104,13 @@ cache::ensure() {
     flock --nonblock 9 || { cache::log "waiting for another build of the ${what} in ${root}"; flock 9; }
     while read -r module package program; do
       [[ -n "${module}" ]] || continue
-      target="${root}/store/${module}-${keys[${module}]}/${program}"
+      target="${root}/store/${module//\//-}-${keys[${module}]}/${program}"
       [[ -x "${target}" ]] || missing[${module}]+="${package} ${program} "
-      ln -sfn "../store/${module}-${keys[${module}]}/${program}" "${set_dir}/${program}"
+      ln -sfn "../store/${module//\//-}-${keys[${module}]}/${program}" "${set_dir}/${program}"
     done <<<"${list}"
     for module in "${modules[@]}"; do
       # shellcheck disable=SC2086 # neither packages nor programs contain spaces
-      [[ -z "${missing[${module}]:-}" ]] || cache::build "${module}" "${root}/store/${module}-${keys[${module}]}" ${missing[${module}]}
+      [[ -z "${missing[${module}]:-}" ]] || cache::build "${module}" "${root}/store/${module//\//-}-${keys[${module}]}" ${missing[${module}]}
     done
     exec 9>&-
   fi

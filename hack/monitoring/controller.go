@@ -15,15 +15,18 @@ func controller() grafana.Dashboard {
 func leadership() grafana.Row {
 	return grafana.Row{Title: "State", Panels: []grafana.Panel{
 		{
-			Title: "Replicas that lead", Kind: grafana.Number, Unit: grafana.Count, Description: "One replica must hold the lease.",
-			Queries: []grafana.Query{{Expr: `sum(leader_election_master_status{job="jobset-controller"})`}},
+			Title: "Replicas that lead", Kind: grafana.Number, Unit: grafana.Count, Description: "One replica of each cluster must hold the lease.",
+			Queries: []grafana.Query{{
+				Expr:   `sum by (cluster) (leader_election_master_status{cluster=~"$cluster", job="jobset-controller"})`,
+				Legend: "{{cluster}}",
+			}},
 		}, {
 			Title: "Replicas that answer", Kind: grafana.Number, Unit: grafana.Count, Description: "Replicas whose metrics can be read.",
-			Queries: []grafana.Query{{Expr: `sum(up{job="jobset-controller"})`}},
+			Queries: []grafana.Query{{Expr: `sum by (cluster) (up{cluster=~"$cluster", job="jobset-controller"})`, Legend: "{{cluster}}"}},
 		}, {
 			Title: "Jobs without owner", Kind: grafana.Number, Unit: grafana.Count,
 			Description: "Jobs whose owner the API does not know. The garbage collector deletes them.",
-			Queries:     []grafana.Query{{Expr: `sum by (owner_kind) (jobset_jobs_without_owner)`, Legend: "{{owner_kind}}"}},
+			Queries:     []grafana.Query{{Expr: `sum by (owner_kind) (jobset_jobs_without_owner{cluster=~"$cluster"})`, Legend: "{{owner_kind}}"}},
 		},
 	}}
 }
@@ -32,15 +35,21 @@ func syncs() grafana.Row {
 	return grafana.Row{Title: "Syncs", Panels: []grafana.Panel{
 		{
 			Title: "Syncs", Unit: grafana.PerSecond, Description: "Syncs by controller.",
-			Queries: []grafana.Query{{Expr: `controller:controller_runtime_reconcile_total:rate5m`, Legend: "{{controller}}"}},
+			Queries: []grafana.Query{{
+				Expr:   `sum by (controller) (cluster_controller:controller_runtime_reconcile_total:rate5m{cluster=~"$cluster"})`,
+				Legend: "{{controller}}",
+			}},
 		}, {
 			Title: "Share of syncs with an error", Unit: grafana.Ratio, Description: "Syncs that ended with an error and are tried again.",
-			Queries: []grafana.Query{{Expr: `controller:controller_runtime_reconcile_errors:ratio_rate5m`, Legend: "{{controller}}"}},
+			Queries: []grafana.Query{{
+				Expr:   `max by (controller) (cluster_controller:controller_runtime_reconcile_errors:ratio_rate5m{cluster=~"$cluster"})`,
+				Legend: "{{controller}}",
+			}},
 		}, {
 			Title: "Duration of syncs, 99th percentile", Unit: grafana.Seconds, Description: "Time that one sync takes.",
 			Queries: []grafana.Query{{
 				Expr: `histogram_quantile(0.99, sum by (controller, le) (` +
-					`rate(controller_runtime_reconcile_time_seconds_bucket{job="jobset-controller"}[5m])))`,
+					`rate(controller_runtime_reconcile_time_seconds_bucket{cluster=~"$cluster", job="jobset-controller"}[5m])))`,
 				Legend: "{{controller}}",
 			}},
 		},
@@ -52,18 +61,22 @@ func queues() grafana.Row {
 		{
 			Title: "Objects that wait", Unit: grafana.Count, Description: "Length of the queues.",
 			Queries: []grafana.Query{{
-				Expr:   `sum by (name) (workqueue_depth{job="jobset-controller", name=~"jobset|sequentialjob|leaderworkerset|podgroup"})`,
+				Expr: `sum by (name) (
+  workqueue_depth{cluster=~"$cluster", job="jobset-controller", name=~"jobset|sequentialjob|leaderworkerset|podgroup"})`,
 				Legend: "{{name}}",
 			}},
 		}, {
 			Title: "Time in the queue, 99th percentile", Unit: grafana.Seconds, Description: "Time from the event until the sync begins.",
-			Queries: []grafana.Query{{Expr: `name:workqueue_queue_duration_seconds:p99_rate5m`, Legend: "{{name}}"}},
+			Queries: []grafana.Query{{
+				Expr:   `max by (name) (cluster_name:workqueue_queue_duration_seconds:p99_rate5m{cluster=~"$cluster"})`,
+				Legend: "{{name}}",
+			}},
 		}, {
 			Title: "Workers that are busy", Unit: grafana.Ratio, Description: "Share of the workers that sync an object.",
 			Queries: []grafana.Query{{
-				Expr: `sum by (controller) (controller_runtime_active_workers{job="jobset-controller"})
+				Expr: `sum by (controller) (controller_runtime_active_workers{cluster=~"$cluster", job="jobset-controller"})
 /
-sum by (controller) (controller_runtime_max_concurrent_reconciles{job="jobset-controller"} > 0)`,
+sum by (controller) (controller_runtime_max_concurrent_reconciles{cluster=~"$cluster", job="jobset-controller"} > 0)`,
 				Legend: "{{controller}}",
 			}},
 		},
@@ -74,12 +87,15 @@ func requests() []grafana.Panel {
 	return []grafana.Panel{
 		{
 			Title: "Requests to the API", Unit: grafana.PerSecond, Description: "Requests by method and status.",
-			Queries: []grafana.Query{{Expr: `sum by (method, code) (rate(rest_client_requests_total{job="jobset-controller"}[5m]))`,
-				Legend: "{{method}} {{code}}"}},
+			Queries: []grafana.Query{{
+				Expr:   `sum by (method, code) (rate(rest_client_requests_total{cluster=~"$cluster", job="jobset-controller"}[5m]))`,
+				Legend: "{{method}} {{code}}",
+			}},
 		}, {
 			Title: "Duration of requests, 99th percentile", Unit: grafana.Seconds, Description: "Time until the API answers, by verb.",
 			Queries: []grafana.Query{{
-				Expr:   `histogram_quantile(0.99, sum by (verb, le) (rate(rest_client_request_duration_seconds_bucket{job="jobset-controller"}[5m])))`,
+				Expr: `histogram_quantile(0.99, sum by (verb, le) (
+  rate(rest_client_request_duration_seconds_bucket{cluster=~"$cluster", job="jobset-controller"}[5m])))`,
 				Legend: "{{verb}}",
 			}},
 		},
@@ -88,26 +104,29 @@ func requests() []grafana.Panel {
 
 // process is the row of a program: what it asks of others, and what it uses.
 func process(job string, before []grafana.Panel) grafana.Row {
-	selector := `{job="` + job + `"}`
+	selector := `{cluster=~"$cluster", job="` + job + `"}`
 	return grafana.Row{Title: "Process", Panels: append(before,
 		grafana.Panel{
 			Title: "Memory", Unit: grafana.Bytes, Description: "Resident memory, and the part that Go's heap uses.",
 			Queries: []grafana.Query{
-				{Expr: `max by (instance) (process_resident_memory_bytes` + selector + `)`, Legend: "resident {{instance}}"},
-				{Expr: `max by (instance) (go_memstats_heap_inuse_bytes` + selector + `)`, Legend: "heap {{instance}}"},
+				{Expr: `max by (cluster, instance) (process_resident_memory_bytes` + selector + `)`, Legend: "resident {{cluster}} {{instance}}"},
+				{Expr: `max by (cluster, instance) (go_memstats_heap_inuse_bytes` + selector + `)`, Legend: "heap {{cluster}} {{instance}}"},
 			},
 		},
 		grafana.Panel{
 			Title: "CPU", Unit: grafana.Cores, Description: "Processors in use.",
-			Queries: []grafana.Query{{Expr: `sum by (instance) (rate(process_cpu_seconds_total` + selector + `[5m]))`, Legend: "{{instance}}"}},
+			Queries: []grafana.Query{{
+				Expr:   `sum by (cluster, instance) (rate(process_cpu_seconds_total` + selector + `[5m]))`,
+				Legend: "{{cluster}} {{instance}}",
+			}},
 		},
 		grafana.Panel{
 			Title: "Goroutines", Unit: grafana.Count, Description: "A number that only grows is a leak.",
-			Queries: []grafana.Query{{Expr: `max by (instance) (go_goroutines` + selector + `)`, Legend: "{{instance}}"}},
+			Queries: []grafana.Query{{Expr: `max by (cluster, instance) (go_goroutines` + selector + `)`, Legend: "{{cluster}} {{instance}}"}},
 		},
 		grafana.Panel{
 			Title: "Version", Kind: grafana.Table, Unit: grafana.Count, Description: "What runs.",
-			Queries: []grafana.Query{{Expr: `count by (git_version, go_version, platform) (kubernetes_build_info` + selector + `)`}},
+			Queries: []grafana.Query{{Expr: `count by (cluster, git_version, go_version, platform) (kubernetes_build_info` + selector + `)`}},
 		},
 	)}
 }

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
@@ -34,8 +34,8 @@ type Config struct {
 	Codecs serializer.CodecFactory
 	// Gates hold the feature gates of this project.
 	Gates featuregate.FeatureGate
-	// Groups are the API groups. Generic.MergedResourceConfig says which of their resources are served; all if it is nil.
-	Groups groups.Groups
+	// APIGroups are the API groups. Generic.MergedResourceConfig says which of their resources are served; all if it is nil.
+	APIGroups apigroups.List
 	// Recorder records actions of users.
 	Recorder provider.Recorder
 	// Revisions reads the history of objects, for rollbacks.
@@ -62,9 +62,9 @@ const maxPatchCopies = 64 << 10
 // Complete fills what can be derived, and bounds what requests make the server decode.
 func (c *Config) Complete() CompletedConfig {
 	if c.Generic.MergedResourceConfig == nil {
-		c.Generic.MergedResourceConfig = c.Groups.Enabled()
+		c.Generic.MergedResourceConfig = c.APIGroups.Enabled()
 	}
-	for version := range c.Groups.Off(c.Gates) {
+	for version := range c.APIGroups.Off(c.Gates) {
 		c.Generic.MergedResourceConfig.DisableVersions(version)
 	}
 	c.Generic.MaxRequestBodyBytes = payload.MaxBytes
@@ -88,9 +88,9 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the API server: %w", err)
 	}
-	served := c.Groups.Served(c.Generic.MergedResourceConfig)
+	served := c.APIGroups.Served(c.Generic.MergedResourceConfig)
 	known := neighbors.New()
-	for _, group := range c.Groups {
+	for _, group := range c.APIGroups {
 		if !slices.ContainsFunc(group.Versions, func(v schema.GroupVersion) bool { return slices.Contains(served, v) }) {
 			continue
 		}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -34,7 +34,7 @@ func newConfig(t *testing.T) *apiserver.Config {
 	generic.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	generic.ExternalAddress = "localhost:443"
 	generic.BuildHandlerChainFunc = func(api http.Handler, _ *genericserver.Config) http.Handler { return api }
-	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, Groups: groups.All(), Gates: gate}
+	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: apigroups.All(), Gates: gate}
 }
 
 // Every request of the server passes the bounds, whatever the chain of handlers is.

@@ -4,16 +4,22 @@
 package apiserver
 
 import (
+	"encoding/json"
 	"net/http"
+	"path"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/version"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mismatch"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watches"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/mismatch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/watches"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/selfcheck"
 )
 
 // Filter answers a request, or passes it on to the next handler.
@@ -36,12 +42,16 @@ type Filters struct {
 	Channel Filter
 	// Space says in /readyz?verbose how much space the store has left.
 	Space Filter
+	// Migration imports objects with their UIDs.
+	Migration Filter
+	// Routing ends watches of groups that kube-apiserver does not forward to this server any more.
+	Routing Filter
 }
 
 // handlers returns the API behind everything that a request passes: the filters of the options, the chain of the library, and what
 // depends on the groups that are served. The list begins with the outermost filter.
 func (c *Config) handlers(api http.Handler, generic *server.Config, library handlerChain) http.Handler {
-	served := c.Groups.Served(c.Generic.MergedResourceConfig)
+	served := c.APIGroups.Served(c.Generic.MergedResourceConfig)
 	filters := []Filter{
 		// Every response can ask the client to move.
 		c.Filters.Leaving,
@@ -55,12 +65,17 @@ func (c *Config) handlers(api http.Handler, generic *server.Config, library hand
 		c.Filters.Channel,
 		func(next http.Handler) http.Handler { return library(next, generic) },
 		c.Filters.Space,
+		// It has bounds of its own for bodies, and answers while the groups are not served.
+		c.Filters.Migration,
 		// Bodies and watches are bounded for users who are known and allowed to send the request.
 		func(next http.Handler) http.Handler { return payload.NewHandler(next, c.Scheme, c.Codecs) },
 		func(next http.Handler) http.Handler { return mismatch.NewHandler(next, c.Scheme, c.Codecs) },
 		func(next http.Handler) http.Handler {
 			return watches.NewHandler(next, c.Codecs, generic.DrainedNotify())
 		},
+		c.Filters.Routing,
+		// Updates keep what their clients may not know.
+		withKnownFields,
 		// These two serve documents beside the resources of each group.
 		c.selfCheck(served),
 		func(next http.Handler) http.Handler { return withFeatureGates(next, features.States(c.Gates), served) },
@@ -79,4 +94,42 @@ func (c *Config) selfCheck(served []schema.GroupVersion) Filter {
 		return nil
 	}
 	return func(next http.Handler) http.Handler { return withSelfCheck(next, c.SelfCheck, served) }
+}
+
+// featureGatesResource is the last element of the path of the document. Authorization takes a GET of the path for a list
+// of a resource of this name, which discovery does not show.
+const featureGatesResource = "featuregates"
+
+// withFeatureGates serves at /apis/<group>/<version>/featuregates which feature gates are on, and the version of this program.
+// kube-apiserver passes on only what is below a group and version, so that there is one such path for each of them.
+func withFeatureGates(next http.Handler, states map[string]bool, served []schema.GroupVersion) http.Handler {
+	document, _ := json.Marshal(map[string]any{"featureGates": states,
+		"version": version.Get().GitVersion}) // strings and booleans cannot fail
+	paths := sets.New[string]()
+	for _, of := range served {
+		paths.Insert(path.Join("/apis", of.String(), featureGatesResource))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodGet || !paths.Has(req.URL.Path) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+		_, _ = w.Write(document) // the client went away
+	})
+}
+
+// withSelfCheck serves at /apis/<group>/<version>/serverhealth what the server knows about itself.
+func withSelfCheck(next, document http.Handler, served []schema.GroupVersion) http.Handler {
+	paths := sets.New[string]()
+	for _, of := range served {
+		paths.Insert(path.Join("/apis", of.String(), selfcheck.Resource))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method != http.MethodGet || !paths.Has(req.URL.Path) {
+			next.ServeHTTP(w, req)
+			return
+		}
+		document.ServeHTTP(w, req)
+	})
 }

@@ -33,6 +33,7 @@ import (
 	"k8s.io/component-base/featuregate"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
@@ -124,7 +125,7 @@ func startInProcess(t *testing.T, served resource, config *apiserver.Config) *in
 		resolver := genericserver.NewRequestInfoResolver(generic)
 		return filters.WithAuditInit(filters.WithWarningRecorder(filters.WithRequestInfo(withUser, resolver)))
 	}
-	backend := storagebackend.NewDefaultConfig("", config.Codecs.LegacyCodec(config.Groups.PrioritizedVersionsAllGroups()...))
+	backend := storagebackend.NewDefaultConfig("", config.Codecs.LegacyCodec(config.APIGroups.PrioritizedVersionsAllGroups()...))
 	config.Generic.RESTOptionsGetter = generic.RESTOptions{
 		ResourcePrefix: "jobsets",
 		StorageConfig:  backend.ForResource(schema.GroupResource{Group: v1alpha2.SchemeGroupVersion.Group, Resource: "jobsets"}),
@@ -195,7 +196,8 @@ func (s *inProcess) hold(t *testing.T, object []byte) {
 func (s *inProcess) decode(t *testing.T, answer []byte) runtime.Object {
 	t.Helper()
 	_, codecs := apiserver.NewScheme()
-	obj, err := runtime.Decode(codecs.UniversalDecoder(jobset.SchemeGroupVersion, batch.SchemeGroupVersion, leaderworkerset.SchemeGroupVersion), answer)
+	obj, err := runtime.Decode(codecs.UniversalDecoder(jobset.SchemeGroupVersion, batch.SchemeGroupVersion, leaderworkerset.SchemeGroupVersion,
+		disaggregatedset.SchemeGroupVersion), answer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"

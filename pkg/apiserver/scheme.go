@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 )
 
 // NewScheme returns a scheme with everything that the server serves, and the codecs for it.
@@ -50,7 +50,7 @@ func NewDefinitionNames() (map[schema.GroupVersion][]string, error) {
 // published returns a scheme in which every type that clients see has the kinds that they see.
 func published() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, group := range groups.All() {
+	for _, group := range apigroups.All() {
 		group.Install(scheme)
 	}
 	scheme.AddKnownTypes(autoscalingv1.SchemeGroupVersion, &autoscalingv1.Scale{})

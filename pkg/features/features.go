@@ -6,6 +6,8 @@
 package features
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-base/featuregate"
 
@@ -42,31 +44,58 @@ const (
 	TLSOptions featuregate.Feature = "TLSOptions"
 )
 
+// Gate is a feature gate as users see it.
+type Gate struct {
+	Name featuregate.Feature
+	// Specs are its stages by version.
+	Specs featuregate.VersionedSpecs
+}
+
+// Gates is the table of all gates. Lists of gates elsewhere, such as those of messages and documents, are made from it or tested against
+// it.
+func Gates() []Gate {
+	return []Gate{
+		alpha(InPlaceRestart, "0.11"),
+		alpha(RestartJob, "0.12"),
+		alpha(ElasticJobSet, "0.12"),
+		alpha(JobSetActiveDeadlineSeconds, "0.13"),
+		alpha(ExecutionAttemptsTracking, "0.13"),
+		alpha(MutablePodResourcesForSuspendedJobSets, "0.13"),
+		beta(RestartOnFailureTarget, "0.13"),
+		beta(ExclusivePlacement, "0.13"),
+		alpha(JobSetWorkloadAwareSchedulingAPI, "0.13"),
+		alpha(SequentialJobWorkload, "0.13"),
+		alpha(DisaggregatedSet, "0.13"),
+		{Name: TLSOptions, Specs: featuregate.VersionedSpecs{
+			{Version: version.MustParse("0.12"), Default: true, PreRelease: featuregate.Beta},
+			{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.GA, LockToDefault: true},
+		}},
+	}
+}
+
+func alpha(name featuregate.Feature, since string) Gate {
+	spec := featuregate.FeatureSpec{Version: version.MustParse(since), PreRelease: featuregate.Alpha}
+	return Gate{Name: name, Specs: featuregate.VersionedSpecs{spec}}
+}
+
+func beta(name featuregate.Feature, since string) Gate {
+	spec := featuregate.FeatureSpec{Version: version.MustParse(since), Default: true, PreRelease: featuregate.Beta}
+	return Gate{Name: name, Specs: featuregate.VersionedSpecs{spec}}
+}
+
+// Stage returns the present stage of the gate.
+func (g Gate) Stage() featuregate.FeatureSpec { return g.Specs[len(g.Specs)-1] }
+
 // current is the version whose defaults a new gate starts with.
 var current = version.MustParse("0.13")
 
 // Specs returns the stages of every gate by version, for adding them to a gate that holds others too.
 func Specs() map[featuregate.Feature]featuregate.VersionedSpecs {
-	alpha := func(since string) featuregate.VersionedSpecs {
-		return featuregate.VersionedSpecs{{Version: version.MustParse(since), Default: false, PreRelease: featuregate.Alpha}}
+	specs := map[featuregate.Feature]featuregate.VersionedSpecs{}
+	for _, gate := range Gates() {
+		specs[gate.Name] = gate.Specs
 	}
-	return map[featuregate.Feature]featuregate.VersionedSpecs{
-		InPlaceRestart:                         alpha("0.11"),
-		RestartJob:                             alpha("0.12"),
-		ElasticJobSet:                          alpha("0.12"),
-		JobSetActiveDeadlineSeconds:            alpha("0.13"),
-		ExecutionAttemptsTracking:              alpha("0.13"),
-		MutablePodResourcesForSuspendedJobSets: alpha("0.13"),
-		RestartOnFailureTarget:                 {{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.Beta}},
-		ExclusivePlacement:                     {{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.Beta}},
-		JobSetWorkloadAwareSchedulingAPI:       alpha("0.13"),
-		SequentialJobWorkload:                  alpha("0.13"),
-		DisaggregatedSet:                       alpha("0.13"),
-		TLSOptions: {
-			{Version: version.MustParse("0.12"), Default: true, PreRelease: featuregate.Beta},
-			{Version: version.MustParse("0.13"), Default: true, PreRelease: featuregate.GA, LockToDefault: true},
-		},
-	}
+	return specs
 }
 
 // NewGate returns a gate that holds these features only, with their defaults.
@@ -75,19 +104,13 @@ func NewGate() (featuregate.MutableVersionedFeatureGate, error) {
 	return gate, gate.AddVersioned(Specs())
 }
 
-// JobSet returns the states of the gates on which the behavior of JobSets depends.
-func JobSet(gate featuregate.FeatureGate) gates.Gates {
-	return gates.Gates{
-		InPlaceRestart:                         gate.Enabled(InPlaceRestart),
-		RestartJob:                             gate.Enabled(RestartJob),
-		ElasticJobSet:                          gate.Enabled(ElasticJobSet),
-		JobSetActiveDeadlineSeconds:            gate.Enabled(JobSetActiveDeadlineSeconds),
-		ExecutionAttemptsTracking:              gate.Enabled(ExecutionAttemptsTracking),
-		MutablePodResourcesForSuspendedJobSets: gate.Enabled(MutablePodResourcesForSuspendedJobSets),
-		RestartOnFailureTarget:                 gate.Enabled(RestartOnFailureTarget),
-		ExclusivePlacement:                     gate.Enabled(ExclusivePlacement),
-		JobSetWorkloadAwareSchedulingAPI:       gate.Enabled(JobSetWorkloadAwareSchedulingAPI),
+// JobSet returns the states of the gates on which the behavior of JobSets depends: each field has the name of its gate.
+func JobSet(gate featuregate.FeatureGate) (states gates.Gates) {
+	fields := reflect.ValueOf(&states).Elem()
+	for i := range fields.NumField() {
+		fields.Field(i).SetBool(gate.Enabled(featuregate.Feature(fields.Type().Field(i).Name)))
 	}
+	return states
 }
 
 // States returns the states of all gates of this project by name.

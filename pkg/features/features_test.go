@@ -4,8 +4,12 @@
 package features_test
 
 import (
+	gocmp "cmp"
 	"encoding/json"
 	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,5 +83,34 @@ func TestJobSetGates(t *testing.T) {
 		if got := features.JobSet(gate); got != want || got == (gates.Gates{}) {
 			t.Errorf("%s on: got %+v, want %+v as in %s", name, got, want, document)
 		}
+	}
+}
+
+// TestGatesAreDocumented compares the table in docs/server.md with the gates.
+func TestGatesAreDocumented(t *testing.T) {
+	content, err := os.ReadFile("../../docs/server.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(content), "## Feature gates\n")
+	if !found {
+		t.Fatal("docs/server.md has no section about feature gates")
+	}
+	section, _, _ = strings.Cut(section, "\n#")
+	got := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ((?:alpha|beta|GA), [^|]+?) \\|").FindAllStringSubmatch(section, -1) {
+		got[row[1]] = row[2]
+	}
+	want := map[string]string{}
+	for _, gate := range features.Gates() {
+		stage := gocmp.Or(strings.ToLower(string(gate.Stage().PreRelease)), "GA")
+		state := map[bool]string{true: "on", false: "off"}[gate.Stage().Default]
+		if gate.Stage().LockToDefault {
+			state = "always " + state
+		}
+		want[string(gate.Name)] = stage + ", " + state
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("gates in docs/server.md (-want +got):\n%s", diff)
 	}
 }

@@ -20,12 +20,13 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/doctor"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/events"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/kind"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/list"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/migrate"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/readinessgroup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
@@ -60,7 +61,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)),
 		preview.NewCommand(f, kind.Previews(kinds)),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
-		events.NewCommand(f, kind.Events(kinds)), groups.NewCommand(f), doctor.NewCommand(f), version.NewCommand(f), newOptions(),
+		events.NewCommand(f, kind.Events(kinds)), readinessgroup.NewCommand(f), doctor.NewCommand(f),
+		migrate.NewCommand(f), version.NewCommand(f), newOptions(),
 	)
 	for _, sub := range cmd.Commands() {
 		explainOutages(f, sub)

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"

@@ -80,19 +80,23 @@ func TestManifestsAreAccepted(t *testing.T) {
 			}
 		}
 	}
-	for kind, want := range map[string]int{"JobSet": 13, "SequentialJob": 5, "LeaderWorkerSet": 7, "DisaggregatedSet": 4} {
+	for kind, want := range map[string]int{"JobSet": 14, "SequentialJob": 5, "LeaderWorkerSet": 7, "DisaggregatedSet": 4} {
 		if found[kind] < want {
 			t.Errorf("found %v: want at least %d of kind %s, or the search has stopped working", found, want, kind)
 		}
 	}
 }
 
-// manifests returns the indented blocks of a page that are complete objects.
+// manifests returns the indented blocks of a page that are complete objects, and what commands of a fenced block read up to EOF.
 func manifests(t *testing.T, page string) (found []string) {
 	t.Helper()
 	content, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, text := range strings.Split(string(content), "<<'EOF'\n")[1:] {
+		text, _, _ = strings.Cut(text, "\nEOF\n")
+		found = append(found, text)
 	}
 	var block []string
 	for _, line := range strings.Split(string(content)+"\n", "\n") {
@@ -111,6 +115,23 @@ func manifests(t *testing.T, page string) (found []string) {
 // accept creates the object of a manifest if it is of one of the kinds, and returns its kind.
 func accept(t *testing.T, file, manifest string) string {
 	t.Helper()
+	scheme, object, kind := decode(t, file, manifest)
+	if object == nil {
+		return kind
+	}
+	strategy := kinds[kind](scheme)
+	if strings.Contains(manifest, "restartStrategy: InPlaceRestart") {
+		strategy = jobsetregistry.NewStrategy(scheme, gates.Gates{InPlaceRestart: true}, time.Now)
+	}
+	for _, problem := range create(strategy, object) {
+		t.Errorf("%s: %s\n%s", file, problem, manifest)
+	}
+	return kind
+}
+
+// decode returns the object of a manifest with its kind, or nil if it is of none of the kinds or has errors, which it reports.
+func decode(t *testing.T, file, manifest string) (*runtime.Scheme, runtime.Object, string) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	jobsetinstall.Install(scheme)
 	batchinstall.Install(scheme)
@@ -118,29 +139,29 @@ func accept(t *testing.T, file, manifest string) string {
 	leaderworkersetinstall.Install(scheme)
 	_, text, _ := strings.Cut("\n"+manifest, "\nkind: ")
 	kind, _, _ := strings.Cut(text, "\n")
-	newStrategy := kinds[kind]
-	if newStrategy == nil {
-		return kind
+	if kinds[kind] == nil {
+		return scheme, nil, kind
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDecoder(
 		jobset.SchemeGroupVersion, batch.SchemeGroupVersion, disaggregatedset.SchemeGroupVersion, leaderworkerset.SchemeGroupVersion)
 	object, err := runtime.Decode(decoder, []byte(manifest))
 	if err != nil {
 		t.Errorf("%s: %v\n%s", file, err, manifest)
-		return kind
+		return scheme, nil, kind
 	}
+	return scheme, object, kind
+}
+
+// create does what the API server does before it stores an object, and returns errors and warnings.
+func create(strategy rest.RESTCreateStrategy, object runtime.Object) (problems []string) {
 	object.(metav1.Object).SetNamespace("default")
 	ctx := genericapirequest.WithNamespace(context.Background(), "default")
-	strategy := newStrategy(scheme)
-	if strings.Contains(manifest, "restartStrategy: InPlaceRestart") {
-		strategy = jobsetregistry.NewStrategy(scheme, gates.Gates{InPlaceRestart: true}, time.Now)
-	}
 	strategy.PrepareForCreate(ctx, object)
 	for _, err := range strategy.Validate(ctx, object) {
-		t.Errorf("%s: %v\n%s", file, err, manifest)
+		problems = append(problems, err.Error())
 	}
 	for _, warning := range strategy.WarningsOnCreate(ctx, object) {
-		t.Errorf("%s: warning: %s\n%s", file, warning, manifest)
+		problems = append(problems, "warning: "+warning)
 	}
-	return kind
+	return problems
 }

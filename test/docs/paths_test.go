@@ -37,7 +37,7 @@ func TestPathsOfAKindExist(t *testing.T) {
 func TestListsOfKindsExist(t *testing.T) {
 	for file, list := range map[string]string{
 		"pkg/apis/groups_test.go":               "var groups = map[string]group{",
-		"pkg/apiserver/groups/groups.go":        "func All() Groups {",
+		"pkg/apiserver/apigroups/apigroups.go":  "func All() List {",
 		"pkg/controller/options/controllers.go": "var known = []descriptor{",
 		"pkg/kubectl/root.go":                   "var kinds = []kind.Kind{",
 	} {

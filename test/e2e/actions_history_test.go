@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 )
 
 func TestConcurrentRestartsOfAnAttemptRestartOnce(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
@@ -65,29 +67,39 @@ func TestConcurrentRestartsOfAnAttemptRestartOnce(t *testing.T) {
 	}
 }
 
-// failing is the annotations of pods that fail with the exit code once tests have had a look at them.
-func failing(exitCode int) string {
-	return fmt.Sprintf(`jobset-apiserver.io/kwok-outcome: "failed"
-              jobset-apiserver.io/kwok-run-seconds: "5"
-              jobset-apiserver.io/kwok-exit-code: "%d"`, exitCode)
+// failAttempt lets the pods of an attempt fail with an exit code once all Jobs of it were ready, and returns the nodes of the
+// pods by their names. How long it takes until all are ready depends on how busy the machine is, so that pods which fail by
+// themselves may fail before.
+func (k *kubectl) failAttempt(set string, number, exitCode int) map[string]string {
+	k.eventually(90*time.Second, func() string {
+		is := k.sets()[set]
+		if attempts := is.Status.Attempts; len(attempts) != number || attempts[number-1].ReadyTime == nil {
+			return summary(is)
+		}
+		return ""
+	})
+	selector := fmt.Sprintf("jobset.sigs.k8s.io/jobset-name=%s,jobset.sigs.k8s.io/restart-attempt=%d", set, number-1)
+	nodes := map[string]string{}
+	const names = `jsonpath={range .items[*]}{.metadata.name}={.spec.nodeName} {end}`
+	for _, pod := range strings.Fields(k.ok("get", "pods", "-l", selector, "-o", names)) {
+		name, node, _ := strings.Cut(pod, "=")
+		nodes[name] = node
+	}
+	k.ok("annotate", "pods", "--overwrite", "-l", selector, "jobset-apiserver.io/kwok-run-seconds=0",
+		fmt.Sprintf("jobset-apiserver.io/kwok-exit-code=%d", exitCode), "jobset-apiserver.io/kwok-outcome=failed")
+	return nodes
 }
 
 // TestHistoryOutlivesPods looks at what is known of failures when the Jobs and pods are gone.
 func TestHistoryOutlivesPods(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
-	k.okIn(manifest("train", failing(42), "failurePolicy: {maxRestarts: 1}"), "create", "-f", "-")
+	k.okIn(manifest("train", runOn, "failurePolicy: {maxRestarts: 1}"), "create", "-f", "-")
 	nodes := map[string]string{} // of all pods that ever were
-	k.eventually(90*time.Second, func() string {
-		for _, pod := range strings.Fields(k.ok("get", "pods", "-o", `jsonpath={range .items[*]}{.metadata.name}={.spec.nodeName} {end}`)) {
-			if name, node, _ := strings.Cut(pod, "="); node != "" {
-				nodes[name] = node
-			}
-		}
-		if set := k.sets()["train"]; set.Status.TerminalState != "Failed" {
-			return summary(set)
-		}
-		return ""
-	})
+	for _, attempt := range []int{1, 2} {
+		maps.Copy(nodes, k.failAttempt("train", attempt, 42))
+	}
+	k.ok("wait", "--for=jsonpath={.status.terminalState}=Failed", "jobset/train", "--timeout=180s")
 	history := k.sets()["train"].Status.Attempts
 	if len(history) != 2 {
 		t.Fatalf("attempts: got %d, want 2", len(history))
@@ -137,6 +149,7 @@ func TestHistoryOutlivesPods(t *testing.T) {
 }
 
 func TestPartialRestartKeepsOtherJobs(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	two := strings.Replace(manifest("train", runOn), "  replicatedJobs:\n", `  replicatedJobs:
   - name: leader
@@ -201,6 +214,7 @@ func readyAttempt(set *jobsetv1alpha2.JobSet, number int32) string {
 
 // TestRetryGrantsRestarts looks that the controller goes by what the server has granted.
 func TestRetryGrantsRestarts(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(single("train", fail, "failurePolicy: {maxRestarts: 0}"), "create", "-f", "-")
 	const verdict = "applying RestartJobSet failure policy action (first failed job: train-workers-0)"

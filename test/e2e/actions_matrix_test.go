@@ -205,9 +205,9 @@ func matrix() map[string]state {
 
 // TestActionsInEveryState asks for each action in each state, as a user who may do nothing else to the sets.
 func TestActionsInEveryState(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
-	k.ok("create", "configmap", "owner")
-	owner := k.field("configmap/owner", "{.metadata.uid}")
+	owner := k.ok("create", "configmap", "owner", "-o", "jsonpath={.metadata.uid}")
 	oncall, earlier := k.operator("oncall"), k.operator("earlier")
 	all := matrix()
 	names := slices.Sorted(maps.Keys(all))

@@ -141,6 +141,7 @@ func refusal(set, why string) string {
 }
 
 func TestActionOnMissingSet(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	for action := range actionKinds {
 		want := `Error from server (NotFound): jobsets.jobset.x-k8s.io "nobody" not found` + "\n"

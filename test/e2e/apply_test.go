@@ -28,7 +28,7 @@ func (k *kubectl) awaitStable(object string) string {
 		if now != last {
 			last, since = now, time.Now()
 		}
-		if time.Since(since) < 2*time.Second {
+		if time.Since(since) < 4*time.Second {
 			return "the status still changes"
 		}
 		return ""
@@ -37,6 +37,7 @@ func (k *kubectl) awaitStable(object string) string {
 }
 
 func TestServerSideApplyTwiceChangesNothing(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	text := manifest("train", runOn, "suspend: true", "failurePolicy:\n  maxRestarts: 2\n  rules:\n  - {name: fatal, action: FailJobSet}")
 	k.okIn(text, "apply", "--server-side", "-f", "-")
@@ -55,6 +56,7 @@ func TestServerSideApplyTwiceChangesNothing(t *testing.T) {
 }
 
 func TestClientSideApplyAndDiff(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	text := manifest("train", runOn, "suspend: true")
 	k.okIn(text, "apply", "-f", "-")
@@ -82,6 +84,7 @@ func TestClientSideApplyAndDiff(t *testing.T) {
 }
 
 func TestPatchesOfAllKindsAndEdit(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
 	ttl := func(want string) {
@@ -120,6 +123,7 @@ func TestPatchesOfAllKindsAndEdit(t *testing.T) {
 }
 
 func TestStatusIsASubresource(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "managedBy: example.com/other"), "apply", "-f", "-")
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"status":{"restarts":7}}`)
@@ -139,6 +143,7 @@ func TestStatusIsASubresource(t *testing.T) {
 }
 
 func TestDryRunAndStrictDecoding(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "--dry-run=server", "-f", "-")
 	if got := k.ok("get", "jobsets", "-o", "name"); got != "" {
@@ -151,6 +156,7 @@ func TestDryRunAndStrictDecoding(t *testing.T) {
 }
 
 func TestWarningsReachTheUser(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	r := k.run(manifest("train", runOn, "suspend: true", "startupPolicy: {startupPolicyOrder: InOrder}", "failurePolicy: {maxRestarts: -1}"), "create", "-f", "-")
 	if r.code != 0 {
@@ -164,6 +170,7 @@ func TestWarningsReachTheUser(t *testing.T) {
 }
 
 func TestDefaultsThatUpstreamStores(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true", "failurePolicy: {rules: [{action: FailJobSet}]}"), "create", "-f", "-")
 	got := strings.Split(k.field("jobset/train", strings.Join([]string{
@@ -179,6 +186,7 @@ func TestDefaultsThatUpstreamStores(t *testing.T) {
 }
 
 func TestWatchAndFieldSelectors(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("one", runShort)+"---\n"+manifest("two", runOn, "suspend: true"), "create", "-f", "-")
 	k.ok("wait", "--for=condition=Completed", "jobset/one", "--timeout=180s")

@@ -41,6 +41,7 @@ spec:
 // TestAvoidedNodeIsTheOnlyRoom has an attempt fail on the only node that its pods can use. Those of the next attempt
 // wait for another node rather than run there, for some minutes; then the failure is forgotten.
 func TestAvoidedNodeIsTheOnlyRoom(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	nodes := strings.Fields(k.ok("get", "nodes", "-l", "jobset-apiserver.io/rack", "-o", "jsonpath={.items[*].metadata.name}"))
 	failed, other := nodes[0], nodes[1]

@@ -43,6 +43,7 @@ spec:
 // TestAvoidFailedNodes kills a pod by a signal: after the restart no pod of the set runs on its node, which is shown,
 // and whose failure is remembered for another restart.
 func TestAvoidFailedNodes(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.refused(fmt.Sprintf(avoiding, "1 hour"), []string{"create", "-f", "-"},
 		"metadata.annotations[jobset-apiserver.io/avoid-failed-nodes]", `must be a duration from 0s, for not at all, to 720h, such as "1h" or "90m"`)

@@ -11,6 +11,7 @@ import (
 
 // TestConditionsOfWhatPreventsASetFromRunning waits for conditions as users do, and lets the set run then.
 func TestConditionsOfWhatPreventsASetFromRunning(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		prepare         func(k *kubectl)
 		manifest        string

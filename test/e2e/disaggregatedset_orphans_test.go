@@ -16,7 +16,7 @@ func orphansOfRoles(k *kubectl) {
 	const label = "disaggregatedset.x-k8s.io/name=llm"
 	set := roles("a", "prefill=2", "decode=External")
 	k.okIn(set, "apply", "-f", "-")
-	k.ok("wait", "--for=create", "dsrs/llm-decode", "--timeout=60s")
+	k.ok("wait", "--for=create", "dsrs/llm-decode", "--timeout=180s")
 	k.ok("scale", "dsrs", "llm-decode", "--replicas=3")
 	k.untilRoles("prefill 2 2 2, decode 3 3 3")
 	uids := func(kinds string) string {

@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,14 +13,10 @@ import (
 // rolesTimeout is how long a set of few groups may take to become available. Every step of a rollout waits for groups that become ready.
 const rolesTimeout = 3 * time.Minute
 
-// TestDisaggregatedSet has a cluster of its own, with the feature gate.
+// TestDisaggregatedSet needs the feature gate.
 func TestDisaggregatedSet(t *testing.T) {
-	t.Parallel() // its cluster is its own
-	gate := "--feature-gates=DisaggregatedSet=true"
-	c := startCluster(t, "roles", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate)
-	k := newKubectlFor(t, c)
-	k.ok("apply", "-f", filepath.Join(c.Root, "artifacts", "components", "disaggregatedset", "rbac.yaml"))
-	k.registerRoles()
+	t.Parallel() // the shared cluster does not run it
+	c := gated.use(t)
 	for name, test := range map[string]func(*kubectl){"life": lifeOfRoles, "rollouts": rolloutsOfRoles, "orphans": orphansOfRoles} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,29 +90,6 @@ func (k *kubectl) whyRoles() {
 	}
 }
 
-// registerRoles makes kube-apiserver forward the group, as it does for the others.
-func (k *kubectl) registerRoles() {
-	k.Helper()
-	const other = "apiservice/v1alpha1.batch.jobset-apiserver.io"
-	k.okIn(fmt.Sprintf(`apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1.disaggregatedset.x-k8s.io}
-spec:
-  group: disaggregatedset.x-k8s.io
-  version: v1
-  groupPriorityMinimum: 1000
-  versionPriority: 100
-  caBundle: %s
-  service: %s
-`, k.field(other, "{.spec.caBundle}"), k.field(other, "{.spec.service}")), "apply", "-f", "-")
-	k.eventually(rolesTimeout, func() string {
-		if r := k.run("", "get", "disaggregatedsets,dsrs"); r.code != 0 {
-			return r.stderr
-		}
-		return k.run("", "get", "--raw", "/openapi/v3/apis/disaggregatedset.x-k8s.io/v1").stderr
-	})
-}
-
 // roles returns the manifest of a set whose roles have so many groups of two pods, or are scaled by others.
 func roles(image string, sizes ...string) string {
 	var b strings.Builder
@@ -144,10 +116,17 @@ func roles(image string, sizes ...string) string {
 // untilRoles waits until the set is available, and each role has so many groups, that many of them ready, and updated.
 func (k *kubectl) untilRoles(want string) {
 	k.Helper()
+	k.untilRolesOf("llm", want)
+}
+
+// untilRolesOf is untilRoles for the set of that name.
+func (k *kubectl) untilRolesOf(set, want string) {
+	k.Helper()
+	object := "disaggregatedset/" + set
 	k.eventually(rolesTimeout, func() string {
-		return k.hasNot("disaggregatedset/llm", `{range .status.roleStatuses[*]}{.name} {.replicas} {.readyReplicas} {.updatedReplicas}, {end}`+
+		return k.hasNot(object, `{range .status.roleStatuses[*]}{.name} {.replicas} {.readyReplicas} {.updatedReplicas}, {end}`+
 			`{.status.conditions[?(@.type=="Available")].status} {.metadata.generation}={.status.observedGeneration}`,
-			want+", True "+k.field("disaggregatedset/llm", "{.metadata.generation}={.metadata.generation}"))
+			want+", True "+k.field(object, "{.metadata.generation}={.metadata.generation}"))
 	})
 }
 

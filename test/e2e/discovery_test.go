@@ -24,6 +24,7 @@ type schema struct {
 }
 
 func TestExplainDescribesEveryField(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	recursive := k.ok("explain", "jobset.spec", "--recursive")
 	for _, field := range []string{"replicatedJobs", "dependsOn", "groupName", "replicas", "template", "network", "enableDNSHostnames", "subdomain",
@@ -94,6 +95,7 @@ func (s schemas) undescribed(root string) (bare []string, fields int) {
 }
 
 func TestDiscoveryIsThatOfTheUpstreamResource(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	var list struct {
 		Resources []struct {

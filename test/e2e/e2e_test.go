@@ -7,12 +7,14 @@
 package e2e
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,8 +30,8 @@ type cluster = localcluster.Cluster
 // shared is the control plane of this package.
 var shared *cluster
 
-// parallelTests is how many tests run at a time of those that may, unless the command line says otherwise. Many of them
-// wait for a cluster of their own.
+// parallelTests is how many tests run at a time of those that may, unless the command line says otherwise (-parallel). More
+// of them would make answers slow.
 const parallelTests = "4"
 
 func TestMain(m *testing.M) {
@@ -46,24 +48,64 @@ func runSuite(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(filepath.Dir(policy))
-	// Metrics of backups exist only with a directory for them.
+	// Metrics of backups exist only with a directory for them, and those of uploads with a bucket. One that is away affects nothing else.
 	backups, err := os.MkdirTemp("", "e2e-backups-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(backups)
+	flags := []string{localcluster.ShortShutdown, "--backup-dir=" + backups, "--backup-upload=s3://backups/e2e/", "--s3-endpoint=http://127.0.0.1:1"}
 	shared, err = localcluster.New(".cluster-e2e", "JOBSET_E2E_CLUSTER_DIR",
-		"CLUSTER_AUDIT_POLICY="+policy, "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown+" --backup-dir="+backups)
+		"CLUSTER_AUDIT_POLICY="+policy, "CLUSTER_APISERVER_ARGS="+strings.Join(flags, " "))
 	if err != nil {
 		return 0, err
 	}
-	return shared.Run(m, func() error { return nil })
+	code, err = shared.Run(m, func() error { return nil })
+	return code, errors.Join(err, gated.stop(err == nil && code == 0))
+}
+
+// gated is a control plane in which features are on that are off by default. The first test that needs it starts it.
+var gated lazyCluster
+
+type lazyCluster struct {
+	once    sync.Once
+	cluster *cluster
+	err     error
+}
+
+// use returns the control plane, which tests share and must not break.
+func (l *lazyCluster) use(t *testing.T) *cluster {
+	t.Helper()
+	l.once.Do(func() {
+		l.cluster = ownCluster("gated", "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown,
+			"CLUSTER_FEATURE_GATES=ElasticJobSet=true,DisaggregatedSet=true,InPlaceRestart=true,SequentialJobWorkload=true")
+		l.err = errors.Join(l.cluster.Script("down"), l.cluster.Script("up"))
+	})
+	if l.err != nil {
+		t.Fatal(l.err)
+	}
+	return l.cluster
+}
+
+func (l *lazyCluster) stop(good bool) error {
+	if l.cluster == nil {
+		return nil
+	}
+	return l.cluster.Stop(good)
+}
+
+// ownCluster is a cluster beside the shared one, in a directory with that ending.
+func ownCluster(ending string, env ...string) *cluster {
+	if !shared.Borrowed { // the programs were built for the shared one
+		env = append(env, "CLUSTER_BIN="+filepath.Dir(shared.Program("jobset-apiserver")))
+	}
+	return &cluster{Root: shared.Root, Dir: filepath.Join(shared.Root, ".cluster-e2e-"+ending), Env: env}
 }
 
 // startCluster starts a cluster for one test, in a directory with that ending.
 func startCluster(t *testing.T, ending string, env ...string) *cluster {
 	t.Helper()
-	c := &cluster{Root: shared.Root, Dir: filepath.Join(shared.Root, ".cluster-e2e-"+ending), Env: env}
+	c := ownCluster(ending, env...)
 	t.Cleanup(func() {
 		if err := c.Stop(!t.Failed()); err != nil {
 			t.Error(err)
@@ -106,12 +148,12 @@ func newKubectl(t *testing.T) *kubectl {
 func newKubectlFor(t *testing.T, c *cluster) *kubectl {
 	t.Helper()
 	k := &kubectl{T: t, cluster: c, kubeconfig: c.Kubeconfig(), namespace: runner.Namespace(t)}
-	k.ok("create", "namespace", k.namespace)
+	runner.CreateNamespace(t, k.kubeconfig, k.namespace)
 	t.Cleanup(func() {
 		if t.Failed() {
 			k.dump()
 		}
-		k.run("", "delete", "namespace", k.namespace, "--wait=false")
+		runner.DeleteNamespace(t, k.kubeconfig, k.namespace)
 	})
 	return k
 }
@@ -119,7 +161,7 @@ func newKubectlFor(t *testing.T, c *cluster) *kubectl {
 // admitsPods waits for the service account of the namespace, without which kube-apiserver admits no pod.
 func (k *kubectl) admitsPods() {
 	k.Helper()
-	k.ok("wait", "--for=create", "serviceaccount/default", "--timeout=180s")
+	runner.AwaitServiceAccount(k, k.kubeconfig, k.namespace)
 }
 
 // dump writes what helps to understand a failure.

@@ -6,6 +6,8 @@ package e2e
 import (
 	"fmt"
 	"strings"
+
+	gangs "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 )
 
 // groupKinds are the kinds of objects that a set with groups has.
@@ -72,9 +74,11 @@ func gangRestarts(k *kubectl) {
 
 // gatesAreNamed has sets ask for what the gates of this cluster do not allow. That is said, and no Job starts.
 func gatesAreNamed(k *kubectl) {
-	for field, gate := range map[string]string{
-		"schedulingConstraints: {topology: [{key: rack}]}": "TopologyAwareWorkloadScheduling", "disruptionMode: {all: {}}": "WorkloadAwarePreemption",
-	} {
+	gates := map[string]string{"schedulingConstraints: {topology: [{key: rack}]}": "TopologyAwareWorkloadScheduling"}
+	if k.serves(gangs.V1alpha2) { // in later versions GenericWorkload is enough
+		gates["disruptionMode: {all: {}}"] = "WorkloadAwarePreemption"
+	}
+	for field, gate := range gates {
 		k.okIn(strings.Replace(gangSet("train", "example.com/none"), "scheduling: {", "scheduling: {"+field+", ", 1), "create", "-f", "-")
 		k.ok("wait", "--for=condition=JobCreationFailure", "jobset/train", "--timeout=180s")
 		if message := k.field("jobset/train", `{.status.conditions[?(@.type=="JobCreationFailure")]}`); !strings.Contains(message, gate) {

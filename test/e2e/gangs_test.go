@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,7 +15,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	gangs "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // gangRoundsVariable is the number of rounds of two sets that want the same room; small unless set.
@@ -36,12 +39,23 @@ func sizedGangSpec(group, slots string) string {
 }
 
 // startGangCluster starts a cluster with the scheduling API and feature gates of the main API.
-func startGangCluster(t *testing.T, ending, gates string) *cluster {
+func startGangCluster(t *testing.T, ending string, more ...string) *cluster {
+	t.Helper()
 	const ours = "--feature-gates=JobSetWorkloadAwareSchedulingAPI=true"
-	gates = "--feature-gates=GenericWorkload=true,GangScheduling=true" + gates
+	binaries, err := localcluster.TestBinaries(shared.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, err := localcluster.Version(binaries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gates, api := localcluster.SchedulingFlags(version, more...)
+	if !strings.HasPrefix(version, "v1.36.") {
+		api += " --runtime-config=scheduling.k8s.io/" + string(gangs.V1alpha3) + "=true" // groupsInOlderVersion
+	}
 	return startCluster(t, ending, "CLUSTER_NODES=1", "CLUSTER_APISERVER_ARGS="+ours, "CLUSTER_CONTROLLER_ARGS="+ours,
-		"CLUSTER_KUBE_SCHEDULER_ARGS="+gates, "CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS="+gates,
-		"CLUSTER_KUBE_APISERVER_ARGS="+gates+" --runtime-config=scheduling.k8s.io/v1alpha2=true")
+		"CLUSTER_KUBE_SCHEDULER_ARGS="+gates, "CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS="+gates, "CLUSTER_KUBE_APISERVER_ARGS="+gates+" "+api)
 }
 
 // inGangCluster runs tests at the same time, each in a namespace with nodes of its own.
@@ -54,10 +68,10 @@ func inGangCluster(t *testing.T, c *cluster, tests map[string]func(*kubectl)) {
 	}
 }
 
-// TestGangsOfJobSets has a cluster with the scheduling API of Kubernetes 1.36 and no further gates.
+// TestGangsOfJobSets has a cluster with the scheduling API and no further gates.
 func TestGangsOfJobSets(t *testing.T) {
 	t.Parallel() // its cluster is its own
-	inGangCluster(t, startGangCluster(t, "scheduling", ""), map[string]func(*kubectl){
+	inGangCluster(t, startGangCluster(t, "scheduling"), map[string]func(*kubectl){
 		"Turns": gangsTakeTurns, "Blocked": setsBlockEachOther, "Opened": gangsOpenedInTurns, "Pods": gangsOfPods,
 		"Stages": gangsOfStages, "Suspension": gangIsSuspended, "Restart": gangRestarts, "Gates": gatesAreNamed,
 	})
@@ -172,9 +186,13 @@ func gangsTakeTurns(k *kubectl) {
 // gangsOfPods has the pods of two gangs come in turns, without a set: a PodGroup of the user's own is enough.
 func gangsOfPods(k *kubectl) {
 	slots := k.withRoom()
+	version := regexp.MustCompile(`podgroups\s.*(scheduling\.k8s\.io/\w+)`).FindStringSubmatch(k.ok("api-resources", "--api-group=scheduling.k8s.io"))
+	if version == nil {
+		k.Fatal("the cluster serves no PodGroups")
+	}
 	for _, group := range []string{"left", "right"} {
-		k.okIn(fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1alpha2, kind: PodGroup, metadata: {name: %s}, spec: {schedulingPolicy: {gang: {minCount: %d}}}}",
-			group, gang), "create", "-f", "-")
+		k.okIn(fmt.Sprintf("{apiVersion: %s, kind: PodGroup, metadata: {name: %s}, spec: {schedulingPolicy: {gang: {minCount: %d}}}}",
+			version[1], group, gang), "create", "-f", "-")
 	}
 	k.createInTurns(slots, 0, gang, "schedulingGroup: {podGroupName: GROUP}, ")
 	k.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pods", "--all", "--timeout=180s")

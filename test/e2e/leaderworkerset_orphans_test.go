@@ -19,7 +19,7 @@ func TestOrphanedChildrenAreAdopted(t *testing.T) {
 	const set = "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: kept}\n" +
 		"spec: {replicas: 2, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: busybox}]}}}}\n"
 	k.okIn(set, "create", "-f", "-")
-	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=120s")
+	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=180s")
 	uids := func() string {
 		return k.ok("get", "pods", "-l", "leaderworkerset.sigs.k8s.io/name=kept", "--sort-by=.metadata.name", "-o", "jsonpath={.items[*].metadata.uid}")
 	}
@@ -38,11 +38,11 @@ func TestOrphanedChildrenAreAdopted(t *testing.T) {
 	revision := strings.TrimSpace(k.ok("get", "controllerrevisions", "-l", "leaderworkerset.sigs.k8s.io/name=kept", "-o",
 		`jsonpath={range .items[?(@.data.spec.leaderWorkerTemplate)]}controllerrevision/{.metadata.name}{"\n"}{end}`))
 	controlled("statefulset/kept lws/kept", "service/kept lws/kept", revision+" lws/kept")
-	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=120s")
+	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=180s")
 
 	k.ok("patch", "statefulset", "kept-1", "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`)
 	controlled("statefulset/kept-1 pod/kept-1")
-	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=120s")
+	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=180s")
 	if after := uids(); after != before {
 		t.Errorf("pods %s, before: %s", after, before)
 	}

@@ -12,10 +12,11 @@ import (
 )
 
 func TestRunsToCompletion(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort), "apply", "-f", "-")
 	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
-	k.ok("wait", "--for=jsonpath={.status.terminalState}=Completed", "jobset/train", "--timeout=5s")
+	k.ok("wait", "--for=jsonpath={.status.terminalState}=Completed", "jobset/train", "--timeout=180s")
 
 	if got := k.field("jobset/train", "{.status.replicatedJobsStatus[?(@.name=='workers')].succeeded}"); got != "2" {
 		t.Errorf("succeeded Jobs: got %q, want 2", got)
@@ -40,6 +41,7 @@ func TestRunsToCompletion(t *testing.T) {
 }
 
 func TestGetPrintsUpstreamColumnsAndMoreWhenWide(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort), "apply", "-f", "-")
 	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
@@ -61,6 +63,7 @@ func TestGetPrintsUpstreamColumnsAndMoreWhenWide(t *testing.T) {
 }
 
 func TestJobFailureWithoutPolicyFailsTheSet(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", fail), "apply", "-f", "-")
 	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=180s")
@@ -73,6 +76,7 @@ func TestJobFailureWithoutPolicyFailsTheSet(t *testing.T) {
 }
 
 func TestSuspendAndResume(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
 	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
@@ -112,6 +116,7 @@ func TestSuspendAndResume(t *testing.T) {
 }
 
 func TestFinishedSetIsDeletedAfterItsTTL(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort, "ttlSecondsAfterFinished: 2"), "apply", "-f", "-")
 	k.ok("wait", "--for=delete", "jobset/train", "--timeout=180s")

@@ -20,6 +20,7 @@ import (
 
 // TestControllerMetricsAccess reads the controller's metrics with the credentials of kube-apiserver.
 func TestControllerMetricsAccess(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	port, err := os.ReadFile(filepath.Join(k.cluster.Dir, "ports", "controller-metrics"))
 	if err != nil {

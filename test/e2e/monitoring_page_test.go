@@ -26,7 +26,7 @@ var (
 	metricRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\| (\\w+) \\|([^|]*)\\|")
 	inTicks   = regexp.MustCompile("`([a-z_]+)`")
 	typeLine  = regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`)
-	sample    = regexp.MustCompile(`(?m)^([a-z0-9_]+)\{([^}]*)\} `)
+	series    = regexp.MustCompile(`(?m)^([a-z0-9_]+)\{([^}]*)\} `)
 	labelName = regexp.MustCompile(`([a-z_]+)="`)
 	suffix    = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
@@ -87,7 +87,7 @@ func exposed(body string) map[string]string {
 			types[line[1]], labels[line[1]] = line[2], map[string]bool{}
 		}
 	}
-	for _, line := range sample.FindAllStringSubmatch(body, -1) {
+	for _, line := range series.FindAllStringSubmatch(body, -1) {
 		name := line[1]
 		if types[name] == "" {
 			name = suffix.ReplaceAllString(name, "")

@@ -23,6 +23,9 @@ type prometheus struct {
 	address string
 }
 
+// monitoredCluster is the label of the targets, as a Prometheus of several clusters has it.
+const monitoredCluster = "first"
+
 const prometheusConfiguration = `global: {scrape_interval: 5s, scrape_timeout: 5s, evaluation_interval: 5s}
 rule_files: [%[1]s/artifacts/monitoring/rules.yaml]
 scrape_configs:
@@ -30,24 +33,24 @@ scrape_configs:
   scheme: https
   authorization: {credentials_file: %[2]s}
   tls_config: {ca_file: %[3]s/pki/apiserver/ca.crt, server_name: jobset-apiserver.jobset-system.svc}
-  static_configs: [{targets: ["127.0.0.1:%[4]s"]}]
+  static_configs: [{targets: ["127.0.0.1:%[4]s"], labels: {cluster: %[7]s}}]
 - job_name: jobset-controller
   scheme: https
   authorization: {credentials_file: %[2]s}
   tls_config: {insecure_skip_verify: true}
-  static_configs: [{targets: ["127.0.0.1:%[5]s"]}]
+  static_configs: [{targets: ["127.0.0.1:%[5]s"], labels: {cluster: %[7]s}}]
 - job_name: apiserver
   scheme: https
   authorization: {credentials_file: %[2]s}
   tls_config: {insecure_skip_verify: true}
-  static_configs: [{targets: ["%[6]s"]}]
+  static_configs: [{targets: ["%[6]s"], labels: {cluster: %[7]s}}]
 `
 
 // startPrometheus builds and starts the program. It ends with the test.
 func startPrometheus(k *kubectl, token string) *prometheus {
 	k.Helper()
-	program := filepath.Join(k.TempDir(), "prometheus")
-	build := exec.CommandContext(k.Context(), "go", "build", "-trimpath", "-o", program, ".")
+	program := filepath.Join(k.cluster.Root, "_output", "prometheus") // a program that is up to date is not linked again
+	build := exec.CommandContext(k.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, ".")
 	build.Dir, build.Env = filepath.Join(k.cluster.Root, "hack", "prometheus"), append(os.Environ(), "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		k.Fatalf("building hack/prometheus: %v\n%s", err, out)
@@ -57,7 +60,7 @@ func startPrometheus(k *kubectl, token string) *prometheus {
 		k.Fatal(err)
 	}
 	file := filepath.Join(k.TempDir(), "prometheus.yaml")
-	content := fmt.Sprintf(prometheusConfiguration, k.cluster.Root, token, k.cluster.Dir, k.port("apiserver"), k.port("controller-metrics"), server.Host)
+	content := fmt.Sprintf(prometheusConfiguration, k.cluster.Root, token, k.cluster.Dir, k.port("apiserver"), k.port("controller-metrics"), server.Host, monitoredCluster)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		k.Fatal(err)
 	}

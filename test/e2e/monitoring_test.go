@@ -73,6 +73,9 @@ func TestMonitoring(t *testing.T) {
 	comparePage(k, token)
 }
 
+// variables has what users select in Grafana: one cluster, the label of the targets, and all namespaces.
+var variables = strings.NewReplacer("$cluster", monitoredCluster, "$namespace", ".*")
+
 // dashboardQueries are the queries of all dashboards, by dashboard and panel.
 func dashboardQueries(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -98,7 +101,7 @@ func dashboardQueries(t *testing.T, dir string) map[string]string {
 		}
 		for _, panel := range dashboard.Panels {
 			for _, target := range panel.Targets {
-				queries[fmt.Sprintf("%s: %s %s", dashboard.Title, panel.Title, target.RefID)] = target.Expr
+				queries[fmt.Sprintf("%s: %s %s", dashboard.Title, panel.Title, target.RefID)] = variables.Replace(target.Expr)
 			}
 		}
 	}

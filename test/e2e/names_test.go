@@ -21,7 +21,7 @@ func TestNamesThatOthersHave(t *testing.T) {
 	}
 	k.okIn("apiVersion: v1\nkind: Service\nmetadata: {name: serve}\nspec: {clusterIP: None}\n", "create", "-f", "-")
 	k.okIn(set("a-0"), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Available", "lws/a-0", "--timeout=120s")
+	k.ok("wait", "--for=condition=Available", "lws/a-0", "--timeout=180s")
 	k.okIn(set("serve"), "create", "-f", "-")
 	const warning = `Warning: metadata.name: the LeaderWorkerSet "a-0" has the same StatefulSet, "a-0": group 0 of "a" needs it, and so does "a-0"`
 	if r := k.run(set("a"), "create", "-f", "-"); r.code != 0 || !strings.Contains(r.stderr, warning) {
@@ -73,7 +73,7 @@ func TestNamesThatOthersNeed(t *testing.T) {
 			t.Errorf("code %d, warnings %q, want %q", r.code, r.stderr, want)
 		}
 		if c.object != "" {
-			k.ok("wait", c.object, "--for=condition="+c.condition, "--timeout=60s")
+			k.ok("wait", c.object, "--for=condition="+c.condition, "--timeout=180s")
 		}
 	}
 	if got := k.field("sequentialjob/etl", `{.status.conditions[?(@.type=="Available")].reason}`); got != "NameConflict" {

@@ -46,6 +46,7 @@ func (k *kubectl) actsNot(args []string, want string) {
 }
 
 func TestPluginActsAndWaits(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "failurePolicy: {maxRestarts: 1}"), "apply", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
@@ -87,6 +88,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 }
 
 func TestPluginRestartsOnceHoweverOftenItIsAsked(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
@@ -123,14 +125,23 @@ const neverReady = `  - name: slow
 `
 
 func TestPluginWaitEndsWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+neverReady, "apply", "-f", "-")
-	k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[?(@.name=='workers')].ready}=2", "jobset/train", "--timeout=180s")
-	k.actsNot([]string{"restart", "train", "--wait", "--timeout=6s"}, "error: "+theSet+": timed out after 6s: 3 of 3 created, 2 of 3 ready; "+
+	ready := func() {
+		k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[?(@.name=='workers')].ready}=2", "jobset/train", "--timeout=180s")
+	}
+	ready()
+	k.acts([]string{"restart", "train", "--attempt=1"}, theSet+" restarted (attempt 2)")
+	k.ok("wait", "--for=jsonpath={.status.attempts[1].createTime}", "jobset/train", "--timeout=180s")
+	ready()
+	// The restart that was done already: only its end is waited for, so that the state is known when the time is over.
+	k.actsNot([]string{"restart", "train", "--attempt=1", "--wait", "--timeout=3s"}, "error: "+theSet+": timed out after 3s: 3 of 3 created, 2 of 3 ready; "+
 		"run `kubectl jobset why train` for the cause")
 }
 
 func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	annotations := fail + "\n              jobset-apiserver.io/kwok-exit-code: \"42\""
 	k.okIn(manifest("train", annotations, "suspend: true")+neverReady, "apply", "-f", "-")
@@ -146,6 +157,7 @@ func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
 }
 
 func TestPluginContinuesAfterRejection(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	for _, name := range []string{"a", "b"} {
 		k.okIn(manifest(name, runOn), "apply", "-f", "-")
@@ -162,6 +174,7 @@ func TestPluginContinuesAfterRejection(t *testing.T) {
 }
 
 func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
@@ -179,6 +192,7 @@ func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
 }
 
 func TestPluginAsksOnTerminalsBeforeItCancels(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
 	typed := func(answer string, args ...string) string {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestPluginEventsOfSetJobsAndPods(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+"---\n"+manifest("other", runOn), "apply", "-f", "-")
 	k.eventually(60*time.Second, func() string {

@@ -65,6 +65,7 @@ func (k *kubectl) images() string {
 // a failure, restarts, an update that is paused and resumed, and a rollback. The views are read with the role for
 // people on call.
 func TestPluginOnALeaderWorkerSet(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
 	t.Cleanup(func() { k.run("", "delete", "leaderworkersets", "--all", "--timeout=180s") })

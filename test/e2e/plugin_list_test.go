@@ -15,6 +15,7 @@ import (
 
 // TestPluginListAgreesWithGet compares the list with `kubectl get -o wide`.
 func TestPluginListAgreesWithGet(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+"---\n"+manifest("eval", runOn, "suspend: true"), "apply", "-f", "-")
 	k.ok("label", "jobset", "eval", "kueue.x-k8s.io/queue-name=gpu")
@@ -62,6 +63,7 @@ func TestPluginListAgreesWithGet(t *testing.T) {
 
 // TestPluginListWatchShowsChanges follows a set from its creation to its end.
 func TestPluginListWatchShowsChanges(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
 	watch := k.follow("list", "js", "-w")

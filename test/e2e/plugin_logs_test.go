@@ -60,6 +60,7 @@ func (l *kubelet) pods(want int, states ...string) map[string]string {
 }
 
 func TestPluginPrintsLogsOfAllPods(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
 	k.okIn(logsManifest(l, runOn), "apply", "-f", "-")
@@ -118,6 +119,7 @@ func TestPluginPrintsLogsOfAllPods(t *testing.T) {
 }
 
 func TestPluginRefusesLogsWithReason(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
 	k.okIn(logsManifest(l, runOn), "apply", "-f", "-")
@@ -148,6 +150,7 @@ func TestPluginRefusesLogsWithReason(t *testing.T) {
 }
 
 func TestPluginLogsOfTheFirstFailure(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
 	k.okIn(logsManifest(l, runOn, "  failurePolicy: {maxRestarts: 1}"), "apply", "-f", "-")
@@ -178,6 +181,7 @@ func TestPluginLogsOfTheFirstFailure(t *testing.T) {
 }
 
 func TestPluginFollowsLogsThroughARestart(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
 	k.okIn(logsManifest(l, runOn), "apply", "-f", "-")

@@ -89,6 +89,7 @@ func expand(pattern string) []string {
 }
 
 func TestPluginPreviewNamesWhatIsCreatedThen(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	report, code := k.previewed(bigSet)
 	if code != 0 || report.Refused {
@@ -158,6 +159,7 @@ spec:
 }
 
 func TestPluginPreviewShowsRejections(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.ok("label", "namespace", k.namespace, "pod-security.kubernetes.io/enforce=baseline", "pod-security.kubernetes.io/warn=baseline")
 	k.okIn(`{apiVersion: v1, kind: LimitRange, metadata: {name: limits}, spec: {limits: [{type: Container, max: {cpu: "1"}, default: {cpu: 500m}, defaultRequest: {cpu: 500m}}]}}`, "create", "-f", "-")
@@ -242,6 +244,7 @@ func TestPluginPreviewShowsRejections(t *testing.T) {
 }
 
 func TestPluginPreviewOfALargeSet(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	large := strings.Replace(setOf("large", `{containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}`), "replicas: 3", "replicas: 2000", 1)
 	k.ok("create", "quota", "team", "--hard=requests.cpu=3k")
@@ -262,6 +265,7 @@ func TestPluginPreviewOfALargeSet(t *testing.T) {
 }
 
 func TestPluginPreviewForUsersWithFewRights(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: creator}, rules: [{apiGroups: [jobset.x-k8s.io], resources: [jobsets], verbs: [create]}]}`, "create", "-f", "-")
 	creator := k.account("creator", "")

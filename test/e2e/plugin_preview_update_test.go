@@ -29,6 +29,7 @@ spec:
 // TestPluginPreviewOfAnExistingSet compares previews with what kubectl apply then does, for sets that were applied by the client and by the
 // server.
 func TestPluginPreviewOfAnExistingSet(t *testing.T) {
+	t.Parallel()
 	for name, apply := range map[string][]string{"client side": {"apply", "-f", "-"}, "server side": {"apply", "--server-side", "-f", "-"}} {
 		t.Run(name, func(t *testing.T) {
 			k := newKubectl(t)
@@ -85,6 +86,7 @@ func (k *kubectl) hasChildren(pods int) {
 }
 
 func TestPluginPreviewDiffAndManifestObjects(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	account := setOf("train", `{serviceAccountName: trainer, containers: [{name: main, image: x}]}`)
 	if r := k.pluginIn(account, "preview", "-f", "-"); r.code != 1 || !strings.Contains(r.stdout, "spec.replicatedJobs[0].template.spec.template.spec.serviceAccountName: ") {

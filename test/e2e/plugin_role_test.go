@@ -30,6 +30,7 @@ func (k *kubectl) actor(name string) *kubectl {
 
 // TestOperatorRoleExplainsSets calls the commands that read with the role for people on call, and with less.
 func TestOperatorRoleExplainsSets(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")

@@ -39,6 +39,7 @@ func (k *kubectl) sequenceTree(name string, want ...string) {
 }
 
 func TestPluginViewsOfARunningSequence(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	manifest := fmt.Sprintf(threeContainers, "etl", "backoffLimit: 0", steered)
 	before := k.pluginIn(manifest, "preview", "-f", "-")
@@ -73,6 +74,7 @@ func TestPluginViewsOfARunningSequence(t *testing.T) {
 }
 
 func TestPluginViewsOfAFailedSequence(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered, "backoffLimit: 0")
 	k.endStep("etl", 0, "succeeded")
@@ -86,6 +88,7 @@ func TestPluginViewsOfAFailedSequence(t *testing.T) {
 }
 
 func TestPluginViewsOfASuspendedSequence(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered)
 	k.untilStep("etl", 0, batchv1alpha1.StepRunning)
@@ -97,6 +100,7 @@ func TestPluginViewsOfASuspendedSequence(t *testing.T) {
 }
 
 func TestPluginLogsOfASequence(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
 	t.Cleanup(func() { k.run("", "delete", "sequentialjobs", "--all", "--timeout=180s") })

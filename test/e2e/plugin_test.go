@@ -47,6 +47,7 @@ func (k *kubectl) pluginPath() string {
 }
 
 func TestPluginIsFoundByKubectl(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	if got := k.withPlugins("", "plugin", "list"); !strings.Contains(got.stdout, "kubectl-jobset") {
 		t.Errorf("kubectl plugin list does not show the plugin:\n%s%s", got.stdout, got.stderr)
@@ -57,6 +58,7 @@ func TestPluginIsFoundByKubectl(t *testing.T) {
 }
 
 func TestPluginCompletesNames(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train-a", runOn, "suspend: true")+"---\n"+manifest("train-b", runOn, "suspend: true")+"---\n"+manifest("other", runOn, "suspend: true"), "apply", "-f", "-")
 	for name, tc := range map[string]struct {

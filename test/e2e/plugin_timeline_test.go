@@ -90,6 +90,7 @@ func liveThrough(k *kubectl) timelineData {
 }
 
 func TestPluginDrawsTimeline(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	data := liveThrough(k)
 
@@ -258,6 +259,7 @@ func (b browser) checkBars(page string, data timelineData, bars []bar) {
 }
 
 func TestPluginTimelineOfOtherStates(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.env = []string{"LC_ALL=C.UTF-8"}
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")

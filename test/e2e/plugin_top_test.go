@@ -12,6 +12,7 @@ import (
 )
 
 func TestPluginTopShowsWhereASetRunsAndItsReadyShare(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(strings.Replace(manifest("train", runOn), "containers:", "nodeSelector: {topology.kubernetes.io/zone: zone-1}\n            containers:", 1), "apply", "-f", "-")
 	readyShare := func() (attempts map[string]int, ready, share float64) {

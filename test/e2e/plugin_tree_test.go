@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/sample"
 )
 
 // onTerminal calls the plugin on a pseudo terminal of that width and returns what the user would see.
@@ -52,6 +55,7 @@ func figures(text string) []string {
 }
 
 func TestPluginTreeShowsJobsAndPods(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
 	want := []string{
@@ -120,7 +124,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 	})
 	t.Run("wrong use names the fix", func(t *testing.T) {
 		for args, want := range map[string]string{
-			"tree":                           "error: NAME: give the name of a JobSet, SequentialJob or LeaderWorkerSet; `kubectl jobset list` lists them\n",
+			"tree":                           "error: NAME: give the name of a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet; `kubectl jobset list` lists them\n",
 			"tree train -o wide":             "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: ",
 			"tree nobody":                    "error: jobsets.jobset.x-k8s.io \"nobody\" not found\n",
 			"top train --domain-label=a/b/c": "error: --domain-label: must be the key of a label, not \"a/b/c\"",
@@ -135,6 +139,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 }
 
 func TestPluginTreeShowsWhatMissingJobsWaitFor(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(`apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -153,14 +158,14 @@ spec:
 	})
 }
 
-// large is a set of 20 Jobs with 100 pods each.
+// large is a set of Jobs with 100 pods each, for nodes with a label.
 const large = `apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata: {name: train}
 spec:
   replicatedJobs:
   - name: workers
-    replicas: 20
+    replicas: %d
     template:
       spec:
         parallelism: 100
@@ -168,46 +173,82 @@ spec:
         backoffLimitPerIndex: 1
         template:
           metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
-          spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 100m, memory: 1Gi}}}]}
+          spec:
+            nodeSelector: {"example.com/%s": large}
+            containers: [{name: main, image: x, resources: {requests: {cpu: 100m, memory: 1Gi}}}]
 `
 
 // requests matches what -v=6 logs for each request.
 var requests = regexp.MustCompile(`"Response" verb="([A-Z]+)" url="https?://[^/]+([^"?]+)`)
 
-func TestPluginWithTwoThousandPods(t *testing.T) {
+// TestPluginWithManyPods creates pods that fit no node at first, and labels nodes for them later. Commands about them make few calls and
+// print few lines. There are a thousand pods, two pages of a list, and two thousand in a run of all cases.
+func TestPluginWithManyPods(t *testing.T) {
+	jobs, pods := 10, "1,000"
+	if os.Getenv(sample.AllVariable) != "" {
+		jobs, pods = 20, "2,000"
+	}
 	k := newKubectl(t)
-	k.okIn(large, "apply", "-f", "-")
+	k.okIn(fmt.Sprintf(large, jobs, k.namespace), "apply", "-f", "-")
+	// Later tests shall not wait for the control plane to clear this away.
+	t.Cleanup(func() {
+		k.ok("label", "nodes", "--all", "example.com/"+k.namespace+"-")
+		k.ok("delete", "jobset", "train", "--wait=false")
+		k.eventually(5*time.Minute, func() string { return k.ok("get", "pods", "-o", "name") })
+	})
+	waiting := pods + " pods fit no node"
 	k.eventually(5*time.Minute, func() string {
-		if ready := k.field("jobset/train", "{.status.replicatedJobsStatus[0].ready}"); ready != "20" {
+		if first := k.why("train").Findings[0]; !strings.Contains(first.Summary, waiting) {
+			return first.Summary
+		}
+		return ""
+	})
+	k.fewCalls(call{args: []string{"why", "jobset/train"}, want: waiting, mostCalls: 12, mostLines: 20})
+
+	k.ok("label", "nodes", "-l", "jobset-apiserver.io/rack", "example.com/"+k.namespace+"=large")
+	k.eventually(5*time.Minute, func() string {
+		if ready := k.field("jobset/train", "{.status.replicatedJobsStatus[0].ready}"); ready != strconv.Itoa(jobs) {
 			return "Jobs that are ready: " + ready
 		}
 		return ""
 	})
-	for _, tc := range []struct {
-		args      []string
-		want      string
-		mostCalls int
-	}{
-		{args: []string{"tree", "jobset/train"}, want: "job/train-workers-19 Ready 100/100", mostCalls: 6},
-		{args: []string{"top", "jobset/train"}, want: "2,000 of 2,000 ready", mostCalls: 6},
-		{args: []string{"top", "jobset/train", "--domain-label=jobset-apiserver.io/rack"}, want: "rack-0", mostCalls: 6},
-		{args: []string{"why", "jobset/train"}, want: "20 of 20 jobs ready", mostCalls: 12}, // joins more kinds
+	for _, c := range []call{
+		{args: []string{"tree", "jobset/train"}, want: fmt.Sprintf("job/train-workers-%d Ready 100/100", jobs-1), mostCalls: 6, mostLines: 60},
+		{args: []string{"top", "jobset/train"}, want: pods + " of " + pods + " ready", mostCalls: 6, mostLines: 60},
+		{args: []string{"top", "jobset/train", "--domain-label=jobset-apiserver.io/rack"}, want: "rack-0", mostCalls: 6, mostLines: 60},
+		// It joins more kinds.
+		{args: []string{"why", "jobset/train"}, want: fmt.Sprintf("%d of %[1]d jobs ready", jobs), mostCalls: 12, mostLines: 60},
 	} {
-		name := strings.Join(tc.args, " ")
-		r := k.plugin(append(tc.args, "-v=6")...)
-		calls := requests.FindAllStringSubmatch(r.stderr, -1)
-		if len(calls) == 0 || len(calls) > tc.mostCalls {
-			t.Errorf("%s: %d API calls, want at most %d: %v", name, len(calls), tc.mostCalls, calls)
-		}
-		start := time.Now()
-		out := k.pluginOK(tc.args...)
-		took := time.Since(start)
-		t.Logf("%s: %v, %d API calls, %d lines", name, took.Round(time.Millisecond), len(calls), strings.Count(out, "\n"))
-		if lines := strings.Count(out, "\n"); lines > 60 {
-			t.Errorf("%s: %d lines for 2,000 pods", name, lines)
-		}
-		if all := strings.Join(figures(out), "\n"); !strings.Contains(all, tc.want) {
-			t.Errorf("%s: %q is missing in:\n%s", name, tc.want, all)
-		}
+		k.fewCalls(c)
+	}
+}
+
+// call is a call of the plugin about many pods.
+type call struct {
+	args []string
+	// want is a part of the output.
+	want                 string
+	mostCalls, mostLines int
+}
+
+// fewCalls calls the plugin, and compares how many requests it makes and how many lines it prints with the bounds.
+func (k *kubectl) fewCalls(c call) {
+	k.Helper()
+	name := strings.Join(c.args, " ")
+	r := k.plugin(append(c.args, "-v=6")...)
+	calls := requests.FindAllStringSubmatch(r.stderr, -1)
+	if len(calls) == 0 || len(calls) > c.mostCalls {
+		k.Errorf("%s: %d API calls, want at most %d: %v", name, len(calls), c.mostCalls, calls)
+	}
+	start := time.Now()
+	out := k.pluginOK(c.args...)
+	took := time.Since(start)
+	lines := strings.Count(out, "\n")
+	k.Logf("%s: %v, %d API calls, %d lines\n%s", name, took.Round(time.Millisecond), len(calls), lines, out)
+	if lines > c.mostLines {
+		k.Errorf("%s: %d lines, want at most %d", name, lines, c.mostLines)
+	}
+	if all := strings.Join(figures(out), "\n"); !strings.Contains(all, c.want) {
+		k.Errorf("%s: %q is missing in:\n%s", name, c.want, all)
 	}
 }

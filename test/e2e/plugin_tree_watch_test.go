@@ -11,6 +11,7 @@ import (
 
 // TestPluginTreeWatch follows a set from its creation to its deletion, into a file.
 func TestPluginTreeWatch(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
 	watch := k.follow("tree", "train", "-w")

@@ -11,6 +11,7 @@ import (
 
 // TestPluginVersion asks as an administrator and as a user who may not read the lease. All programs are of one build.
 func TestPluginVersion(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	client := k.pluginOK("version", "--client", "-o", "jsonpath={.client}")
 	k.eventually(30*time.Second, func() string { // another test may have taken the lease

@@ -6,7 +6,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +99,7 @@ func (k *kubectl) groupFigures(group string) string {
 // TestPodGroupsOfEachOwner has a group of each family for each owner. The label comes when all pods run, and not before: those of a
 // StatefulSet are created one after the other, each when the one before runs.
 func TestPodGroupsOfEachOwner(t *testing.T) {
+	t.Parallel()
 	const n = 3
 	sources := map[string]plan.Source{"bare pods": plan.FromPods}
 	for number, family := range plan.Families {
@@ -259,25 +259,23 @@ func TestMalformedSizesOfGroupsAreReported(t *testing.T) {
 	})
 }
 
-// TestPodGroupExamples runs the examples of pod groups.
-func TestPodGroupExamples(t *testing.T) {
-	t.Parallel()
-	k := newKubectl(t)
-	k.admitsPods()
-	examples := filepath.Join(k.cluster.Root, "artifacts", "examples", "pod-groups")
-	k.ok("apply", "-f", filepath.Join(examples, "gang.yaml"), "-f", filepath.Join(examples, "bare-pods.yaml"))
-	k.ok("wait", "--for=condition=Complete", "job/train", "--timeout=180s")
-	k.ok("wait", "--for=condition=Ready", "podreadinessgroup/pair", "--timeout=180s")
+// gangIsLabeled and pairIsShown look at the examples of pod groups once they run.
+func gangIsLabeled(k *kubectl) {
+	k.Helper()
 	if pods := k.groupPods(plan.Families[1], "train"); labeled(plan.Families[1], pods) != 8 {
-		t.Errorf("%d of %d pods are labeled", labeled(plan.Families[1], pods), len(pods))
+		k.Errorf("%d of %d pods are labeled", labeled(plan.Families[1], pods), len(pods))
 	}
+}
+
+func pairIsShown(k *kubectl) {
+	k.Helper()
 	table := k.pluginOK("groups", "-A", "-o", "wide")
 	for _, want := range []string{"NAMESPACE", "SOURCE", "MESSAGE", "2 of 2 pods run", "minMember"} {
 		if !strings.Contains(table, want) {
-			t.Errorf("the table lacks %q:\n%s", want, table)
+			k.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
 	if r := k.plugin("groups", "none"); r.code != 1 || !strings.Contains(r.stderr, `no pod group "none"`) {
-		t.Errorf("a group that does not exist: exit code %d, %q", r.code, r.stderr)
+		k.Errorf("a group that does not exist: exit code %d, %q", r.code, r.stderr)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // scaleResponse is what kubectl logs at level 6 about a response to a request for a scale.
@@ -33,6 +31,7 @@ spec:
 `
 
 func TestScaleNeedsElasticSizing(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(elastic, "create", "-f", "-")
 	const want = "The JobSet \"train\" is invalid: spec.replicatedJobs: Forbidden: " +
@@ -50,12 +49,10 @@ func TestScaleNeedsElasticSizing(t *testing.T) {
 	}
 }
 
-// TestScaleByHandAndByAutoscaler needs a cluster of its own, with the feature gate.
+// TestScaleByHandAndByAutoscaler needs the feature gate.
 func TestScaleByHandAndByAutoscaler(t *testing.T) {
-	t.Parallel() // its cluster is its own
-	const gates = "--feature-gates=ElasticJobSet=true"
-	c := startCluster(t, "elastic", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS="+gates+" "+localcluster.ShortShutdown, "CLUSTER_CONTROLLER_ARGS="+gates)
-	k := newKubectlFor(t, c)
+	t.Parallel() // the shared cluster does not run it
+	k := newKubectlFor(t, gated.use(t))
 	k.okIn(elastic, "create", "-f", "-")
 	running := func(want int) {
 		t.Helper()

@@ -5,9 +5,7 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 
 // What a change does, by update strategy and by the step that it changes, while the second of three steps runs.
 func TestSequenceChangesWhileAStepRuns(t *testing.T) {
+	t.Parallel()
 	const changed = "busybox:changed"
 	for strategy, tc := range map[string]struct {
 		// images are the images of the Jobs in the end, by the index of the step that was changed.
@@ -90,6 +89,7 @@ func (k *kubectl) untilAttempt(name string, index int, attempt int32) {
 
 // A sequence that is deleted while a step runs stops it, leaves nothing behind, and says so.
 func TestDeletedSequenceStopsItsStep(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered+`, jobset-apiserver.io/kwok-stop-after: "2s"`)
 	k.endStep("etl", 0, "succeeded")
@@ -104,6 +104,7 @@ func TestDeletedSequenceStopsItsStep(t *testing.T) {
 
 // A namespace does not hang on a sequence that runs in it.
 func TestNamespaceWithARunningSequenceGoes(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered)
 	k.untilStep("etl", 0, batchv1alpha1.StepRunning)
@@ -112,6 +113,7 @@ func TestNamespaceWithARunningSequenceGoes(t *testing.T) {
 
 // A Job that is deleted while it runs is run again; one that is deleted after its end is not.
 func TestJobsThatVanish(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered)
 	k.endStep("etl", 0, "succeeded")
@@ -127,24 +129,4 @@ func TestJobsThatVanish(t *testing.T) {
 	if got := k.sequenceNamed("etl").Status.Steps; got[0].Attempts != 1 || got[1].Attempts != 2 {
 		t.Errorf("attempts: %+v", got)
 	}
-}
-
-// The examples run as they are. A simulated pod does not run kubectl, so the nightly one is only accepted.
-func TestExamplesOfSequencesComplete(t *testing.T) {
-	k := newKubectl(t)
-	examples := filepath.Join(shared.Root, "artifacts", "examples")
-	names := map[string]string{"sequential-etl.yaml": "etl", "sequential-build.yaml": "release", "sequential-training.yaml": "experiment"}
-	for file := range names {
-		k.ok("apply", "-f", filepath.Join(examples, file))
-	}
-	for _, name := range names {
-		k.ok("wait", "--for=condition=Complete", "sj/"+name, "--timeout=180s")
-	}
-	if got := k.field("jobset/experiment-1", "{.status.terminalState}"); got != "Completed" {
-		t.Errorf("the JobSet of the step is %q", got)
-	}
-	k.ok("apply", "--dry-run=server", "-f", filepath.Join(examples, "sequential-nightly.yaml"))
-	k.okIn(strings.ReplaceAll(k.ok("create", "-f", filepath.Join(examples, "sequential-nightly.yaml"), "--dry-run=client",
-		"-o", `jsonpath={.data.sequence\.yaml}`), "NAME", "nightly-1"), "apply", "--server-side", "-f", "-")
-	k.ok("wait", "--for=condition=Complete", "sj/nightly-1", "--timeout=180s")
 }

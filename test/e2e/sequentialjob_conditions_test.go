@@ -13,6 +13,7 @@ import (
 )
 
 func TestSequenceWithoutQuota(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.ok("create", "quota", "tight", "--hard=count/jobs.batch=0")
 	k.eventually(30*time.Second, func() string {
@@ -31,6 +32,7 @@ func TestSequenceWithoutQuota(t *testing.T) {
 }
 
 func TestSequenceWaitsForANode(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(`apiVersion: batch.jobset-apiserver.io/v1alpha1
 kind: SequentialJob
@@ -48,6 +50,7 @@ spec:
 
 // A webhook that does not answer holds a step up until it is gone, and does not make the sequence fail.
 func TestSequenceWhoseWebhookIsAway(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration

@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,10 +33,8 @@ value: 100
 // TestSequenceHoldsQuota runs a sequence with one Workload for all of its steps: two steps with one reservation, an eviction while the
 // third one runs, an admission to other nodes, and the end.
 func TestSequenceHoldsQuota(t *testing.T) {
-	t.Parallel() // its cluster is its own
-	c := startCluster(t, "hold", "CLUSTER_CONTROLLER_ARGS=--feature-gates=SequentialJobWorkload=true")
-	k := newKubectlFor(t, c)
-	k.ok("apply", "-f", filepath.Join(c.Root, "artifacts", "components", "sequentialjob-workload", "rbac.yaml"))
+	t.Parallel() // the shared cluster does not run it
+	k := newKubectlFor(t, gated.use(t))
 	s := withKueue(k)
 	s.Hold("insufficient quota")
 	k.okIn(flavors, "create", "-f", "-")

@@ -10,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/kueue"
@@ -35,6 +33,12 @@ func withKueue(k *kubectl) *kueue.Standin {
 	if err != nil {
 		k.Fatal(err)
 	}
+	// It is removed also when it was not installed in time, since other tests define these kinds in their own way.
+	k.Cleanup(func() {
+		if err := kueue.Uninstall(context.WithoutCancel(k.Context()), client); err != nil {
+			k.Error(err)
+		}
+	})
 	if err := kueue.Install(k.Context(), client); err != nil {
 		k.Fatal(err)
 	}
@@ -45,9 +49,6 @@ func withKueue(k *kubectl) *kueue.Standin {
 	k.Cleanup(func() {
 		cancel()
 		<-ended
-		if err := kueue.Uninstall(context.WithoutCancel(k.Context()), client); err != nil {
-			k.Error(err)
-		}
 	})
 	return s
 }
@@ -103,10 +104,9 @@ func (k *kubectl) workloadOf(object string) (name string) {
 func (k *kubectl) suspended(job string, want bool) {
 	k.Helper()
 	k.eventually(queueTimeout, func() string {
-		var j batchv1.Job
-		k.read(&j, "job", job)
-		if got := ptr.Deref(j.Spec.Suspend, false); got != want {
-			return fmt.Sprintf("spec.suspend of job %s is %t", job, got)
+		r := k.run("", "get", "job", job, "-o", "jsonpath={.spec.suspend}") // which the controller may not have created yet
+		if got := r.stdout == "true"; r.code != 0 || got != want {
+			return fmt.Sprintf("spec.suspend of job %s is %q %s", job, r.stdout, r.stderr)
 		}
 		return ""
 	})

@@ -123,6 +123,7 @@ func progressOf(sj *batchv1alpha1.SequentialJob) string {
 }
 
 func TestSequenceRunsToCompletion(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", atOnce)
 	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
@@ -221,6 +222,7 @@ func (k *kubectl) hasEvent(name, want string) {
 
 // The example that fails: the second of three containers.
 func TestSequenceStopsAtTheStepThatFails(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered, "backoffLimit: 0")
 	k.endStep("etl", 0, "succeeded")
@@ -256,6 +258,7 @@ func TestSequenceStopsAtTheStepThatFails(t *testing.T) {
 }
 
 func TestSequenceThatHasNotStarted(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", atOnce, "suspend: true")
 	sj := k.untilCondition("etl", "Suspended", "True/Suspended")
@@ -270,6 +273,7 @@ func TestSequenceThatHasNotStarted(t *testing.T) {
 }
 
 func TestEmptySequenceIsRefused(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	for _, containers := range []string{"{}", "{containers: []}"} {
 		k.refused("{apiVersion: batch.jobset-apiserver.io/v1alpha1, kind: SequentialJob, metadata: {name: none}, spec: "+containers+"}",

@@ -20,6 +20,7 @@ import (
 
 // TestTopShowsTheNumbersOfTheMetrics compares the shares of a set that has finished, which no longer change.
 func TestTopShowsTheNumbersOfTheMetrics(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")

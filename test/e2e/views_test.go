@@ -212,6 +212,7 @@ func asReport(command string) func(k *kubectl) (shown, error) {
 
 // TestViewsAgree takes sets through their states, and compares what all views show.
 func TestViewsAgree(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	rows, differences := map[string]string{}, 0
 	var group errgroup.Group

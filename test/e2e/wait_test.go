@@ -59,6 +59,7 @@ var waitRow = regexp.MustCompile("(?m)^\\| (.+?) \\| `kubectl (wait jobset/train
 
 // TestCommandsThatWait runs each command of the documentation: it does not end before what it waits for, and then it does.
 func TestCommandsThatWait(t *testing.T) {
+	t.Parallel()
 	content, err := os.ReadFile(filepath.Join(shared.Root, "docs", "attempts.md"))
 	if err != nil {
 		t.Fatal(err)

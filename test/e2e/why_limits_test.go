@@ -5,21 +5,19 @@ package e2e
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
 )
 
 // A user with few permissions still gets an answer, with a list of what is missing.
 func TestWhySkipsForbiddenSources(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	makes(podSpecs(func(p *corev1.PodSpec) { p.NodeSelector = map[string]string{"example.com/gpu": "h900"} }))(k)
 	k.whyFirst(why.UnschedulableAffinity)
@@ -61,6 +59,7 @@ rules:
 }
 
 func TestWhyRefusesWrongUsage(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	for name, tc := range map[string]struct {
 		args []string
@@ -81,45 +80,11 @@ func TestWhyRefusesWrongUsage(t *testing.T) {
 
 // A set that does not exist is an error for scripts, with an answer for people.
 func TestWhyFailsForMissingSet(t *testing.T) {
+	t.Parallel()
 	k := newKubectl(t)
 	r := k.plugin("why", "js/nothing", "-o", "json")
 	var report why.Report
 	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil || r.code != 1 || report.State != "NotFound" {
 		t.Errorf("code %d, state %q, %v", r.code, report.State, err)
-	}
-}
-
-// responses matches what -v=6 logs for each request.
-var responses = regexp.MustCompile(`"Response" verb="GET" url="https?://[^"]+"`)
-
-// Thousands of pods that all wait are the worst case: each has a warning too.
-func TestWhyWithTwoThousandPodsThatWait(t *testing.T) {
-	k := newKubectl(t)
-	makes(everyJob(func(rj *jobsetv1alpha2.ReplicatedJob) {
-		rj.Replicas, rj.Template.Spec.Parallelism, rj.Template.Spec.Completions = ptr.To(int32(20)), ptr.To(int32(100)), ptr.To(int32(100))
-		rj.Template.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/gpu": "h900"}
-	}))(k)
-	// Later tests shall not wait for the control plane to clear this away.
-	t.Cleanup(func() {
-		k.ok("delete", "jobset", "train", "--wait=false")
-		k.eventually(5*time.Minute, func() string { return k.ok("get", "pods", "-o", "name") })
-	})
-	const all = "2,000 pods fit no node"
-	k.eventually(5*time.Minute, func() string {
-		if first := k.why("train").Findings[0]; !strings.Contains(first.Summary, all) {
-			return first.Summary
-		}
-		return ""
-	})
-	calls := len(responses.FindAllString(k.plugin("why", "jobset/train", "-v=6").stderr, -1))
-	start := time.Now()
-	out := k.pluginOK("why", "jobset/train")
-	took := time.Since(start)
-	t.Logf("2,000 pods that wait: %v, %d API calls\n%s", took.Round(time.Millisecond), calls, out)
-	if calls == 0 || calls > 12 {
-		t.Errorf("%d API calls, want at most 12", calls)
-	}
-	if lines := strings.Count(out, "\n"); lines > 20 || !strings.Contains(out, all) {
-		t.Errorf("%d lines:\n%s", lines, out)
 	}
 }

@@ -11,15 +11,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
-	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/etcdcluster"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/replicas"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
@@ -70,7 +64,7 @@ func (r *replicated) start(ctx context.Context) error {
 		return err
 	}
 	for account, name := range map[string]string{"jobset-apiserver": "apiserver", "jobset-controller-manager": "controller"} {
-		if err := r.writeKubeconfig(ctx, account, r.file(name+".kubeconfig")); err != nil {
+		if err := r.WriteKubeconfig(ctx, account, r.file(name+".kubeconfig")); err != nil {
 			return fmt.Errorf("credentials of %s: %w", account, err)
 		}
 	}
@@ -95,31 +89,16 @@ func (r *replicated) start(ctx context.Context) error {
 func (r *replicated) settings() replicas.Settings {
 	s := replicas.Settings{
 		Binary: r.Program("jobset-apiserver"), Kubeconfig: r.file("apiserver.kubeconfig"), Dir: r.file("servers"),
-		Flags: r.etcd.Flags(), Readiness: replicas.Stock,
+		Flags:     append(r.etcd.Flags(), fmt.Sprint("--shutdown-delay-duration=", shutdownDelay())),
+		Readiness: replicas.Stock,
 	}
 	if rounds() == 0 {
 		s.Readiness = replicas.Quick
-		s.Flags = append(s.Flags, "--shutdown-delay-duration=5s")
 	}
 	return s
 }
 
 func (r *replicated) file(name string) string { return filepath.Join(r.Dir, name) }
-
-// writeKubeconfig writes one with a token of a service account.
-func (r *replicated) writeKubeconfig(ctx context.Context, account, path string) error {
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](24 * 3600)}}
-	token, err := r.Kube.CoreV1().ServiceAccounts(apiservice.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters["local"] = &clientcmdapi.Cluster{Server: r.REST.Host, CertificateAuthorityData: r.REST.CAData}
-	config.AuthInfos[account] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
-	config.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: account}
-	config.CurrentContext = "local"
-	return clientcmd.WriteToFile(*config, path)
-}
 
 // stop ends everything. Unless all went well, the logs are kept with those of the control plane.
 func (r *replicated) stop(good bool) error {

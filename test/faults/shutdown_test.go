@@ -24,7 +24,7 @@ func TestShutdownWhileJobsAreCreated(t *testing.T) {
 	hangs := make(chan struct{})
 	r.proxy.use(func(w http.ResponseWriter, request *http.Request, pass http.Handler) {
 		switch {
-		case request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/jobs"):
+		case request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/namespaces/"+l.namespace+"/jobs"):
 			if asked.Load() {
 				late.Add(1)
 			}

@@ -49,7 +49,7 @@ type ControlPlane struct {
 	environment         *envtest.Environment
 }
 
-// Start runs a main cluster, built from what hack/ensure-binaries.sh provides, and builds our server.
+// Start runs a main cluster, built from what hack/ensure-binaries.sh provides, and builds our programs.
 func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	ctrllog.SetLogger(logr.Discard())
 	p := &ControlPlane{}
@@ -67,9 +67,10 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	if p.binaries, err = localcluster.TestBinaries(p.root); err != nil {
 		return nil, err
 	}
-	if err := p.build(ctx); err != nil {
+	if err := buildPrograms(ctx, p.root, p.dir); err != nil {
 		return nil, err
 	}
+	p.Binary = p.Own("jobset-apiserver")
 	if err := p.startMain(); err != nil {
 		return nil, err
 	}
@@ -93,18 +94,6 @@ func Main(m *testing.M, use func(*ControlPlane)) int {
 	}
 	return code
 }
-
-// build stamps a version into the binary like a release. Without further settings, the library takes it for the version of Kubernetes,
-// which only such a binary shows.
-func (p *ControlPlane) build(ctx context.Context) error {
-	p.Binary = filepath.Join(p.dir, "jobset-apiserver")
-	flags := "-X k8s.io/component-base/version.gitVersion=" + Version
-	_, err := output(ctx, p.root, "go", "build", "-ldflags", flags, "-o", p.Binary, "./cmd/apiserver")
-	return err
-}
-
-// Version is stamped into the server.
-const Version = "v0.13.0-test"
 
 func (p *ControlPlane) startMain() (err error) {
 	if p.FrontProxy, err = NewAuthority("front-proxy"); err != nil {
@@ -148,7 +137,7 @@ func (p *ControlPlane) startMain() (err error) {
 		}
 		*out[0], *out[1] = file, file
 	}
-	if p.Config, err = startWithGOGC(p.environment, localcluster.KubeGOGC); err != nil {
+	if p.Config, err = startFrugally(p.environment); err != nil {
 		return fmt.Errorf("starting the main control plane: %w", err)
 	}
 	p.Config.QPS = -1
@@ -219,6 +208,9 @@ func (p *ControlPlane) EtcdBinary() string { return p.Program("etcd") }
 // Program is the path of a program that comes with the control plane, such as kubectl or etcdutl.
 func (p *ControlPlane) Program(name string) string { return filepath.Join(p.binaries, name) }
 
+// Own is the path of a program of ours: jobset-apiserver, jobset-controller or kubectl-jobset. All have the same version.
+func (p *ControlPlane) Own(name string) string { return filepath.Join(p.dir, name) }
+
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -231,18 +223,20 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return strings.TrimSpace(string(out)), nil
 }
 
-// startWithGOGC starts etcd and kube-apiserver with another GOGC than the tests and our own programs have.
-func startWithGOGC(environment *envtest.Environment, gogc string) (config *rest.Config, err error) {
-	before, found := os.LookupEnv("GOGC")
-	if err := os.Setenv("GOGC", gogc); err != nil {
-		return nil, err
-	}
-	defer func() {
-		restore := os.Unsetenv("GOGC")
-		if found {
-			restore = os.Setenv("GOGC", before)
+// startFrugally starts etcd and kube-apiserver with other settings of the runtime than the tests and our own programs have.
+func startFrugally(environment *envtest.Environment) (config *rest.Config, err error) {
+	for name, value := range localcluster.KubeRuntime(localcluster.KubeGOGC) {
+		before, found := os.LookupEnv(name)
+		if err := os.Setenv(name, value); err != nil {
+			return nil, err
 		}
-		err = errors.Join(err, restore)
-	}()
+		defer func() {
+			restore := os.Unsetenv(name)
+			if found {
+				restore = os.Setenv(name, before)
+			}
+			err = errors.Join(err, restore)
+		}()
+	}
 	return environment.Start()
 }

@@ -22,7 +22,7 @@ const (
 
 // timeoutFactor is how many times longer than on a machine with two idle cores a check may take. It costs nothing while
 // checks pass; what must be fast is measured by benchmarks.
-const timeoutFactor = 3
+const timeoutFactor = 5
 
 // Eventually polls until the check passes.
 func Eventually(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {

@@ -128,7 +128,7 @@ func rolledOut(t *testing.T) {
 // TestRelease goes through the life of a release with a running set.
 func TestRelease(t *testing.T) {
 	chart := filepath.Join(shared.Root, "charts", "jobset-apiserver")
-	mustHelm(t, "install", "jobset", chart, "--set", "image.tag=v0.0.0-local")
+	mustHelm(t, "install", "jobset", chart, "--set", "image.local=true,image.tag=v0.0.0-local")
 	available(t)
 	before := runSet(t)
 
@@ -161,7 +161,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the claim must outlive the release: %v", err)
 	}
 
-	mustHelm(t, "install", "jobset", chart, "--set", "image.tag=v0.0.0-local")
+	mustHelm(t, "install", "jobset", chart, "--set", "image.local=true,image.tag=v0.0.0-local")
 	available(t)
 	if after := state(t); after.set != before.set || after.job != before.job || after.jobVersion != before.jobVersion {
 		t.Errorf("a second installation must find the set and its Job: before %+v, after %+v", before, after)

@@ -26,9 +26,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/watchcache"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
@@ -43,7 +43,7 @@ func serve(t *testing.T, wrap func(storage.Interface) storage.Interface) *rest.C
 	}
 	scheme, codecs := apiserver.NewScheme()
 	recommended := genericserver.NewRecommendedConfig(codecs)
-	config := &apiserver.Config{Generic: recommended, Scheme: scheme, Codecs: codecs, Groups: groups.All(), Gates: gate}
+	config := &apiserver.Config{Generic: recommended, Scheme: scheme, Codecs: codecs, APIGroups: apigroups.All(), Gates: gate}
 	recommended.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	recommended.ExternalAddress = "localhost:443"
 	recommended.LoopbackClientConfig = &rest.Config{}
@@ -86,7 +86,7 @@ func store(t *testing.T, config *apiserver.Config, wrap func(storage.Interface) 
 		t.Fatal(err)
 	}
 	info, _ := runtime.SerializerInfoForMediaType(config.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-	versions := config.Groups.StorageVersions()
+	versions := config.APIGroups.StorageVersions()
 	shared := watchcache.NewSharing(config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), versions, runtime.InternalGroupVersioner))
 	options := genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig("/jobset-apiserver", shared))
 	options.StorageConfig.EncodeVersioner = versions

@@ -48,7 +48,7 @@ func parse() (options, error) {
 	flag.StringVar(&o.script, "cluster-script", "hack/cluster.sh", "Script that starts programs of the cluster that ended.")
 	flag.StringVar(&o.only, "only", "", "Regular expression: send only attacks whose names match.")
 	flag.Uint64Var(&o.memory, "memory", 1<<30, "Limit on the memory of each program, in bytes.")
-	flag.DurationVar(&o.bound, "bound", time.Minute, "How long a plain JobSet may take from its creation to its deletion.")
+	flag.DurationVar(&o.bound, "bound", 3*time.Minute, "How long a plain JobSet may take from its creation to its deletion.")
 	flag.BoolVar(&o.full, "full", false, "Send the attacks that take long too, and run a plain JobSet after each attack.")
 	flag.BoolVar(&o.list, "list", false, "Print the names of all attacks and end.")
 	flag.IntVar(&o.every, "every", 6, "Run a plain JobSet after so many attacks; 1 with --full.")

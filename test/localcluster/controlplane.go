@@ -29,11 +29,17 @@ func (c *supervisor) kwokPath(elements ...string) string {
 
 // kwokctl runs in a session of its own: what it starts stays in its process group and must not end with ours on Ctrl-C.
 func (c *supervisor) kwokctl(args ...string) error {
-	err := c.logged("kwokctl", func(log *os.File) error {
+	version, err := Version(c.binaries)
+	if err != nil {
+		return err
+	}
+	err = c.logged("kwokctl", func(log *os.File) error {
 		cmd := exec.Command(filepath.Join(c.binaries, "kwokctl"), append([]string{"--name", c.name}, args...)...)
-		cmd.Env = append(os.Environ(), "PATH="+c.binaries+":"+os.Getenv("PATH"), "KWOK_WORKDIR="+c.path("kwok"), "KWOK_KUBE_VERSION=v1.36.3")
+		cmd.Env = append(os.Environ(), "PATH="+c.binaries+":"+os.Getenv("PATH"), "KWOK_WORKDIR="+c.path("kwok"), "KWOK_KUBE_VERSION="+version)
 		if c.kubeGOGC != "" {
-			cmd.Env = append(cmd.Env, "GOGC="+c.kubeGOGC)
+			for name, value := range KubeRuntime(c.kubeGOGC) {
+				cmd.Env = append(cmd.Env, name+"="+value)
+			}
 		}
 		cmd.Stdout, cmd.Stderr = log, log
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -43,6 +49,16 @@ func (c *supervisor) kwokctl(args ...string) error {
 		return c.failure("kwokctl", fmt.Errorf("the control plane did not start: %w", err))
 	}
 	return nil
+}
+
+// Version is the version of the programs of the control plane in a directory, such as v1.37.2. kwokctl chooses their flags by it.
+func Version(binaries string) (string, error) {
+	program := filepath.Join(binaries, "kube-apiserver")
+	out, err := exec.Command(program, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", program, err)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "Kubernetes "), nil
 }
 
 // logged opens a log for a command that is run to its end.
@@ -111,6 +127,11 @@ func (c *supervisor) createControlPlane() error {
 	if err := errors.Join(os.RemoveAll(c.path("kwok")), os.RemoveAll(c.path("data")), c.reserveNetwork(), c.frontProxyCertificates()); err != nil {
 		return err
 	}
+	version, err := Version(c.binaries)
+	if err != nil {
+		return err
+	}
+	c.addScheduling(version)
 	config, err := c.kwokConfig()
 	if err != nil {
 		return err

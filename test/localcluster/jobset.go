@@ -142,7 +142,7 @@ func (c *supervisor) register(ctx context.Context, ca []byte) error {
 	if err := c.admin.apply(ctx, "/api/v1/namespaces/"+apiservice.Namespace+"/services/"+apiservice.ServiceName, apiservice.Service(port)); err != nil {
 		return err
 	}
-	for _, group := range apiservice.Groups {
+	for _, group := range c.groups() {
 		if err := c.admin.apply(ctx, apiServicePath+apiservice.Name(group), apiservice.New(group, port, ca)); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ const webhookPath = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfig
 const apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices/"
 
 func (c *supervisor) available(ctx context.Context) error {
-	for _, group := range apiservice.Groups {
+	for _, group := range c.groups() {
 		var object map[string]any
 		if err := c.admin.get(ctx, apiServicePath+apiservice.Name(group), &object); err != nil {
 			return err
@@ -184,20 +184,31 @@ func (c *supervisor) upController(ctx context.Context) error {
 	})
 }
 
-// permissions applies the service accounts and roles of the manifests.
+// permissions applies the service accounts and roles of the manifests, with those that feature gates need.
 func (c *supervisor) permissions() error {
-	return c.applyDirectory(filepath.Join(c.root, "artifacts", "base", "rbac"))
+	if err := c.applyDirectory(filepath.Join(c.root, "artifacts", "base", "rbac")); err != nil {
+		return err
+	}
+	for _, component := range c.componentsOfGates() {
+		if err := c.applyPath("-f", filepath.Join(component, "rbac.yaml")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // applyDirectory applies the manifests that the kustomization in a directory has.
-func (c *supervisor) applyDirectory(dir string) error {
+func (c *supervisor) applyDirectory(dir string) error { return c.applyPath("-k", dir) }
+
+// applyPath applies a file (-f) or the kustomization in a directory (-k).
+func (c *supervisor) applyPath(flag, path string) error {
 	err := c.logged("setup", func(log *os.File) error {
-		cmd := exec.Command(filepath.Join(c.binaries, "kubectl"), "--kubeconfig", c.kubeconfig(), "apply", "--server-side", "--force-conflicts", "-k", dir)
+		cmd := exec.Command(filepath.Join(c.binaries, "kubectl"), "--kubeconfig", c.kubeconfig(), "apply", "--server-side", "--force-conflicts", flag, path)
 		cmd.Stdout, cmd.Stderr = log, log
 		return cmd.Run()
 	})
 	if err != nil {
-		return c.failure("setup", fmt.Errorf("%s was not applied: %w", dir, err))
+		return c.failure("setup", fmt.Errorf("%s was not applied: %w", path, err))
 	}
 	return nil
 }

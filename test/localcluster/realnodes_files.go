@@ -26,7 +26,7 @@ const dnsConfiguration = `.:53 {
 `
 
 // containerdConfiguration takes the directory of the node twice, the socket, the image of the process that holds a
-// pod's namespaces, and the directory of the network's configuration. Everything that is mounted is mounted below the
+// pod's namespaces, and the directories of the configuration of the network and of registries. Everything that is mounted is mounted below the
 // directory of the node, where it is found when the node goes.
 const containerdConfiguration = `version = 2
 root = "%s/containerd"
@@ -43,6 +43,8 @@ state = "%s/state"
     conf_dir = "%s"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "native"
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "%s"
 `
 
 // podNetwork takes the addresses of the pods of the node, and the directory in which they are counted.
@@ -98,7 +100,8 @@ func (n *realNode) writeConfiguration() error {
 		}
 	}
 	return errors.Join(
-		writeFile(n.file("containerd.toml"), fmt.Sprintf(containerdConfiguration, n.file(), n.file(), n.socket(), ProgramImage, n.file("cni"))),
+		writeFile(n.file("containerd.toml"), fmt.Sprintf(containerdConfiguration, n.file(), n.file(), n.socket(), ProgramImage, n.file("cni"),
+			n.file(registriesDir))),
 		writeFile(n.file("cni", "10-pods.conflist"), fmt.Sprintf(podNetwork, n.network.pods(n.number), n.file("addresses"))),
 		writeFile(n.file("kubelet.yaml"), fmt.Sprintf(kubeletConfiguration,
 			n.socket(), n.file("pods"), n.network.host(), n.network.nodeAddress(n.number), n.kwokPath("pki", "ca.crt"))),

@@ -37,6 +37,12 @@ const (
 	AgentImage = agent + ":" + podVersion
 )
 
+// plugin is the image of the plugin for kubectl, which runs migrations. PluginImage is its name on real nodes.
+const (
+	plugin      = "kubectl-jobset"
+	PluginImage = plugin + ":" + podVersion
+)
+
 // install installs our programs as pods, by the manifests of artifacts/overlays/embedded, as docs/installation.md describes it.
 func (c *supervisor) install(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{c.prepareInstallation, c.applyManifests} {
@@ -74,7 +80,7 @@ func (c *supervisor) importImages() error {
 	for _, n := range nodes {
 		go func() {
 			var errs []error
-			for _, image := range []string{podPrograms[0].image, podPrograms[1].image, agent} {
+			for _, image := range []string{podPrograms[0].image, podPrograms[1].image, agent, plugin} {
 				errs = append(errs, n.importImage(c.path("images", image+".tar")))
 			}
 			imported <- errors.Join(errs...)
@@ -137,8 +143,16 @@ func (c *supervisor) overlay(from string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	components := []string{}
+	for _, component := range c.componentsOfGates() {
+		relative, err := filepath.Rel(from, component)
+		if err != nil {
+			return "", err
+		}
+		components = append(components, relative)
+	}
 	content, err := json.Marshal(object{
-		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{to}, "images": images, "patches": patches,
+		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": []string{to}, "components": components, "images": images, "patches": patches,
 	})
 	return string(content), err
 }

@@ -126,7 +126,11 @@ func TestIdentitiesOfNodes(t *testing.T) {
 // TestOverlayHasFlags checks that the flags of the environment reach the program that they are for.
 func TestOverlayHasFlags(t *testing.T) {
 	root := t.TempDir()
-	c := &supervisor{settings: settings{root: root, dir: filepath.Join(root, ".cluster"), apiServerArgs: []string{"--v=4"}, controllerArgs: []string{"--v=6"}}}
+	s, err := gated(root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &supervisor{settings: s}
 	overlay, err := c.overlay(c.path("install"))
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/component-base/featuregate"
 )
 
 // settings are the values of the environment variables of hack/cluster.sh.
@@ -28,6 +30,9 @@ type settings struct {
 	apiServerArgs, controllerArgs, kubeAPIServerArgs, kubeControllerManagerArgs, kubeSchedulerArgs []string
 
 	auditPolicy, kubeAuditPolicy string
+	// gates are the feature gates of both of our programs, which featureGates has as text.
+	gates        featuregate.MutableVersionedFeatureGate
+	featureGates string
 	// kubeGOGC is GOGC for the programs of Kubernetes, etcd and KWOK; empty for the default of Go.
 	kubeGOGC string
 }
@@ -82,6 +87,9 @@ func readSettings(root string, getenv func(string) string) (settings, error) {
 	if s.realNodes, err = strconv.Atoi(realNodes); err != nil || s.realNodes < 0 || s.realNodes > mostRealNodes {
 		return s, fmt.Errorf("CLUSTER_REAL_NODES: %q must be a number from 0 to %d", realNodes, mostRealNodes)
 	}
+	if err := s.readGates(getenv(gatesVariable)); err != nil {
+		return s, err
+	}
 	return s, s.validate()
 }
 
@@ -124,7 +132,7 @@ func (s *settings) save() error {
 		return err
 	}
 	return errors.Join(writeFile(s.path("settings", "CLUSTER_NAME"), s.name+"\n"), writeFile(s.path("settings", "CLUSTER_STORAGE"), s.storage+"\n"),
-		writeFile(s.path("settings", "CLUSTER_REAL_NODES"), strconv.Itoa(s.realNodes)+"\n"))
+		writeFile(s.path("settings", "CLUSTER_REAL_NODES"), strconv.Itoa(s.realNodes)+"\n"), writeFile(s.path("settings", gatesVariable), s.featureGates+"\n"))
 }
 
 func (s *settings) validate() error {

@@ -32,13 +32,14 @@ Environment (values for the Kubernetes control plane are read when it is created
   CLUSTER_NODES                number of simulated nodes                     (20)
   CLUSTER_REAL_NODES           number of nodes with real containers, as root; kept for life  (0)
   CLUSTER_STORAGE              embedded, or etcd for one in its own process; kept for life  (embedded)
+  CLUSTER_FEATURE_GATES        feature gates of both of our programs, with what they need of the cluster; kept for life  (none)
   CLUSTER_APISERVER_ARGS       further flags of jobset-apiserver
   CLUSTER_CONTROLLER_ARGS      further flags of jobset-controller
   CLUSTER_AUDIT_POLICY         audit policy file of jobset-apiserver, log in logs/apiserver-audit.log
   CLUSTER_KUBE_APISERVER_ARGS  further --flag=value words for kube-apiserver
   CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS  the same for kube-controller-manager
   CLUSTER_KUBE_SCHEDULER_ARGS  further --flag=value words for kube-scheduler
-  CLUSTER_KUBE_GOGC            GOGC of the programs of Kubernetes, etcd and KWOK, the default of Go if empty
+  CLUSTER_KUBE_GOGC            GOGC of the programs of Kubernetes, etcd and KWOK, which then also free memory lazily
   CLUSTER_KUBE_AUDIT_POLICY    audit policy file of kube-apiserver, log in logs/kube-apiserver-audit.log
   CLUSTER_BIN                  directory with our two programs; without it they are built into bin/
   CLUSTER_COMPONENTS           all; none for Kubernetes alone; or images, with which real nodes have our images and a volume, and nothing is installed  (all)

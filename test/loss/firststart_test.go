@@ -48,7 +48,7 @@ func (o *takeover) firstStart(t *testing.T) {
 	o.do(t, "kubectl replace -f", "APISERVICE", o.service)
 	o.start(t, on(o.store(t, "first-beside-definition")))
 	refusal := o.refused(t, witness.ReasonCustomResources, begin)
-	if !strings.Contains(refusal.Message, "Nobody can count them") || lossIn(refusal, "StatefulSet") != takenSets {
+	if !strings.Contains(refusal.Message, "They cannot be counted") || lossIn(refusal, "StatefulSet") != takenSets {
 		t.Errorf("the refusal is %+v", refusal)
 	}
 	lost := o.watch(t, o.stage.namespace, o.before, watched/2, never)

@@ -37,6 +37,7 @@ func TestDecisions(t *testing.T) {
 		{"sets taken over from a CustomResourceDefinition", s.takenOver},
 		{"installation deleted", s.installationIsDeleted},
 		{"restored store", s.restored},
+		{"restored from a bucket", s.restoredFromBucket},
 		{"empty store accepted", s.released},
 		{"successor of a released Job", s.successor},
 		{"without the witness", s.withoutWitness},

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	embedded "github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/importer"
+	embedded "github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/importer"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/runbook"

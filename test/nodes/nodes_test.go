@@ -134,7 +134,7 @@ func (e *env) create(js *jobsetv1alpha2.JobSet) {
 func (e *env) ended(name string, condition string) *jobsetv1alpha2.JobSet {
 	e.Helper()
 	var js *jobsetv1alpha2.JobSet
-	framework.Eventually(e, time.Minute, fmt.Sprintf("%s is %s", name, condition), func(ctx context.Context) (err error) {
+	framework.Eventually(e, 2*time.Minute, fmt.Sprintf("%s is %s", name, condition), func(ctx context.Context) (err error) {
 		if js, err = jobsets.JobsetV1alpha2().JobSets(e.namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -28,17 +29,21 @@ type Histories[M any] struct {
 	Run func(seed uint64, m M, trace *[]string) (seen map[string]int, broken string)
 	// Faultless is the real controller.
 	Faultless M
-	// Number is how many are run unless SIMULATION_HISTORIES says otherwise.
+	// Number is how many are run unless an environment variable says otherwise.
 	Number int
 	// Wanted is what they must contain, so that a simulation which no longer gets somewhere does not pass for a good one.
 	Wanted []string
 	// Decisions is the name under which Seen counts decisions; empty for syncs.
 	Decisions string
+	// One and Many are environment variables: the seed of the only history to run, and how many to run. They are
+	// SIMULATION_SEED and SIMULATION_HISTORIES if empty.
+	One, Many string
 }
 
 // Test runs random histories. SIMULATION_SEED=N shows the steps of one, and SIMULATION_FIRST=N makes them begin elsewhere.
 func (h Histories[M]) Test(t *testing.T) {
-	if seed, given := Number(t, "SIMULATION_SEED"); given {
+	h.One, h.Many, h.Decisions = cmp.Or(h.One, "SIMULATION_SEED"), cmp.Or(h.Many, "SIMULATION_HISTORIES"), cmp.Or(h.Decisions, "syncs")
+	if seed, given := Number(t, h.One); given {
 		var trace []string
 		_, broken := h.Run(seed, h.Faultless, &trace)
 		t.Logf("history %d:\n%s", seed, strings.Join(trace, "\n"))
@@ -48,7 +53,7 @@ func (h Histories[M]) Test(t *testing.T) {
 		return
 	}
 	n := uint64(h.Number)
-	if given, ok := Number(t, "SIMULATION_HISTORIES"); ok {
+	if given, ok := Number(t, h.Many); ok {
 		n = given
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
@@ -57,15 +62,11 @@ func (h Histories[M]) Test(t *testing.T) {
 	begin := time.Now()
 	got := RunMany(first, int(n), func(seed uint64) (map[string]int, string) { return h.Run(seed, h.Faultless, nil) })
 	if got.Broken != "" {
-		t.Fatal(h.report(got))
+		t.Fatal(h.report(t.Name(), got))
 	}
 	took := time.Since(begin)
-	decisions := h.Decisions
-	if decisions == "" {
-		decisions = "syncs"
-	}
 	t.Logf("%d histories from seed %d on in %.1fs: %.0f/s, %.0f %s/s", got.Done, first, took.Seconds(),
-		float64(got.Done)/took.Seconds(), float64(got.Seen[decisions])/took.Seconds(), decisions)
+		float64(got.Done)/took.Seconds(), float64(got.Seen[h.Decisions])/took.Seconds(), h.Decisions)
 	for _, what := range slices.Sorted(maps.Keys(got.Seen)) {
 		t.Logf("%10d %s", got.Seen[what], what)
 	}
@@ -77,12 +78,12 @@ func (h Histories[M]) Test(t *testing.T) {
 }
 
 // report describes a history with a broken rule. It has to happen again to be described.
-func (h Histories[M]) report(r Result) string {
+func (h Histories[M]) report(test string, r Result) string {
 	var trace []string
 	_, again := h.Run(r.Seed, h.Faultless, &trace)
 	steps := trace[max(0, len(trace)-lastSteps):]
-	return fmt.Sprintf("history %d broke %s\nand again %s\nlast %d of %d steps:\n%s\nto see it all: SIMULATION_SEED=%d go test -run TestHistories -v",
-		r.Seed, r.Broken, again, len(steps), len(trace), strings.Join(steps, "\n"), r.Seed)
+	return fmt.Sprintf("history %d broke %s\nand again %s\nlast %d of %d steps:\n%s\nto see it all: %s=%d go test -run %s -v",
+		r.Seed, r.Broken, again, len(steps), len(trace), strings.Join(steps, "\n"), h.One, r.Seed, test)
 }
 
 // Defect is one that histories must show.
@@ -118,5 +119,22 @@ func (h Histories[M]) ShowDefects(t *testing.T, first int, defects map[string]De
 			})
 			t.Errorf("none of the rules %q was broken; other results: %.300q", defect.Rules, all[:min(len(all), 5)])
 		})
+	}
+}
+
+// Deciding returns a decision with a defect: it is made on something else than what is, or something else than what is
+// decided is done. Either may be nil. What the decision is made on is a copy.
+func Deciding[O, P any](decide func(O) P, copied func(O) *O, misread func(*O), does func(O, *P)) func(O) P {
+	return func(o O) P {
+		wrong := &o
+		if misread != nil {
+			wrong = copied(o)
+			misread(wrong)
+		}
+		p := decide(*wrong)
+		if does != nil {
+			does(o, &p)
+		}
+		return p
 	}
 }

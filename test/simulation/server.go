@@ -59,11 +59,23 @@ func (s *Store[T]) Remove(name string) {
 	s.Objects = slices.Delete(slices.Clone(s.Objects), i, i+1)
 }
 
+// States returns all states that objects have had, in their order.
+func (s *Store[T]) States() (all []T) {
+	for _, c := range s.log {
+		if !c.gone {
+			all = append(all, c.object)
+		}
+	}
+	return all
+}
+
 // Informer is a cache that follows a store with its own delay.
 type Informer[T metav1.Object] struct {
 	From *Store[T]
 	// Selects says which objects the cache holds; nil for all.
 	Selects func(T) bool
+	// Transform returns what the cache keeps of an object; nil for all of it.
+	Transform func(T) T
 	// Handle is called for every change of the cache.
 	Handle func(object T, gone bool)
 
@@ -78,9 +90,16 @@ func (c *Informer[T]) List() {
 	c.Objects, c.next, c.version = nil, len(c.From.log), strconv.Itoa(c.From.Versions.Last)
 	for _, object := range c.From.Objects {
 		if c.Selects == nil || c.Selects(object) {
-			c.Objects = append(c.Objects, object)
+			c.Objects = append(c.Objects, c.kept(object))
 		}
 	}
+}
+
+func (c *Informer[T]) kept(object T) T {
+	if c.Transform == nil {
+		return object
+	}
+	return c.Transform(object)
 }
 
 // Behind is the number of changes that the cache has not seen.
@@ -89,7 +108,7 @@ func (c *Informer[T]) Behind() int { return len(c.From.log) - c.next }
 // Advance shows the cache its next change.
 func (c *Informer[T]) Advance() {
 	event := c.From.log[c.next]
-	object := event.object
+	object := c.kept(event.object)
 	c.next++
 	at := slices.IndexFunc(c.Objects, func(object T) bool { return object.GetName() == event.object.GetName() })
 	gone := event.gone || c.Selects != nil && !c.Selects(event.object)
@@ -97,14 +116,12 @@ func (c *Informer[T]) Advance() {
 	case gone && at < 0:
 		return
 	case gone:
-		if !event.gone { // a watch of some objects shows one as it was when it was last among them
-			object = c.Objects[at]
-		}
+		object = c.Objects[at] // a watch shows it as it was last
 		c.Objects = slices.Delete(slices.Clone(c.Objects), at, at+1)
 	case at < 0:
-		c.Objects = append(c.Objects, event.object)
+		c.Objects = append(c.Objects, object)
 	default:
-		c.Objects[at] = event.object
+		c.Objects[at] = object
 	}
 	c.version = strconv.Itoa(event.version)
 	c.Handle(object, gone)

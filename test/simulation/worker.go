@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
 
 // Rules of every kind about how often its controller acts when nothing happens.
@@ -102,7 +102,12 @@ func (w *Worker) Sync(sync func(name string) (queue.Due, error)) bool {
 	if len(names) == 0 {
 		return false
 	}
-	name := OneOf(w.World.Dice, names...)
+	w.SyncObject(OneOf(w.World.Dice, names...), sync)
+	return true
+}
+
+// SyncObject lets the worker sync an object.
+func (w *Worker) SyncObject(name string, sync func(name string) (queue.Due, error)) {
 	q := w.of(name)
 	done := pass{byTime: q.byTime, accepted: w.Sender.Accepted, refused: w.Sender.Refused}
 	q.ready, q.byTime = false, true
@@ -120,7 +125,6 @@ func (w *Worker) Sync(sync func(name string) (queue.Due, error)) bool {
 	if at := w.World.now.Add(after); again && (q.due.IsZero() || at.Before(q.due)) {
 		q.due = at
 	}
-	return true
 }
 
 // ended notes how a sync has ended. It reports whether it has failed.

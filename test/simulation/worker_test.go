@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
 
 // TestWorkerKeepsThePace runs a worker for an hour whose syncs all end alike, and looks by which rule that is refused, if any.

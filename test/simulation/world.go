@@ -27,6 +27,8 @@ type World struct {
 	Outcomes [Outcomes]int
 	// Interludes is the percentage of requests before which something else happens.
 	Interludes int
+	// Pause is shorter than which the time between two happenings is.
+	Pause time.Duration
 
 	now    time.Time
 	shown  time.Time
@@ -38,7 +40,7 @@ type World struct {
 
 // NewWorld returns a world at its beginning. The trace gets the steps; nil if no caller reads them.
 func NewWorld(d Dice, trace *[]string) *World {
-	return &World{Dice: d, Seen: map[string]int{}, now: Beginning, shown: Beginning, trace: trace}
+	return &World{Dice: d, Seen: map[string]int{}, Pause: 400 * time.Millisecond, now: Beginning, shown: Beginning, trace: trace}
 }
 
 // Now and Since make the world a clock: that of the controller.
@@ -47,6 +49,9 @@ func (w *World) Since(t time.Time) time.Duration { return w.now.Sub(t) }
 
 // Pass lets time pass.
 func (w *World) Pass(d time.Duration) { w.now = w.now.Add(d) }
+
+// Stored is the present time as a server stores it whose clock is the clock of the controller.
+func (w *World) Stored() metav1.Time { return (&Server{}).Stored(w) }
 
 // Traced reports whether a caller reads the steps, so that only then they are described.
 func (w *World) Traced() bool { return w.trace != nil }
@@ -69,10 +74,16 @@ func (w *World) NewUID(kind string) types.UID {
 	return types.UID(fmt.Sprintf("%s-%d", kind, w.uids))
 }
 
-// RandomTrouble draws how often requests end otherwise than carried out. Every third history does without.
+// RandomTrouble draws how often something else happens before a request, and how often requests end otherwise than
+// carried out. Every third history does without the latter.
 func (w *World) RandomTrouble() {
 	w.Interludes = OneOf(w.Dice, 0, 10, 30)
-	if w.Dice.Percent(30) {
+	w.RandomOutcomes(30)
+}
+
+// RandomOutcomes draws how often requests end otherwise than carried out: never in so many histories of a hundred.
+func (w *World) RandomOutcomes(without int) {
+	if w.Dice.Percent(without) {
 		return
 	}
 	for i := range w.Outcomes {
@@ -123,6 +134,9 @@ func (w *World) DeliverLate() bool {
 	return true
 }
 
+// DropLate drops the requests whose senders do not wait for them any more, as a server does when it ends.
+func (w *World) DropLate() { w.late = nil }
+
 // Underway is the number of requests whose sender does not wait for them any more.
 func (w *World) Underway() int { return len(w.late) }
 
@@ -150,7 +164,7 @@ func (w *World) Happen(all []Happening) bool {
 	n := w.Dice.IntN(total)
 	for _, h := range all {
 		if n -= h.Weight; n < 0 {
-			w.Pass(time.Duration(w.Dice.IntN(400)) * time.Millisecond)
+			w.Pass(time.Duration(w.Dice.IntN(int(w.Pause/time.Millisecond))) * time.Millisecond)
 			h.Do()
 			break
 		}
@@ -166,8 +180,10 @@ type Cache interface {
 }
 
 // ShowSome lets one of the caches see some of what it has not seen.
-func (w *World) ShowSome(caches []Cache) {
-	c := OneOf(w.Dice, caches...)
+func (w *World) ShowSome(caches []Cache) { w.ShowPart(OneOf(w.Dice, caches...)) }
+
+// ShowPart lets a cache see some of what it has not seen.
+func (w *World) ShowPart(c Cache) {
 	if behind := c.Behind(); behind > 0 {
 		for range 1 + w.Dice.IntN(behind) {
 			c.Advance()

@@ -6,23 +6,21 @@
 package upgrade
 
 import (
-	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"strings"
+	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
-	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
@@ -33,14 +31,35 @@ var (
 )
 
 const (
-	sets        = 20
-	jobs        = 3
-	waitTimeout = 2 * time.Minute
-	// watched is how long nothing may change after an upgrade. The garbage collector acts within 20 s, and a resync of the
-	// controller takes less.
-	watched = 45 * time.Second
-	outcome = "jobset-apiserver.io/kwok-outcome"
+	// setsVariable is how many objects of ours there are, of all kinds together.
+	setsVariable = "JOBSET_UPGRADE_SETS"
+	fewSets      = 20
+	waitTimeout  = 5 * time.Minute
+	// gates are on in both versions, so that all kinds are served.
+	gates = "--feature-gates=DisaggregatedSet=true"
 )
+
+// watched is how long nothing may change after a replacement. The garbage collector acts within 20 s, and a resync of the
+// controller takes less. A short run looks for the time that the first round of the new controller takes.
+func watched() time.Duration {
+	if os.Getenv(setsVariable) == "" {
+		return 10 * time.Second
+	}
+	return 45 * time.Second
+}
+
+func numberOfSets(t *testing.T) int {
+	t.Helper()
+	value := os.Getenv(setsVariable)
+	if value == "" {
+		return fewSets
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < fewSets {
+		t.Fatalf("%s must be a number of at least %d, and is %q", setsVariable, fewSets, value)
+	}
+	return n
+}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -56,20 +75,26 @@ func TestMain(m *testing.M) {
 type upgraded struct {
 	*localcluster.Cluster
 	*framework.Clients
+	dynamic dynamic.Interface
 }
 
-// up runs the programs of a directory instead of those that run.
-func (u *upgraded) up(t *testing.T, programs string) {
-	t.Helper()
-	u.Env = []string{"CLUSTER_BIN=" + programs, "CLUSTER_APISERVER_ARGS=" + localcluster.ShortShutdown}
-	if err := u.Script("up"); err != nil {
-		t.Fatal(err)
+// connect makes the clients.
+func (u *upgraded) connect() error {
+	config, err := u.Config()
+	if err != nil {
+		return err
 	}
+	if u.Clients, err = framework.NewClients(config); err != nil {
+		return err
+	}
+	u.dynamic, err = dynamic.NewForConfig(config)
+	return err
 }
 
-// TestUpgrade replaces both programs under running sets by later ones, and these by the earlier ones again.
-func TestUpgrade(t *testing.T) {
-	cluster, err := localcluster.New(".cluster-upgrade", "")
+// newCluster makes the directory of a cluster that does not run.
+func newCluster(t *testing.T, name string, env ...string) *upgraded {
+	t.Helper()
+	cluster, err := localcluster.New(name, "", env...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,155 +107,56 @@ func TestUpgrade(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	u.up(t, *from)
-	config, err := u.Config()
+	return u
+}
+
+// up runs the programs of a directory instead of those that run.
+func (u *upgraded) up(t *testing.T, programs string) {
+	t.Helper()
+	u.Env = []string{"CLUSTER_BIN=" + programs, "CLUSTER_APISERVER_ARGS=" + localcluster.ShortShutdown + " " + gates, "CLUSTER_CONTROLLER_ARGS=" + gates}
+	if err := u.Script("up"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// registerRoles registers the API of DisaggregatedSets as the other ones are, and gives the controller its permissions for them.
+func (u *upgraded) registerRoles(t *testing.T) {
+	t.Helper()
+	if err := u.Script("kubectl", "apply", "-f", filepath.Join(u.Root, "artifacts", "components", "disaggregatedset", "rbac.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	services := u.dynamic.Resource(apiservice.Resource)
+	service, err := services.Get(t.Context(), apiservice.JobSets, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.Clients, err = framework.NewClients(config); err != nil {
+	group := disaggregatedSets.GroupVersion()
+	registered := &unstructured.Unstructured{Object: map[string]any{"spec": service.Object["spec"]}}
+	registered.SetGroupVersionKind(service.GroupVersionKind())
+	registered.SetName(apiservice.Name(group))
+	err = errors.Join(unstructured.SetNestedField(registered.Object, group.Group, "spec", "group"),
+		unstructured.SetNestedField(registered.Object, group.Version, "spec", "version"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	u.begin(t)
+	if _, err := services.Create(t.Context(), registered, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUpgrade replaces both programs under running sets by later ones at once, and these by the earlier ones again, with the store
+// in the server itself.
+func TestUpgrade(t *testing.T) {
+	u := newCluster(t, ".cluster-upgrade")
+	u.up(t, *from)
+	if err := u.connect(); err != nil {
+		t.Fatal(err)
+	}
+	u.begin(t, fewSets)
 	before := u.state(t)
 	for _, directory := range []string{*to, *from, *to} {
 		u.up(t, directory)
 		u.unchanged(t, directory, before)
 	}
 	u.complete(t)
-}
-
-// begin starts sets and a sequence, whose pods run until they are released. One set asks for exclusive placement, which
-// the earlier programs may not know or have turned off.
-func (u *upgraded) begin(t *testing.T) {
-	t.Helper()
-	for i := range sets {
-		js := builders.JobSet(fmt.Sprintf("train-%d", i), builders.WithJobs("workers", jobs, 1))
-		template := &js.Spec.ReplicatedJobs[0].Template.Spec.Template
-		template.Annotations = map[string]string{outcome: "running"}
-		if i == 0 {
-			js.Annotations = map[string]string{jobsetv1alpha2.ExclusiveKey: "jobset-apiserver.io/rack"}
-		}
-		if _, err := u.JobSets.JobsetV1alpha2().JobSets(js.Namespace).Create(t.Context(), js, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 { // the others may be in its way if the earlier programs place its Jobs, and they do not
-			framework.Eventually(t, waitTimeout, "the pods with exclusive placement run", func(ctx context.Context) error { return u.run(ctx, jobs) })
-		}
-	}
-	sequence := &batchv1alpha1.SequentialJob{
-		ObjectMeta: metav1.ObjectMeta{Name: "sequence", Namespace: builders.Namespace},
-		Spec: batchv1alpha1.SequentialJobSpec{Containers: []corev1.Container{{Name: "first", Image: "busybox"}, {Name: "second", Image: "busybox"}},
-			Template: &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{outcome: "running"}}}},
-	}
-	if _, err := u.JobSets.BatchV1alpha1().SequentialJobs(builders.Namespace).Create(t.Context(), sequence, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	framework.Eventually(t, waitTimeout, "all pods are ready, and that is in the status", func(ctx context.Context) error {
-		if err := u.run(ctx, sets*jobs+1); err != nil {
-			return err
-		}
-		list, err := u.JobSets.JobsetV1alpha2().JobSets(builders.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			if status := list.Items[i].Status.ReplicatedJobsStatus; len(status) != 1 || status[0].Ready != jobs {
-				return fmt.Errorf("%s has status %+v", list.Items[i].Name, status)
-			}
-		}
-		job, err := u.Kube.BatchV1().Jobs(builders.Namespace).Get(ctx, "sequence-0", metav1.GetOptions{})
-		if err != nil || ptr.Deref(job.Status.Ready, 0) != 1 {
-			return fmt.Errorf("the Job of the sequence has status %+v (%w)", job.Status, err)
-		}
-		return nil
-	})
-}
-
-// run returns an error unless so many pods run.
-func (u *upgraded) run(ctx context.Context, want int) error {
-	pods, err := u.Kube.CoreV1().Pods(builders.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
-	if err != nil {
-		return err
-	}
-	if len(pods.Items) != want {
-		return fmt.Errorf("%d pods run, want %d", len(pods.Items), want)
-	}
-	return nil
-}
-
-// state is what an upgrade must not change: of Jobs and pods each version, of what we serve the identity and the generation.
-func (u *upgraded) state(t *testing.T) map[string]string {
-	t.Helper()
-	state := map[string]string{}
-	jobs, err := u.Kube.BatchV1().Jobs(builders.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range jobs.Items {
-		state["job/"+jobs.Items[i].Name] = string(jobs.Items[i].UID) + "@" + jobs.Items[i].ResourceVersion
-	}
-	pods, err := u.Kube.CoreV1().Pods(builders.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range pods.Items {
-		state["pod/"+pods.Items[i].Name] = string(pods.Items[i].UID) + "@" + pods.Items[i].ResourceVersion
-	}
-	list, err := u.JobSets.JobsetV1alpha2().JobSets(builders.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range list.Items {
-		js := &list.Items[i]
-		state["jobset/"+js.Name] = fmt.Sprintf("%s generation %d restarts %d placed %t", js.UID, js.Generation, js.Status.Restarts, js.Status.Placement != nil)
-	}
-	sequence, err := u.JobSets.BatchV1alpha1().SequentialJobs(builders.Namespace).Get(t.Context(), "sequence", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	state["sequence"] = fmt.Sprintf("%s generation %d, attempts %d", sequence.UID, sequence.Generation, sequence.Status.Steps[0].Attempts)
-	return state
-}
-
-// unchanged looks for a while.
-func (u *upgraded) unchanged(t *testing.T, what string, want map[string]string) {
-	t.Helper()
-	for end := time.Now().Add(watched); time.Now().Before(end); time.Sleep(time.Second) {
-		if diff := cmp.Diff(want, u.state(t)); diff != "" {
-			t.Fatalf("%s (-before +after):\n%s", what, diff)
-		}
-	}
-	t.Logf("%s: %d objects unchanged", what, len(want))
-}
-
-// complete lets all pods succeed and waits until the sets are completed: the programs still do their work.
-func (u *upgraded) complete(t *testing.T) {
-	t.Helper()
-	patch := []byte(`{"metadata":{"annotations":{"` + outcome + `":"succeeded"}}}`)
-	pods, err := u.Kube.CoreV1().Pods(builders.Namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range pods.Items {
-		if _, err := u.Kube.CoreV1().Pods(builders.Namespace).Patch(t.Context(), pods.Items[i].Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	framework.Eventually(t, waitTimeout, "all sets are completed and the sequence goes on", func(ctx context.Context) error {
-		list, err := u.JobSets.JobsetV1alpha2().JobSets(builders.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		var open []string
-		for i := range list.Items {
-			if list.Items[i].Status.TerminalState != string(jobsetv1alpha2.JobSetCompleted) {
-				open = append(open, list.Items[i].Name)
-			}
-		}
-		sequence, err := u.JobSets.BatchV1alpha1().SequentialJobs(builders.Namespace).Get(ctx, "sequence", metav1.GetOptions{})
-		if err != nil || len(open) > 0 || ptr.Deref(sequence.Status.Progress.CurrentIndex, 0) != 1 {
-			return fmt.Errorf("not completed: %s; sequence %+v (%w)", strings.Join(open, " "), sequence.Status.Progress, err)
-		}
-		return nil
-	})
 }

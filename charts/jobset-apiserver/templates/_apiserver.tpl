@@ -16,6 +16,13 @@
 {{- if .Values.store.embedded.backup.enabled }}
 - --backup-dir=/backups
 {{- end }}
+{{- with .Values.store.embedded.backup.s3 }}
+{{- if .enabled }}
+- --backup-upload=$(BACKUP_S3_URL)
+- --backup-upload-keep={{ .keep }}
+{{ include "jobset.s3.args" . }}
+{{- end }}
+{{- end }}
 {{- else }}
 - --etcd-servers=$(ETCD_ENDPOINTS)
 - --etcd-cafile=/etc/jobset-apiserver/etcd/ca.crt
@@ -30,7 +37,7 @@
 
 {{/* The container of the server, without its name. */}}
 {{- define "jobset.apiserver.container" -}}
-image: {{ include "jobset.image" (list $ .Values.apiserver) }}
+image: {{ include "jobset.image" (list $ .Values.apiserver "jobset-apiserver") }}
 {{- with .Values.image.pullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}
@@ -53,12 +60,18 @@ env:
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
+{{- if .Values.store.embedded.backup.s3.enabled }}
+{{ include "jobset.s3.env" .Values.store.embedded.backup.s3 }}
+{{- end }}
 {{- else }}
 - name: ETCD_ENDPOINTS
   valueFrom:
     configMapKeyRef:
       name: jobset-apiserver-etcd
       key: endpoints
+{{- end }}
+{{- with .Values.apiserver.extraEnv }}
+{{ toYaml . }}
 {{- end }}
 ports:
 - name: https
@@ -104,10 +117,18 @@ volumeMounts:
 - name: backups
   mountPath: /backups
 {{- end }}
+{{- if .Values.store.embedded.backup.s3.enabled }}
+- name: backup-s3
+  mountPath: /etc/jobset-apiserver/s3
+  readOnly: true
+{{- end }}
 {{- else }}
 - name: etcd
   mountPath: /etc/jobset-apiserver/etcd
   readOnly: true
+{{- end }}
+{{- with .Values.apiserver.extraVolumeMounts }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
@@ -133,11 +154,24 @@ volumeMounts:
   persistentVolumeClaim:
     claimName: {{ $store.backup.existingClaim | default "jobset-apiserver-backups" }}
 {{- end }}
+{{- with $store.backup.s3 }}
+{{- if .enabled }}
+- name: backup-s3
+  secret:
+    secretName: {{ .secretName }}
+    defaultMode: 0440
+    # A server whose Secret is missing starts, and copies its backups when the Secret is there.
+    optional: true
+{{- end }}
+{{- end }}
 {{- else }}
 - name: etcd
   secret:
     secretName: {{ .Values.store.external.secretName }}
     defaultMode: 0440
+{{- end }}
+{{- with .Values.apiserver.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
 
@@ -165,5 +199,26 @@ topologySpreadConstraints:
     matchLabels:
       app.kubernetes.io/name: jobset-apiserver
   matchLabelKeys: [pod-template-hash]
+{{- end }}
+{{- end }}
+
+{{/* Where backups in an object storage are. */}}
+{{- define "jobset.s3.env" -}}
+- name: BACKUP_S3_URL
+  value: {{ .url }}
+- name: AWS_ENDPOINT_URL_S3
+  value: {{ .endpoint }}
+- name: AWS_REGION
+  value: {{ .region }}
+{{- end }}
+
+{{/* How an object storage is reached. The Secret is mounted as the directory. */}}
+{{- define "jobset.s3.args" -}}
+- --s3-credentials-dir=/etc/jobset-apiserver/s3
+{{- with .caKey }}
+- --s3-ca-file=/etc/jobset-apiserver/s3/{{ . }}
+{{- end }}
+{{- if not (kindIs "invalid" .pathStyle) }}
+- --s3-path-style={{ .pathStyle }}
 {{- end }}
 {{- end }}

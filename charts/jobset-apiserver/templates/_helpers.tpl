@@ -23,12 +23,25 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if eq .Values.tls.mode "secret" }}{{ with .Values.tls.caBundle }}{{ b64enc . }}{{ end }}{{ end }}
 {{- end }}
 
-{{/* The image of a program: (list $ its values). */}}
+{{/* The registry of the images, or nothing: the value, or the one that the chart was published in. */}}
+{{- define "jobset.registry" -}}
+{{- if not .Values.image.local }}{{ .Values.image.registry | default (index (.Chart.Annotations | default dict) "jobset-apiserver.io/registry") | default "" | trimSuffix "/" }}{{ end }}
+{{- end }}
+
+{{/*
+The image of a program: (list $ its-values its-name). A digest of its own comes first, then the tag, then the digest of the release that the chart belongs to.
+Nodes do not find an image that was imported by its digest.
+*/}}
 {{- define "jobset.image" -}}
 {{- $root := index . 0 }}
 {{- $image := (index . 1).image }}
-{{- with $root.Values.image.registry }}{{ trimSuffix "/" . }}/{{ end }}{{ $image.repository }}
-{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion }}{{ end }}
+{{- $program := index . 2 }}
+{{- $digest := $image.digest }}
+{{- if not (or $digest $root.Values.image.tag $root.Values.image.local) }}
+{{- $digest = index ($root.Chart.Annotations | default dict) (printf "jobset-apiserver.io/digest.%s" $program) }}
+{{- end }}
+{{- with include "jobset.registry" $root }}{{ . }}/{{ end }}{{ $image.repository }}
+{{- if $digest }}@{{ $digest }}{{ else }}:{{ $root.Values.image.tag | default $root.Chart.AppVersion }}{{ end }}
 {{- end }}
 
 {{/* The flag with the feature gates of a program, sorted, or nothing: (list $ its values). */}}

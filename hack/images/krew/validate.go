@@ -23,8 +23,9 @@ var pluginName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // maxShortDescription is the number of characters that fit into the list of krew search.
 const maxShortDescription = 50
 
-// Validate checks a manifest against the rules of Krew and against the archives in a directory. It returns all errors.
-func Validate(p *Plugin, dir string) error {
+// Validate checks a manifest against the rules of Krew and against the archives in a directory, one for each platform. It returns all
+// errors.
+func Validate(p *Plugin, dir string, platforms []golang.Platform) error {
 	errs := append(validateHeader(p), validateText(p.Spec)...)
 	found := map[golang.Platform]bool{}
 	for i, download := range p.Spec.Platforms {
@@ -38,7 +39,7 @@ func Validate(p *Plugin, dir string) error {
 			errs = append(errs, fmt.Errorf("spec.platforms[%d].%w", i, err))
 		}
 	}
-	for _, platform := range Platforms {
+	for _, platform := range platforms {
 		if !found[platform] {
 			errs = append(errs, fmt.Errorf("spec.platforms: must have %s", platform))
 		}

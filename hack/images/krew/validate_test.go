@@ -49,7 +49,7 @@ func TestManifestIsValidAfterItWasRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Validate(read, dir); err != nil {
+	if err := Validate(read, dir, Platforms); err != nil {
 		t.Error(err)
 	}
 }
@@ -150,7 +150,7 @@ func TestValidateMistakes(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			p, dir := packed(t)
 			test.change(p)
-			if err := Validate(p, dir); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := Validate(p, dir, Platforms); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want one with %q", err, test.want)
 			}
 		})

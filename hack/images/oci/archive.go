@@ -15,7 +15,6 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 )
@@ -36,25 +35,18 @@ var archived = regexp.MustCompile(`^(oci-layout|index\.json|blobs/sha256/[0-9a-f
 // Write writes an archive of OCI with an index of images under a name, such as docker.io/library/jobset-apiserver, and a tag, and with
 // the documents that refer to its images. Equal content gives an equal archive.
 func Write(archive, name, tag string, index v1.ImageIndex, documents []v1.Image) error {
-	dir, err := os.MkdirTemp(filepath.Dir(archive), ".layout-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	content, err := layout.Write(dir, empty.Index)
-	if err != nil {
-		return fmt.Errorf("writing the layout of %s: %w", archive, err)
-	}
 	annotations := map[string]string{nameAnnotation: name + ":" + tag, tagAnnotation: tag}
-	if err := content.AppendIndex(index, layout.WithAnnotations(annotations)); err != nil {
-		return fmt.Errorf("writing the images of %s: %w", archive, err)
-	}
-	for _, document := range documents {
-		if err := appendDocument(content, document); err != nil {
-			return fmt.Errorf("writing the bills of materials of %s: %w", archive, err)
+	return writeLayout(archive, func(content layout.Path) error {
+		if err := content.AppendIndex(index, layout.WithAnnotations(annotations)); err != nil {
+			return fmt.Errorf("writing the images of %s: %w", archive, err)
 		}
-	}
-	return pack(dir, archive)
+		for _, document := range documents {
+			if err := appendDocument(content, document); err != nil {
+				return fmt.Errorf("writing the bills of materials of %s: %w", archive, err)
+			}
+		}
+		return nil
+	})
 }
 
 // appendDocument lists a document beside the images. It has no name, so programs that import images do not take it for one.

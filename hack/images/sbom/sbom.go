@@ -11,14 +11,13 @@ import (
 	"debug/buildinfo"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 
+	"github.com/jobset-apiserver/jobset-apiserver/hack/images/checksums"
 	"github.com/jobset-apiserver/jobset-apiserver/hack/images/golang"
 )
 
@@ -57,24 +56,11 @@ func Read(file string, subject Subject) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the modules in %s: %w", file, err)
 	}
-	hash, err := fileHash(file)
+	hash, err := checksums.Sum(file)
 	if err != nil {
 		return nil, err
 	}
 	return encode(document(info, hash, subject))
-}
-
-func fileHash(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("reading %s: %w", file, err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 func encode(bom *cyclonedx.BOM) ([]byte, error) {

@@ -18,6 +18,8 @@ type Dashboard struct {
 	Title string
 	// Description is one sentence.
 	Description string
+	// Namespaces adds the variable $namespace, with the namespaces of sets. Every dashboard has $cluster.
+	Namespaces bool
 	// Rows are shown one below the other.
 	Rows []Row
 }
@@ -48,7 +50,8 @@ type Panel struct {
 
 // Query is an expression of PromQL.
 type Query struct {
-	// Expr is the expression. It must not contain variables of Grafana, so that it can be tried in Prometheus as it is.
+	// Expr is the expression. Its only variables are $cluster and $namespace, in matchers with regular expressions. Replace both with .* to
+	// try it in Prometheus.
 	Expr string
 	// Legend is the name of a series, with labels as {{label}}.
 	Legend string
@@ -84,6 +87,9 @@ const (
 	inLine = 3
 	// schema is the version of the model that the fields below belong to; newer versions of Grafana convert it.
 	schema = 39
+	// When the values of a variable are read again, and how they are sorted, in the numbers of the model.
+	refreshOnTimeRange = 2
+	ascending          = 1
 )
 
 type source struct {
@@ -167,10 +173,30 @@ func (d *Dashboard) model(panels []panel) map[string]any {
 		"links": []any{map[string]any{
 			"asDropdown": false, "includeVars": true, "keepTime": true, "tags": []string{"jobset"}, "title": "JobSet", "type": "dashboards",
 		}},
-		"templating": map[string]any{"list": []any{map[string]any{
-			"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "refresh": 1, "hide": 0,
-		}}},
-		"panels": panels,
+		"templating": map[string]any{"list": d.variables()},
+		"panels":     panels,
+	}
+}
+
+func (d *Dashboard) variables() []any {
+	all := []any{
+		map[string]any{"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "refresh": 1, "hide": 0},
+		values("cluster", "Cluster", `label_values(up{job=~"jobset-apiserver|jobset-controller"}, cluster)`),
+	}
+	if d.Namespaces {
+		all = append(all, values("namespace", "Namespace", `label_values(jobset_ready_ratio{cluster=~"$cluster"}, namespace)`))
+	}
+	return all
+}
+
+// values is a variable with the values of a label, of which users select some or all. All is .*, which also matches series without the
+// label.
+func values(name, label, query string) map[string]any {
+	return map[string]any{
+		"name": name, "label": label, "type": "query", "datasource": datasource, "hide": 0,
+		"query": map[string]string{"query": query, "refId": name}, "definition": query,
+		"multi": true, "includeAll": true, "allValue": ".*", "refresh": refreshOnTimeRange, "sort": ascending,
+		"current": map[string]any{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd/backup"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
 )
 
 const (
@@ -67,14 +67,16 @@ func (b *BackupOptions) validate(dataDir string, allowEphemeral bool) error {
 // schedule says when the embedded etcd is backed up.
 func (o *Options) schedule(store *etcd.Server) backup.Schedule {
 	b := o.Storage.Backup
+	directory := backup.Directory{Path: b.Dir, Keep: b.Keep, Now: time.Now}
 	return backup.Schedule{
 		Source: backup.Source{
 			Client:  clientv3.Config{Endpoints: []string{store.Endpoint()}, DialTimeout: etcdTimeout},
 			Prefix:  o.Recommended.Etcd.StorageConfig.Prefix,
 			DataDir: o.Storage.DataDir,
 		},
-		Directory: backup.Directory{Path: b.Dir, Keep: b.Keep, Now: time.Now},
+		Directory: directory,
 		Interval:  b.Interval,
+		Uploads:   o.Storage.Upload.uploads(directory),
 	}
 }
 

@@ -6,18 +6,24 @@ package options
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	typedappsv1 "k8s.io/client-go/kubernetes/typed/apps/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/rewind"
 )
 
@@ -117,4 +123,41 @@ func newInformers(client kubernetes.Interface) informers.SharedInformerFactory {
 		}
 		return object, nil
 	}))
+}
+
+// revisionsPage is how many are read at a time: what an object can hold is bounded by the main cluster, so this bounds a page.
+const revisionsPage = 10
+
+// revisionReader reads the revisions to which users roll back.
+type revisionReader struct {
+	client typedappsv1.ControllerRevisionsGetter
+}
+
+var _ provider.RevisionReader = revisionReader{}
+
+// List implements provider.RevisionReader. It stops at the first page that is too much.
+func (r revisionReader) List(ctx context.Context, namespace, label, value string) ([]appsv1.ControllerRevision, error) {
+	options := metav1.ListOptions{LabelSelector: labels.Set{label: value}.String(), Limit: revisionsPage}
+	var all []appsv1.ControllerRevision
+	size := 0
+	for {
+		page, err := r.client.ControllerRevisions(namespace).List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			item := &page.Items[i]
+			item.ManagedFields = nil
+			size += len(item.Data.Raw)
+			all = append(all, *item)
+		}
+		if len(all) > provider.MaxRevisions || size > provider.MaxRevisionBytes {
+			return nil, fmt.Errorf("namespace %s has more than %d ControllerRevisions with the label %s=%s, or they hold more than %d MiB: "+
+				"delete those that are not needed",
+				namespace, provider.MaxRevisions, label, value, provider.MaxRevisionBytes>>20)
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
 }

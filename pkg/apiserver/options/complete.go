@@ -5,15 +5,19 @@ package options
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
+	"k8s.io/apiserver/pkg/server/resourceconfig"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/selfsigned"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
 )
 
 // Complete fills what follows from other flags.
@@ -169,10 +173,53 @@ func (o *Options) validateLibrary() error {
 }
 
 // selfSigned is the directory of the self-signed certificate, and nil when the certificate comes from files or a Secret.
-func (o *Options) selfSigned() *selfsigned.Directory {
+func (o *Options) selfSigned() *servingcert.Directory {
 	cert := o.Recommended.SecureServing.ServerCert
 	if cert.CertKey.CertFile != "" || o.ManagedCert.Secret != "" {
 		return nil
 	}
-	return selfsigned.New(cert.CertDirectory, o.SANs)
+	return servingcert.NewDirectory(cert.CertDirectory, o.SANs)
+}
+
+// runtimeConfigAdvice is what to do about a value of the flag that is wrong.
+const runtimeConfigAdvice = "use group/version=false, or api/all=false and group/version=true, with groups and versions that this " +
+	"server has"
+
+func (o *Options) addRuntimeConfigFlag(fs *pflag.FlagSet) {
+	var versions []string
+	for _, version := range o.apiGroups.PrioritizedVersionsAllGroups() {
+		versions = append(versions, version.String())
+	}
+	fs.Var(&o.APIEnablement.RuntimeConfig, "runtime-config", "API groups and versions to serve, as pairs key=true|false: "+
+		"group/version for one version, group/version/resource for one resource, api/all for all, api/ga, api/beta and "+
+		"api/alpha for all versions of that stage. All are served by default, as far as their feature gates are on: "+strings.Join(versions,
+		", ")+". "+
+		"Delete the APIService of a version that you switch off, otherwise no namespace of the cluster can be deleted.")
+}
+
+// validateRuntimeConfig checks the flag, with the merge that is applied later: the library checks less by itself.
+func (o *Options) validateRuntimeConfig() error {
+	if errs := o.APIEnablement.Validate(o.apiGroups); len(errs) > 0 {
+		return wrapFlagError("runtime-config", utilerrors.NewAggregate(errs), runtimeConfigAdvice)
+	}
+	enabled, err := resourceconfig.MergeAPIResourceConfigs(o.apiGroups.Enabled(), o.APIEnablement.RuntimeConfig, o.apiGroups)
+	if err != nil {
+		return wrapFlagError("runtime-config", err, runtimeConfigAdvice)
+	}
+	for key := range o.APIEnablement.RuntimeConfig {
+		if parts := strings.Split(key, "/"); len(parts) == 3 && !o.apiGroups.HasResource(parts[0], parts[2]) {
+			return wrapFlagError("runtime-config", fmt.Errorf("unknown resource %s", key), runtimeConfigAdvice)
+		}
+	}
+	for version, gate := range o.apiGroups.Off(o.gate) {
+		if o.APIEnablement.RuntimeConfig[version.String()] == "true" {
+			return flagError("runtime-config", "must not switch on %s while its feature gate is off: use --feature-gates=%s=true, too", version,
+				gate)
+		}
+		enabled.DisableVersions(version)
+	}
+	if len(o.apiGroups.Served(enabled)) == 0 {
+		return flagError("runtime-config", "must leave a resource on: %s", runtimeConfigAdvice)
+	}
+	return nil
 }

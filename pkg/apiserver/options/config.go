@@ -6,6 +6,7 @@ package options
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,13 +16,17 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/servingcert"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/space"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/admission"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/selfcheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/space"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/unreadable"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/watchcache"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/webhook"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
 
@@ -34,7 +39,7 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 	}
 	generic.FeatureGate = o.gate
 	generic.EffectiveVersion = newEffectiveVersion()
-	if err := o.APIEnablement.ApplyTo(&generic.Config, o.groups.Enabled(), o.groups); err != nil {
+	if err := o.APIEnablement.ApplyTo(&generic.Config, o.apiGroups.Enabled(), o.apiGroups); err != nil {
 		return nil, wrapFlagError("runtime-config", err, runtimeConfigAdvice)
 	}
 	if address, err := o.Recommended.SecureServing.DefaultExternalAddress(); err == nil {
@@ -61,7 +66,8 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 		return nil, fmt.Errorf("naming the definitions of what policies change: %w", err)
 	}
 	schemas := admission.Schemas{Config: generic.OpenAPIV3Config, Names: names}
-	config := &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, Groups: o.groups, Gates: o.gate}
+	config := &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: o.apiGroups, Gates: o.gate}
+	applyRouting(ctx, config, main)
 	return config, o.applyMainCluster(ctx, config, main, schemas)
 }
 
@@ -74,7 +80,7 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, gua
 	if !ok {
 		return fmt.Errorf("no serializer for %s", options.DefaultStorageMediaType)
 	}
-	storageVersions := config.Groups.StorageVersions()
+	storageVersions := config.APIGroups.StorageVersions()
 	options.StorageConfig.EncodeVersioner = storageVersions
 	codec := config.Codecs.CodecForVersions(info.Serializer, config.Codecs.UniversalDeserializer(), storageVersions,
 		runtime.InternalGroupVersioner)
@@ -94,25 +100,30 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, gua
 	if err != nil {
 		return wrapFlagError("watch-cache-sizes", err, "correct the list")
 	}
-	config.Generic.RESTOptionsGetter = watchcache.Decorate(config.Generic.RESTOptionsGetter, shared, func(resource schema.GroupResource) bool {
-		size, set := sizes[resource]
-		return options.EnableWatchCache && (!set || size > 0)
-	}, wrapper(guard))
-	config.Generic.RESTOptionsGetter = unreadable.Decorate(config.Generic.RESTOptionsGetter, objects)
-	applyStoreCheck(config, guard)
-	applySpace(config, store)
-	return nil
+	stores := apiserver.Stores{
+		Codec: shared, Unreadable: objects, StoreCheck: guard, Space: newSpaceGuard(store),
+		Cached: func(resource schema.GroupResource) bool {
+			size, set := sizes[resource]
+			return options.EnableWatchCache && (!set || size > 0)
+		},
+	}
+	config.Generic.RESTOptionsGetter = stores.Decorate(config.Generic.RESTOptionsGetter)
+	if guard != nil {
+		config.Generic.AddReadyzChecks(guard)
+		config.Filters.StoreCheck = guard.WithGate
+	}
+	config.Filters.Space = stores.Space.WithReadyzLine
+	return o.applyMigration(config, guard)
 }
 
-// applySpace keeps a reserve in the store and shows what is left of it.
-func applySpace(config *apiserver.Config, store *etcd.Server) {
+// newSpaceGuard returns what keeps a reserve in the store, which is the embedded etcd if there is one.
+func newSpaceGuard(store *etcd.Server) *space.Guard {
 	guard := space.New(nil)
 	if store != nil {
 		guard = space.New(store)
 	}
 	guard.Register()
-	config.Generic.RESTOptionsGetter = guard.Decorate(config.Generic.RESTOptionsGetter)
-	config.Filters.Space = guard.WithReadyzLine
+	return guard
 }
 
 func (o *Options) applyServing(generic *server.RecommendedConfig) error {
@@ -160,6 +171,29 @@ func (o *Options) applyAdmission(ctx context.Context, generic *server.Recommende
 		options.DisablePlugins = append(options.DisablePlugins, plugin)
 	}
 	err = options.ApplyTo(&generic.Config, generic.SharedInformerFactory, main.kube, main.dynamicInformers, o.gate,
-		generic.EffectiveVersion, admission.Initializers(main.kube, schemas, o.groups.Stored())...)
+		generic.EffectiveVersion, admission.Initializers(main.kube, schemas, o.apiGroups.Stored())...)
 	return wrapFlagError("admission-control-config-file", err, "correct the admission flags and the files that they name")
+}
+
+// applySelfCheck makes the server say what it knows about itself. It comes after everything that adds readiness checks.
+func (o *Options) applySelfCheck(config *apiserver.Config, main *clients, embedded bool, objects *unreadable.Objects) {
+	checker := &selfcheck.Checker{
+		Main: main.kube, Transport: o.Recommended.Etcd.StorageConfig.Transport, Embedded: embedded,
+		Unreadable: objects.List, Ready: config.Generic.ReadyzChecks, Gates: features.States(config.Gates),
+	}
+	if serving := config.Generic.SecureServing; serving != nil {
+		checker.Certificate = serving.Cert
+	}
+	config.SelfCheck = checker
+}
+
+// applyWebhooks answers kube-apiserver's questions about pods.
+func (o *Options) applyWebhooks(config *apiserver.Config) {
+	callers := webhook.Callers{Names: o.PodWebhookClientNames}
+	if authority := config.Generic.SecureServing.ClientCA; authority != nil {
+		callers.Authorities = authority.VerifyOptions
+	}
+	config.Filters.Webhooks = func(next http.Handler) http.Handler {
+		return webhook.NewHandler(next, callers, apigroups.Webhooks()...)
+	}
 }

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/servingcert"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
 )
 
 // managedFlag is the name of the flag of ManagedCertOptions.Secret.
@@ -37,7 +37,7 @@ func (o *ManagedCertOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Secret, managedFlag, o.Secret, "Secret, as namespace/name, in which the servers of this installation keep a "+
 		"certificate authority and a serving certificate "+
 		"for the names in --tls-san. It must exist and may be empty. The server fills it, renews both in time, and writes the authority into "+
-		"the caBundle of the APIServices of its groups and of the webhook "+groups.PodsWebhook+
+		"the caBundle of the APIServices of its groups and of the webhook "+apigroups.PodsWebhook+
 		", as far as they name a Service in --tls-san. Must not be set together with --tls-cert-file.")
 	fs.DurationVar(&o.Policy.Authority, "tls-managed-authority-duration", o.Policy.Authority, "Lifetime of the authority in --"+managedFlag+
 		".")
@@ -103,14 +103,14 @@ func (o *Options) applyManagedCert(ctx context.Context, main *clients) error {
 
 // targets are the objects that make kube-apiserver come to this server.
 func (o *Options) targets() []servingcert.Target {
-	off := o.groups.Off(o.gate)
+	off := o.apiGroups.Off(o.gate)
 	var targets []servingcert.Target
-	for _, version := range o.groups.PrioritizedVersionsAllGroups() {
+	for _, version := range o.apiGroups.PrioritizedVersionsAllGroups() {
 		if _, isOff := off[version]; !isOff {
 			targets = append(targets, servingcert.APIService(version))
 		}
 	}
-	return append(targets, servingcert.MutatingWebhook(groups.PodsWebhook))
+	return append(targets, servingcert.MutatingWebhook(apigroups.PodsWebhook))
 }
 
 // checkManagedCert makes the server ready when kube-apiserver trusts the certificate.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/servingcert"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -51,7 +51,7 @@ func TestTargetsAreThoseOfServedGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{groups: groups.All(), gate: gate}
+	o := &Options{apiGroups: apigroups.All(), gate: gate}
 	want := []string{
 		"apiservices/v1alpha2.jobset.x-k8s.io", "apiservices/v1alpha1.batch.jobset-apiserver.io", "apiservices/v1.leaderworkerset.x-k8s.io",
 		"mutatingwebhookconfigurations/jobset-apiserver-pods",

@@ -17,10 +17,10 @@ import (
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/admission"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/servingcert"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/startup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -47,8 +47,8 @@ type Options struct {
 	// Logs configures logging.
 	Logs *logs.Options
 
-	gate   featuregate.MutableVersionedFeatureGate
-	groups groups.Groups
+	gate      featuregate.MutableVersionedFeatureGate
+	apiGroups apigroups.List
 	// startup answers while the server waits, and meanwhile does the work that needs no other server. Both are set by Run.
 	startup   *startup.Server
 	meanwhile func() error
@@ -88,12 +88,12 @@ func NewOptions() (*Options, error) {
 		APIEnablement: genericoptions.NewAPIEnablementOptions(),
 		Logs:          logs.NewOptions(),
 		gate:          gate,
-		groups:        groups.All(),
+		apiGroups:     apigroups.All(),
 	}
 	o.Recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Recommended.Etcd.DeleteCollectionWorkers = 8
 	o.Recommended.FeatureGate = gate
-	o.Recommended.Admission = admission.NewOptions(o.groups.Plugins())
+	o.Recommended.Admission = admission.NewOptions(o.apiGroups.Plugins())
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	o.Recommended.SecureServing.BindPort = 6443
 	o.Recommended.SecureServing.Required = true

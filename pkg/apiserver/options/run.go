@@ -8,19 +8,21 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/events"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/history"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/selfsigned"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/unreadable"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
 )
 
 // Run serves until the context ends and everything was drained. It waits for what it needs of others, and answers meanwhile.
@@ -68,7 +70,7 @@ func (o *Options) run(ctx context.Context) error {
 	}
 	told := events.Start(ctx, componentName, main.kube.EventsV1())
 	defer told.Close()
-	config.Recorder, config.Revisions = told, history.Reader{Client: main.kube.AppsV1()}
+	config.Recorder, config.Revisions = told, revisionReader{client: main.kube.AppsV1()}
 	if err := o.meanwhile(); err != nil {
 		return err
 	}
@@ -109,7 +111,7 @@ func (o *Options) applySelfSigned(ctx context.Context) error {
 		return nil
 	}
 	if err := dir.Ensure(); err != nil && !dir.Usable() {
-		if errors.Is(err, selfsigned.ErrIncomplete) {
+		if errors.Is(err, servingcert.ErrIncomplete) {
 			return flagError("cert-dir", "%w", err)
 		}
 		return wrapFlagError("cert-dir", err, "use a directory that this process can write to")
@@ -179,4 +181,31 @@ func (o *Options) listen() (net.Listener, error) {
 		return nil, wrapFlagError("secure-port", err, "stop what uses the port, or choose another port or another --bind-address")
 	}
 	return listener, nil
+}
+
+// leaving makes clients move to other servers before this one ends. kube-apiserver sends all requests over one
+// connection, which it keeps while the server is only not ready: at the end of the delay requests would still come, and
+// be refused. So in the last part of the delay, when the server is no endpoint any more, each response also asks the
+// client to open another connection.
+type leaving struct{ begun atomic.Bool }
+
+// newLeaving lets clients move when four fifths of the shutdown delay are over: with the probes of the manifests,
+// twelve of fifteen seconds, in which also a server whose pod was not deleted is found not to be ready.
+func newLeaving(ctx context.Context, delay time.Duration) *leaving {
+	l := &leaving{}
+	context.AfterFunc(ctx, func() { time.AfterFunc(delay*4/5, l.begin) })
+	return l
+}
+
+func (l *leaving) begin() { l.begun.Store(true) }
+
+// handler sends GOAWAY with the response in HTTP/2, and closes the connection after it in HTTP/1.1. Requests that are
+// under way are answered.
+func (l *leaving) handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if l.begun.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, req)
+	})
 }

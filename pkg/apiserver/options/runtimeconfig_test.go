@@ -9,7 +9,7 @@ import (
 
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
@@ -38,7 +38,7 @@ func TestRuntimeConfig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := &Options{APIEnablement: genericoptions.NewAPIEnablementOptions(), groups: groups.All(), gate: gate}
+			o := &Options{APIEnablement: genericoptions.NewAPIEnablementOptions(), apiGroups: apigroups.All(), gate: gate}
 			if err := o.APIEnablement.RuntimeConfig.Set(tc.flag); tc.flag != "" && err != nil {
 				t.Fatal(err)
 			}

@@ -14,9 +14,9 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcdmembers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/startup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
 )
 
 // minQuotaBytes is the least that a member can work with.
@@ -41,6 +41,8 @@ type StorageOptions struct {
 	DefragmentInterval time.Duration
 	// Backup says where and how often the embedded etcd is backed up.
 	Backup BackupOptions
+	// Upload says where backups of the embedded etcd are copied to.
+	Upload BackupUploadOptions
 	// Installed is the kind of storage that this installation began with, and empty when it is not known.
 	Installed string
 	// Witness compares the store with the main cluster before it is served, and while it is.
@@ -52,7 +54,8 @@ type StorageOptions struct {
 // NewStorageOptions returns the defaults. The quota fits the memory limit of the manifests: objects that are mostly text
 // take as much memory as space, and half of the limit is for them.
 func NewStorageOptions() *StorageOptions {
-	return &StorageOptions{QuotaBytes: 1 << 30, DefragmentInterval: 10 * time.Minute, Backup: newBackupOptions(), Witness: true}
+	return &StorageOptions{QuotaBytes: 1 << 30, DefragmentInterval: 10 * time.Minute, Backup: newBackupOptions(),
+		Upload: BackupUploadOptions{Keep: DefaultBackupKeep}, Witness: true}
 }
 
 // AddFlags adds the flags of both kinds of storage.
@@ -69,6 +72,7 @@ func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.Et
 		"looks at the fragmentation of the embedded etcd's database. It is defragmented when more than half of it, and "+
 		"at least 64 MiB, are free. 0 switches this off.")
 	s.Backup.addFlags(fs)
+	s.Upload.addFlags(fs)
 	fs.StringVar(&s.Installed, "storage", s.Installed, "Kind of storage that this installation began with, embedded or "+
 		"external. A server whose other flags say otherwise does not start, because it would serve another store.")
 	fs.BoolVar(&s.Witness, "store-witness", s.Witness, "Serve only the store that belongs to this cluster: a key in etcd and "+
@@ -97,6 +101,9 @@ func (s *StorageOptions) Validate(external *genericoptions.EtcdOptions) error {
 	case !embedded && s.Backup.Dir != "":
 		return flagError("backup-dir", "is for the embedded etcd only: remove it, and run \"jobset-apiserver store backup\" with "+
 			"--etcd-servers, for instance in a CronJob")
+	case !embedded && s.Upload.set():
+		return flagError("backup-upload", "is for the embedded etcd only: remove it and the flags that begin with --s3-, and run "+
+			"\"jobset-apiserver store backup s3://BUCKET/PREFIX/\" with --etcd-servers, for instance in a CronJob")
 	case (transport.CertFile == "") != (transport.KeyFile == ""):
 		return flagError("etcd-certfile", "must be set together with --etcd-keyfile")
 	}
@@ -147,6 +154,9 @@ func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 	if err := s.Backup.validate(s.DataDir, s.AllowEphemeralData); err != nil {
 		return err
 	}
+	if err := s.Upload.validate(s.Backup.Dir); err != nil {
+		return err
+	}
 	if s.AllowEphemeralData {
 		return nil
 	}
@@ -190,12 +200,12 @@ func openExternal(ctx context.Context, transport *storagebackend.TransportConfig
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	members, err := etcdmembers.New(ctx, *transport, etcdPrefix)
+	all, err := members.New(ctx, *transport, etcdPrefix)
 	if err != nil {
 		return wrapFlagError("etcd-servers", err, "give addresses as scheme://host:port")
 	}
-	transport.EgressLookup = members.Lookup
-	go members.Run(ctx)
+	transport.EgressLookup = all.Lookup
+	go all.Run(ctx)
 	return nil
 }
 

@@ -12,17 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/importer"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/storecheck"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/unreadable"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/watchcache"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/importer"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
 )
 
 // newStoreCheck returns what keeps the server from answering for the wrong store, or nil if that is switched off.
@@ -44,7 +40,7 @@ func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*store
 	for _, version := range served {
 		checker.Groups.Insert(version.Group)
 	}
-	for _, resource := range config.Groups.Stored() {
+	for _, resource := range config.APIGroups.Stored() {
 		if slices.ContainsFunc(served, func(version schema.GroupVersion) bool { return version.Group == resource.Group }) {
 			definitions.Resources = append(definitions.Resources, resource)
 		}
@@ -77,10 +73,10 @@ func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*store
 func servedVersions(config *apiserver.Config) []schema.GroupVersion {
 	resources := config.Generic.MergedResourceConfig
 	if resources == nil {
-		resources = config.Groups.Enabled()
+		resources = config.APIGroups.Enabled()
 	}
-	off := config.Groups.Off(config.Gates)
-	return slices.DeleteFunc(config.Groups.Served(resources), func(version schema.GroupVersion) bool {
+	off := config.APIGroups.Off(config.Gates)
+	return slices.DeleteFunc(config.APIGroups.Served(resources), func(version schema.GroupVersion) bool {
 		_, gated := off[version]
 		return gated
 	})
@@ -89,7 +85,7 @@ func servedVersions(config *apiserver.Config) []schema.GroupVersion {
 // storedResources returns where the objects of all groups are, also of those that are switched off.
 func storedResources(config *apiserver.Config) ([]storecheck.Resource, error) {
 	var resources []storecheck.Resource
-	for _, resource := range config.Groups.Stored() {
+	for _, resource := range config.APIGroups.Stored() {
 		options, err := config.Generic.RESTOptionsGetter.GetRESTOptions(resource, nil)
 		if err != nil {
 			return nil, fmt.Errorf("looking for the objects of %s: %w", resource, err)
@@ -97,26 +93,4 @@ func storedResources(config *apiserver.Config) ([]storecheck.Resource, error) {
 		resources = append(resources, storecheck.Resource{Prefix: options.ResourcePrefix, Transformer: options.StorageConfig.Transformer})
 	}
 	return resources, nil
-}
-
-// wrapper returns what is between etcd and the watch caches: placeholders for objects that cannot be read, and what
-// checks the answers of etcd unless there is no guard.
-func wrapper(guard *storecheck.Guard) watchcache.Wrapper {
-	return func(store storage.Interface, config *storagebackend.ConfigForResource) storage.Interface {
-		store = unreadable.Wrap(store, config)
-		if guard == nil {
-			return store
-		}
-		return guard.Wrap(store)
-	}
-}
-
-// applyStoreCheck puts the guard in front of requests and stores.
-func applyStoreCheck(config *apiserver.Config, guard *storecheck.Guard) {
-	if guard == nil {
-		return
-	}
-	config.Generic.RESTOptionsGetter = guard.Decorate(config.Generic.RESTOptionsGetter)
-	config.Generic.AddReadyzChecks(guard)
-	config.Filters.StoreCheck = guard.WithGate
 }

@@ -14,8 +14,8 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
 )
 
 // StoreClient says how a command reaches the store of a server, with the flags of the server.

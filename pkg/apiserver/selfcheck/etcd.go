@@ -15,15 +15,15 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcdmembers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/selfcheck"
 )
 
 // memberTimeout is how long a member has to answer.
 const memberTimeout = 2 * time.Second
 
-// members asks each member of the store for its state. The connections are new, so that they show what a new connection would meet.
-func members(ctx context.Context, transport storagebackend.TransportConfig) []selfcheck.Member {
+// askMembers asks each member of the store for its state. The connections are new, so that they show what a new connection would meet.
+func askMembers(ctx context.Context, transport storagebackend.TransportConfig) []selfcheck.Member {
 	all := make([]selfcheck.Member, len(transport.ServerList))
 	var group sync.WaitGroup
 	for i, endpoint := range transport.ServerList {
@@ -44,7 +44,7 @@ func ask(ctx context.Context, transport storagebackend.TransportConfig, m *selfc
 	defer stop()
 	settings := clientv3.Config{Context: ctx, Endpoints: []string{m.Endpoint}, Logger: zap.NewNop()}
 	var err error
-	if settings.TLS, err = etcdmembers.TLS(transport); err != nil {
+	if settings.TLS, err = members.TLS(transport); err != nil {
 		return err
 	}
 	client, err := clientv3.New(settings)

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -143,4 +144,38 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusServiceUnavailable)
 	_ = json.NewEncoder(w).Encode(status)
+}
+
+// ours is the port as the server of this package sees it. It can stop to accept connections without closing the port.
+type ours struct {
+	*net.TCPListener
+	over atomic.Bool
+}
+
+// Accept implements net.Listener.
+func (l *ours) Accept() (net.Conn, error) {
+	conn, err := l.TCPListener.Accept()
+	if err != nil && l.over.Load() {
+		return nil, net.ErrClosed
+	}
+	return conn, err
+}
+
+// Close makes Accept return, and leaves the port open.
+func (l *ours) Close() error {
+	l.over.Store(true)
+	return l.SetDeadline(time.Unix(1, 0))
+}
+
+// theirs is the port as the server sees it that follows. It is that server's with the first connection that it wants.
+type theirs struct {
+	net.Listener
+	take func()
+	once sync.Once
+}
+
+// Accept implements net.Listener.
+func (l *theirs) Accept() (net.Conn, error) {
+	l.once.Do(l.take)
+	return l.Listener.Accept()
 }

@@ -49,6 +49,7 @@ type handler struct {
 	reading, answering *semaphore.Weighted
 	shares             *shares
 	queue              *queue
+	delays             *semaphore.Weighted
 	refusals           *refusals
 	timeout, receiving time.Duration
 }
@@ -74,7 +75,7 @@ func newHandler(callers Callers, w Webhook) *handler {
 		mutate: w.Mutate, callers: callers,
 		reading: semaphore.NewWeighted(maxReading), answering: semaphore.NewWeighted(maxAnswering),
 		shares: newShares(clock.RealClock{}), queue: newQueue(min(maxTurns, max(runtime.GOMAXPROCS(0)/2, 1))),
-		refusals: newRefusals(), timeout: readTimeout, receiving: receiveTimeout,
+		delays: semaphore.NewWeighted(maxDelays), refusals: newRefusals(), timeout: readTimeout, receiving: receiveTimeout,
 	}
 }
 

@@ -6,7 +6,9 @@ package webhook
 import (
 	"container/heap"
 	"context"
+	"math"
 	"sync"
+	"time"
 )
 
 // queue gives turns to questions that were received, those with the least cost first, and the older one of those with the same.
@@ -94,4 +96,34 @@ func (b *bids) Pop() any {
 	last.index = -1
 	*b = (*b)[:len(*b)-1]
 	return last
+}
+
+// bucket paces what comes: so many bytes at once, and then so many in a second.
+type bucket struct {
+	left float64
+	at   time.Time
+}
+
+func newBucket(now time.Time, burst float64) bucket { return bucket{left: burst, at: now} }
+
+// due returns how long to wait until bytes are due. It takes nothing.
+func (b *bucket) due(now time.Time, size, pace, burst float64) time.Duration {
+	b.left, b.at = min(b.left+now.Sub(b.at).Seconds()*pace, burst), now
+	return time.Duration(max(size-b.left, 0) / pace * float64(time.Second))
+}
+
+// usage is what an address has used lately: half of it is forgotten in ten seconds.
+type usage struct {
+	bytes float64
+	at    time.Time
+}
+
+const halfLife = 10 * time.Second
+
+func (u *usage) now(now time.Time) float64 {
+	if u.bytes > 0 {
+		u.bytes *= math.Exp2(-float64(now.Sub(u.at)) / float64(halfLife))
+	}
+	u.at = now
+	return u.bytes
 }

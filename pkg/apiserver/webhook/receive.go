@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
 )
 
 // check refuses what is no question, before anything of its body is read.
@@ -64,6 +64,9 @@ func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.
 	if err != nil {
 		v.count(failed(err))
 		v.leave()
+		if errors.Is(err, errNotDue) {
+			h.delay(ctx) // its place, its room and its body are free by now
+		}
 		return nil, nil, err
 	}
 	v.charge(len(data))
@@ -98,22 +101,39 @@ func (h *handler) receiveBody(ctx context.Context, w http.ResponseWriter, req *h
 	return data, err
 }
 
+// errNotDue is the answer to a question that would have to wait for longer than it may.
+var errNotDue = busy()
+
+// delay lets a caller wait whose pace is used up. When many wait already, it does not.
+func (h *handler) delay(ctx context.Context) {
+	if h.delays.TryAcquire(1) {
+		defer h.delays.Release(1)
+		_ = sleep(ctx, refusalDelay)
+	}
+}
+
 // pace waits until the question is due.
 func (h *handler) pace(ctx context.Context, v *visit, size int) (cost float64, err error) {
-	wait, cost := v.bid(size)
-	if wait <= 0 {
-		return cost, nil
+	deadline, _ := ctx.Deadline()
+	wait, cost, due := v.bid(size, time.Until(deadline))
+	if !due {
+		return 0, errNotDue
 	}
-	if deadline, _ := ctx.Deadline(); time.Until(deadline) < wait {
-		return 0, busy()
+	return cost, sleep(ctx, wait)
+}
+
+// sleep waits, and returns an error when the context ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return cost, nil
+		return nil
 	case <-ctx.Done():
-		return 0, busy()
+		return busy()
 	}
 }
 

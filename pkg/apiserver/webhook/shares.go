@@ -29,6 +29,11 @@ const (
 	// burstOfAddress are how many at once.
 	pace, paceOfAddress   = 8 << 20, 2 << 20
 	burst, burstOfAddress = 32 << 20, 8 << 20
+	// refusalDelay is when a caller learns that its pace is used up. It bounds how often a caller that does not wait by
+	// itself sends a large question again, which costs as much as an answer.
+	refusalDelay = time.Second
+	// maxDelays bounds the callers that wait for that. They use no places of questions.
+	maxDelays = 200
 	// questionBytes is what a question costs beyond its bytes, in bytes.
 	questionBytes = 4 << 10
 
@@ -159,32 +164,48 @@ func (v *visit) leave() {
 	v.shares.mu.Lock()
 	v.end()
 	v.shares.mu.Unlock()
+	v.free()
+}
+
+// free gives the room of the question back.
+func (v *visit) free() {
 	if v.charged > 0 {
 		v.share.room.Release(v.charged)
 		v.shares.room.Release(v.charged)
+		v.charged = 0
 	}
 }
 
 // bid returns how long a question that was received must wait for its pace, and what it costs: the question with the
-// least cost is answered first.
-func (v *visit) bid(size int) (wait time.Duration, cost float64) {
+// least cost is answered first. A question that would have to wait for longer than the limit is not due at all. It uses
+// nothing of the pace, so that what was refused never delays what comes later.
+func (v *visit) bid(size int, limit time.Duration) (wait time.Duration, cost float64, due bool) {
 	s, a := v.shares, v.share
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	cost = a.used.now(now) + float64(size)
+	bytes := float64(size)
+	cost = a.used.now(now) + bytes
 	standing := a.standing(now)
 	if standing {
 		cost /= standingFactor
 	}
 	switch {
 	case size <= smallBody:
+		return 0, cost, true
 	case standing:
-		wait = a.pace.take(now, float64(size), standingFactor*paceOfAddress, standingFactor*burstOfAddress)
+		wait = a.pace.due(now, bytes, standingFactor*paceOfAddress, standingFactor*burstOfAddress)
 	default:
-		wait = max(a.pace.take(now, float64(size), paceOfAddress, burstOfAddress), s.pace.take(now, float64(size), pace, burst))
+		wait = max(a.pace.due(now, bytes, paceOfAddress, burstOfAddress), s.pace.due(now, bytes, pace, burst))
 	}
-	return wait, cost
+	if wait > limit {
+		return 0, 0, false
+	}
+	a.pace.left -= bytes
+	if !standing {
+		s.pace.left -= bytes
+	}
+	return wait, cost, true
 }
 
 // charge counts a question that is being answered as used. What waits does not count, so that a small question comes

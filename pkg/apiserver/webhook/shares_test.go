@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,6 +134,57 @@ func TestSmallPodsComeFirst(t *testing.T) {
 		if codes[http.StatusOK] < 8 || codes[http.StatusOK] > 12 || codes[http.StatusOK]+codes[http.StatusServiceUnavailable] != 20 {
 			t.Errorf("large pods were answered with %v", codes)
 		}
+	})
+}
+
+// TestRefusedPodsUseNothing sends large pods without a pause for a minute. Each refusal takes a second, and soon afterwards
+// large pods are answered as before, also those of another address.
+func TestRefusedPodsUseNothing(t *testing.T) {
+	body := large("a long variable")
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(Callers{}, Webhook{Path: path, Mutate: labels})
+		var group sync.WaitGroup
+		var sent atomic.Int64
+		begin := time.Now()
+		for i := range 20 {
+			group.Go(func() {
+				for time.Since(begin) < time.Minute {
+					sendFrom(h, fmt.Sprint("10.0.0.1:", i), bytes.NewReader(body))
+					sent.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		if sent.Load() < 20 || sent.Load() > 20*60+100 {
+			t.Errorf("20 callers sent %d questions in a minute", sent.Load())
+		}
+		time.Sleep(time.Second)
+		for _, address := range []string{"10.0.0.2:1", "10.0.0.1:1"} {
+			if code := sendFrom(h, address, bytes.NewReader(body)); code != http.StatusOK {
+				t.Errorf("%s was answered with %d after the others had ended", address, code)
+			}
+		}
+	})
+}
+
+// TestRefusalsTakeNoPlaces sends more questions of medium size at once than an address may have. Those that are refused must leave
+// places for a small one while their callers wait.
+func TestRefusalsTakeNoPlaces(t *testing.T) {
+	body := append(bytes.Repeat([]byte(" "), smallBody+1), review(nil)...)
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(Callers{}, Webhook{Path: path, Mutate: labels})
+		var group sync.WaitGroup
+		for i := range 3 * maxOpenOfAddress {
+			group.Go(func() { sendFrom(h, fmt.Sprint("10.0.0.1:", i), bytes.NewReader(body)) })
+			if i%100 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		if code := sendFrom(h, "10.0.0.1:9", bytes.NewReader(review(nil))); code != http.StatusOK {
+			t.Errorf("a small question was answered with %d", code)
+		}
+		group.Wait()
 	})
 }
 

@@ -20,7 +20,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
 
 // recreate replaces the set by a new one of its name, as kubectl delete --cascade=orphan and kubectl create do.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
 // maxRefusals is how many refusals of one pass are reported.

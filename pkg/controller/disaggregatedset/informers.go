@@ -14,9 +14,9 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 

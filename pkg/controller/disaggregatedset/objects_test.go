@@ -22,7 +22,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 )
 
 // newSet returns a set of the image a with roles such as prefill=2.

@@ -13,8 +13,8 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 )
 
 // formerWait is how long a set waits for the garbage collector to take LeaderWorkerSets from a former set of its name, or to delete them.

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
 
 // scale writes what an autoscaler writes.

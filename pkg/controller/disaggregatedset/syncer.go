@@ -12,10 +12,10 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
 
 // Caches are what a decision is made on.
@@ -56,8 +56,8 @@ type SyncerConfig struct {
 
 // Loop runs DisaggregatedSets, and Outcome is what is left to do for one of them.
 type (
-	Loop    = host.Loop[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
-	Outcome = host.Outcome[*disaggregatedsetv1.DisaggregatedSet]
+	Loop    = loop.Loop[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
+	Outcome = loop.Outcome[*disaggregatedsetv1.DisaggregatedSet]
 )
 
 // Syncer carries out what is decided about DisaggregatedSets: it observes before the decisions of package plan, and
@@ -100,7 +100,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 // Conclude returns what is left to do of a sync.
 func (s *Syncer) Conclude(obs *plan.Observed, p plan.Plan, out plan.Outcome) Outcome {
 	ds := obs.Set
-	events := host.Relate(host.Steps(out.Events), func(name string) *corev1.ObjectReference { return childReference(ds, name) })
+	events := loop.Relate(loop.Steps(out.Events), func(name string) *corev1.ObjectReference { return childReference(ds, name) })
 	left := Outcome{
 		Owner: ds, Due: queue.Due{Continue: out.Continue}, Events: events,
 		NotStored: func(ctx context.Context, _ error) {

@@ -19,8 +19,10 @@ import (
 	"k8s.io/klog/v2"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 )
 
 // claimsForgottenAfter is for how long the controller assumes, without asking the API, that a volume claim which it did not create exists.
@@ -31,8 +33,10 @@ const claimsForgottenAfter = 10 * time.Minute
 // written. The error joins those of the results.
 func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
 	s.logProblems(ctx, cache.MetaObjectToName(obs.JobSet), p.Problems)
+	err := s.unask(ctx, obs, p)
 	run := &applier{Syncer: s, js: obs.JobSet, retryNamesAfter: plan.RetryNamesAfter(*obs)}
 	errs := []error{
+		err,
 		run.deleteJobs(ctx, p.DeleteJobs),
 		run.deleteGroups(ctx, obs.Grouped, p.Groups.Delete),
 		run.patchJobs(ctx, p.PatchJobs),
@@ -40,8 +44,9 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	}
 	slices.SortFunc(run.results.RefusedResources, func(a, b plan.RefusedPatch) int { return cmp.Compare(a.Job, b.Job) })
 	slices.Sort(run.results.ClaimErrors)
+	run.results.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, obs.JobSet, p.DespiteQueue)
 	run.results.Interrupted = ctx.Err() != nil
-	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog, run.created()+min(run.resumed, p.Resumed), p.Held)
+	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog, run.created()+min(run.resumed, p.Resumed), p.BacklogFull)
 	return run.results, children.FirstErrors(errs...)
 }
 
@@ -177,7 +182,7 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 		return nil
 	}
 	what := children.Creations[*batchv1.Job]{Children: jobs, Template: replicatedJobOf, Repair: a.restoreLabels, TakenFor: a.retryNamesAfter}
-	if plan.RestartsInPlace(a.js, a.gates()) {
+	if planinplace.Restarts(a.js, a.gates()) {
 		what.Stored = a.noteMissingRules
 	}
 	created := a.jobs.CreateAll(ctx, a.js, what)

@@ -11,7 +11,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 )
 
 // Attempts are measured as the watch shows them, because both programs write them: what users ask for is recorded by the
@@ -46,7 +46,7 @@ var (
 
 // measure returns handlers that keep the metrics current. Only the controller that leads counts.
 func (c *Controller) measure() cache.ResourceEventHandlerFuncs {
-	return host.Changes[*jobsetv1alpha2.JobSet]{
+	return loop.Changes[*jobsetv1alpha2.JobSet]{
 		Shown: func(js *jobsetv1alpha2.JobSet) {
 			readyRatio.set(js)
 			countPhase(js)

@@ -11,7 +11,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -88,6 +88,15 @@ func (b *backlogs) reserve(key cache.ObjectName, js *jobsetv1alpha2.JobSet) (lim
 	next.reserved = min(limit, jobs)
 	b.set(key, next)
 	return limit, last.waiting > 0 && b.clock.Now().Sub(last.since) >= plan.BacklogTimeout
+}
+
+// release ends the reservation for a set about which nothing was decided.
+func (b *backlogs) release(key cache.ObjectName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	next := b.sets[key]
+	next.reserved = next.waiting
+	b.set(key, next)
 }
 
 // note replaces what is known about a set: how many of its Jobs were seen to wait, how many were created or resumed then, and whether more

@@ -23,6 +23,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -78,7 +79,8 @@ func TestMassFailureCostsOneWrite(t *testing.T) {
 		MaxRestarts: many, Rules: []jobsetv1alpha2.FailurePolicyRule{{Name: "r", Action: jobsetv1alpha2.RestartJob}},
 	}
 	r := newRig(t, set)
-	obs := &plan.Observed{JobSet: set, ServiceExists: true, KeepAttempts: true, Gates: gates.Gates{RestartJob: true}}
+	obs := &plan.Observed{JobSet: set, ServiceExists: true, KeepAttempts: true, Gates: gates.Gates{RestartJob: true},
+		Restored: hostplan.None[plan.Restored](), Cause: hostplan.NotObtained[*jobsetv1alpha2.FailureCause]()}
 	for i := range many {
 		job := newJob(fmt.Sprint("js-w-", i), set)
 		job.Labels[jobsetv1alpha2.ReplicatedJobNameKey], job.Labels[jobsetv1alpha2.JobIndexKey] = "w", fmt.Sprint(i)

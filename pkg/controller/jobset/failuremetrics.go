@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
 // causeOther is the label of causes that are not listed, so that the number of series is bounded, whatever a pod says.

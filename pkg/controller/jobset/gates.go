@@ -18,8 +18,8 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 const (
@@ -158,7 +158,7 @@ func (s *Syncer) lacks(js *jobsetv1alpha2.JobSet) (fields []droppedField) {
 		{droppedStartTime, s.deps.Gates.JobSetActiveDeadlineSeconds && js.Spec.ActiveDeadlineSeconds != nil},
 		{droppedExecutionAttempts, s.deps.Gates.ExecutionAttemptsTracking},
 		{droppedJobRestarts, s.deps.Gates.RestartJob && restartsSingleJobs(js)},
-		{droppedPlacement, s.deps.Gates.ExclusivePlacement && plan.AsksForPlacement(js)},
+		{droppedPlacement, s.deps.Gates.ExclusivePlacement && domains.AskedFor(js)},
 	} {
 		if f.used && s.dropped.left(f.field) > 0 {
 			fields = append(fields, f.field)

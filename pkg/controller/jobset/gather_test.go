@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
 
 // TestFreedNamesOfLargeSetsAreGathered deletes the last hundred Jobs of a set one after the other, as a restart does, which frees a name

@@ -13,6 +13,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // handleEvents makes changes of a set and of its children a reason to look at the set.
@@ -185,7 +186,7 @@ func (c *Controller) countInPlace(was, is *watchedPod) {
 // enqueueInPlace looks at the set whose name is on a pod if it restarts in place.
 func (c *Controller) enqueueInPlace(pod *watchedPod) {
 	key := pod.setName()
-	if js, err := c.caches.JobSet(key); err == nil && js != nil && plan.RestartsInPlace(js, c.Gates) {
+	if js, err := c.caches.JobSet(key); err == nil && js != nil && planinplace.Restarts(js, c.Gates) {
 		c.queue.AddSoon(key)
 	}
 }

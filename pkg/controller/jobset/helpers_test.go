@@ -24,9 +24,9 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"

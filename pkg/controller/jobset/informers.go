@@ -14,10 +14,10 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
 // BenchmarkInPlacePass looks at a set of one Job whose pods restart in place, after one more pod has restarted.
@@ -53,11 +52,9 @@ func BenchmarkInPlacePass(b *testing.B) {
 					b.Fatal(err)
 				}
 				handle.OnUpdate(before, after)
-				obs, _, err := r.Observe(b.Context(), cache.MetaObjectToName(set))
-				if err != nil {
+				if _, _, _, err := r.Decided(b.Context(), cache.MetaObjectToName(set)); err != nil {
 					b.Fatal(err)
 				}
-				_ = plan.Decide(*obs)
 			}
 		})
 	}

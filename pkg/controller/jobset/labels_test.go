@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -23,7 +24,7 @@ func TestLostLabelsAreRestored(t *testing.T) {
 	created := plan.Decide(plan.Observed{JobSet: set}).CreateJobs
 	restarted := newSet()
 	restarted.Status.Restarts = 1
-	wanted := plan.Decide(plan.Observed{JobSet: restarted}).CreateJobs
+	wanted := plan.Decide(plan.Observed{JobSet: restarted, Restored: hostplan.None[plan.Restored]()}).CreateJobs
 	const restored = `Warning JobLabelsRestored Reconciling: labels that identify job "js-w-0" as part of the jobset were removed or changed; they have been restored`
 	const lost = `job "js-w-0" creation failed with error: jobs.batch "js-w-0" already exists, ` +
 		`without the label jobset.sigs.k8s.io/jobset-name on itself and on its pods`

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/failures"
 )
 
 // usualPod is a pod of a Job of one pod, as it comes from the main API.

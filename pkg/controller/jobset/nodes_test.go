@@ -117,11 +117,11 @@ func TestJobsWithoutRoomBecauseOfAvoidedNodes(t *testing.T) {
 			if err := r.caches.jobSets.GetIndexer().Add(stored); err != nil {
 				t.Fatal(err)
 			}
-			obs, _, err := r.Observe(t.Context(), cache.NewObjectName("ns", "js"))
+			obs, _, _, err := r.Decided(t.Context(), cache.NewObjectName("ns", "js"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "Jobs", want, obs.ShutOut)
+			diff(t, "Jobs", want, obs.ShutOut.Value())
 		})
 	}
 }

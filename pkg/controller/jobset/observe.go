@@ -17,13 +17,13 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/failures"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // gatherForJob is for how long changes of a set are gathered for each of its Jobs, beside what is usual. A pass takes
@@ -52,40 +52,19 @@ func (s *Syncer) observeChildren(ctx context.Context, key cache.ObjectName,
 	}, shown, nil
 }
 
-// observe adds what else a decision is made on. Why a Job failed may be read from the API.
+// observe adds what else caches have.
 func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	js := obs.JobSet
 	if err := s.observeOthers(obs); err != nil {
 		return false, err
 	}
-	if plan.RestoreMatters(*obs) {
-		state, err := s.deps.Restore(ctx, js)
-		if err != nil {
+	if obs.Gates.ExclusivePlacement && obs.JobSet.Status.Placement != nil {
+		if obs.Waiting, err = s.deps.Caches.Waiting(key); err != nil {
 			return false, err
 		}
-		obs.Restored, obs.EditedSinceRestore, obs.ActedSinceRestore = state.Restored, state.Edited, state.Acted
 	}
-	obs.Mismatches, obs.RetryFeaturesAfter = s.mismatches(ctx, js)
-	s.observeFailures(ctx, obs)
-	if err := s.observePlacement(ctx, obs); err != nil {
-		return false, err
-	}
-	// After everything that can fail: it is reported once only.
-	obs.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, js, plan.RunsDespiteQueue(js))
-	obs.MaxBacklog, obs.Stalled = s.backlogs.reserve(key, js)
+	obs.Mismatches, obs.RetryFeaturesAfter = s.mismatches(ctx, obs.JobSet)
+	obs.MaxBacklog, obs.Stalled = s.backlogs.reserve(key, obs.JobSet)
 	return false, nil
-}
-
-// observeFailures adds why a Job failed, and the number of nodes if pods are to keep off some.
-func (s *Syncer) observeFailures(ctx context.Context, obs *plan.Observed) {
-	if job := plan.MissingCause(*obs); job != nil {
-		if cause := s.deps.FirstCause(ctx, obs.JobSet.Namespace, *job); cause != nil {
-			obs.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause}
-		}
-	}
-	if plan.NodesMatter(*obs) && s.deps.Nodes != nil {
-		obs.Nodes = s.deps.Nodes(ctx)
-	}
 }
 
 // observeOthers adds what else than Jobs belongs to the set.
@@ -110,7 +89,7 @@ func (s *Syncer) observeOthers(obs *plan.Observed) (err error) {
 		return err
 	}
 	s.observeRefusedPods(obs)
-	return s.observeInPlace(obs)
+	return nil
 }
 
 // observeEndpoints adds who writes the addresses of the Service.
@@ -124,34 +103,12 @@ func (s *Syncer) observeEndpoints(obs *plan.Observed) {
 	}
 }
 
-// observeInPlace adds how far pods that restart where they are have come, and what failed in the first one.
-func (s *Syncer) observeInPlace(obs *plan.Observed) error {
-	if !plan.RestartsInPlace(obs.JobSet, obs.Gates) {
-		return nil
-	}
-	obs.InPlace = s.deps.Caches.InPlace(obs.Jobs)
-	job, pod := plan.FirstInPlace(*obs)
-	if job == nil {
-		return nil
-	}
-	failure, err := s.deps.Caches.PodFailure(cache.NewObjectName(obs.JobSet.Namespace, pod))
-	if failure != nil {
-		obs.FailedInPlace = helper.FirstCause(job.Name, batchv1.JobCondition{}, failure)
-	}
-	return err
-}
-
 // observeUnschedulable adds the pods that wait for a node, and remembers since when there are any.
 func (s *Syncer) observeUnschedulable(obs *plan.Observed) error {
 	key := cache.MetaObjectToName(obs.JobSet)
 	pods, reason, err := s.deps.Caches.Unschedulable(key)
-	since := children.Since(s.unschedulable, key, err == nil && pods > 0, obs.Now.Time)
-	if since.IsZero() {
-		return err
-	}
-	obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
-	if plan.ShutOutMatters(*obs) {
-		obs.ShutOut, err = s.deps.Caches.ShutOut(key)
+	if since := children.Since(s.unschedulable, key, err == nil && pods > 0, obs.Now.Time); !since.IsZero() {
+		obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
 	}
 	return err
 }
@@ -179,8 +136,8 @@ func (c caches) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
 }
 
 // InPlace returns how far the pods of Jobs have come with restarting where they are, by the UID of the Job.
-func (c caches) InPlace(jobs []*batchv1.Job) map[types.UID]plan.InPlace {
-	out := map[types.UID]plan.InPlace{}
+func (c caches) InPlace(jobs []*batchv1.Job) map[types.UID]planinplace.State {
+	out := map[types.UID]planinplace.State{}
 	for _, job := range jobs {
 		if pods, found := c.inPlace.Of(job.UID); found {
 			out[job.UID] = pods

@@ -9,20 +9,15 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/orphans"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/orphans"
 )
 
 // newOrphans returns what raises an alarm about Jobs whose JobSet the API does not know.
 func (c *Controller) newOrphans() *orphans.Watcher {
 	return orphans.NewWatcher(orphans.Config{
 		Kind: "JobSet", Jobs: c.caches.ownedJobs, Recorder: c.Recorder,
-		Cached: func(owner orphans.Owner) bool {
-			js, err := c.caches.JobSet(cache.NewObjectName(owner.Namespace, owner.Name))
-			return err != nil || js != nil && (js.UID == owner.UID || unreadable.Is(js))
-		},
+		Cached: orphans.CachedIn(c.caches.JobSet),
 		Read: func(ctx context.Context, namespace, name string) (metav1.Object, error) {
 			return c.JobSets.JobsetV1alpha2().JobSets(namespace).Get(ctx, name, metav1.GetOptions{})
 		},

@@ -14,21 +14,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 // Placer finds topology domains for Jobs with exclusive placement.
 type Placer interface {
 	// Place returns what became of the question for the domains of unplaced Jobs; nil while that is not known.
-	Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error)
+	Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) (*domains.Placed, error)
 	// Move returns to which domain one of the Jobs goes whose pods get no nodes, and when to ask again. It is asked each
 	// time the set is looked at, also without such Jobs.
-	Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error)
+	Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []domains.Stuck) (domains.Moving, error)
 	// Locate returns the domains of the nodes on which pods of Jobs are, and when to ask again if one is not known.
-	Locate(js *jobsetv1alpha2.JobSet, jobs []plan.Unlocated) plan.Located
+	Locate(js *jobsetv1alpha2.JobSet, jobs []domains.Unlocated) domains.Located
 	// Withdraw is called for a set that needs no domain now, and Forget for one that is gone.
 	Withdraw(key cache.ObjectName)
 	Forget(key cache.ObjectName)
@@ -37,44 +40,36 @@ type Placer interface {
 // noPlacer is for controllers without exclusive placement.
 type noPlacer struct{}
 
-func (noPlacer) Place(context.Context, *jobsetv1alpha2.JobSet, []plan.Unplaced) (*plan.Placed, error) {
+func (noPlacer) Place(context.Context, *jobsetv1alpha2.JobSet, []domains.Unplaced) (*domains.Placed, error) {
 	return nil, nil
 }
 
-func (noPlacer) Move(context.Context, *jobsetv1alpha2.JobSet, []plan.Stuck) (plan.Moving, error) {
-	return plan.Moving{}, nil
+func (noPlacer) Move(context.Context, *jobsetv1alpha2.JobSet, []domains.Stuck) (domains.Moving, error) {
+	return domains.Moving{}, nil
 }
 
-func (noPlacer) Locate(*jobsetv1alpha2.JobSet, []plan.Unlocated) plan.Located { return plan.Located{} }
+func (noPlacer) Locate(*jobsetv1alpha2.JobSet, []domains.Unlocated) domains.Located {
+	return domains.Located{}
+}
 
 func (noPlacer) Withdraw(cache.ObjectName) {}
 
 func (noPlacer) Forget(cache.ObjectName) {}
 
-// observePlacement adds what became of the question for the domains of Jobs that have none, and of Jobs whose pods get no nodes in theirs.
-func (s *Syncer) observePlacement(ctx context.Context, obs *plan.Observed) (err error) {
-	switch unplaced := plan.UnplacedJobs(*obs); {
-	case len(unplaced) == 0:
-		s.deps.Placer.Withdraw(cache.MetaObjectToName(obs.JobSet))
-	case plan.AvoidanceDue(*obs): // domains depend on the nodes that are avoided
-	default:
-		if obs.Placed, err = s.deps.Placer.Place(ctx, obs.JobSet, unplaced); err != nil {
+// answerDomains adds what became of the question for the domains of Jobs that have none, and the domains that the scheduler has chosen.
+func (s *Syncer) answerDomains(ctx context.Context, obs *plan.Observed, asks *plan.Asks) error {
+	if len(asks.Unplaced) > 0 {
+		placed, err := s.deps.Placer.Place(ctx, obs.JobSet, asks.Unplaced)
+		if err != nil {
 			return err
 		}
+		obs.Placed = hostplan.Obtained(ptr.Deref(placed, domains.Placed{}), placed != nil)
 	}
-	if !obs.Gates.ExclusivePlacement {
+	if len(asks.Unlocated) == 0 {
 		return nil
 	}
-	if err := s.locate(obs); err != nil {
-		return err
-	}
-	return s.observeMoves(ctx, obs)
-}
-
-// locate adds the domains that the scheduler has chosen.
-func (s *Syncer) locate(obs *plan.Observed) error {
-	var landed []plan.Unlocated
-	for _, job := range plan.UnlocatedJobs(*obs) {
+	var landed []domains.Unlocated
+	for _, job := range asks.Unlocated {
 		node, err := s.deps.Caches.Landed(job.UID)
 		if err != nil {
 			return err
@@ -83,10 +78,34 @@ func (s *Syncer) locate(obs *plan.Observed) error {
 			landed = append(landed, job)
 		}
 	}
-	if len(landed) > 0 {
-		obs.Located = s.deps.Placer.Locate(obs.JobSet, landed)
+	if obs.Located = hostplan.None[domains.Located](); len(landed) > 0 {
+		obs.Located = hostplan.Of(s.deps.Placer.Locate(obs.JobSet, landed))
 	}
 	return nil
+}
+
+// answerMoves adds the Job that leaves its domain.
+func (s *Syncer) answerMoves(ctx context.Context, obs *plan.Observed, asks *plan.Asks) error {
+	if len(asks.Stuck) == 0 {
+		return nil
+	}
+	moving, err := s.deps.Placer.Move(ctx, obs.JobSet, asks.Stuck)
+	if err == nil {
+		obs.Moving = hostplan.Of(moving)
+	}
+	return err
+}
+
+// unask has the placer forget what the set has asked for and does not need any more.
+func (s *Syncer) unask(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
+	if !p.AwaitsDomains {
+		s.deps.Placer.Withdraw(cache.MetaObjectToName(obs.JobSet))
+	}
+	if !obs.Gates.ExclusivePlacement || !obs.Moving.Open() {
+		return nil
+	}
+	_, err := s.deps.Placer.Move(ctx, obs.JobSet, nil)
+	return err
 }
 
 // Landed returns a node on which a pod of a Job is whose domain the scheduler chooses; empty if there is none.
@@ -103,24 +122,13 @@ func (c caches) Landed(job types.UID) (node string, err error) {
 	return node, nil
 }
 
-// observeMoves adds the Job that leaves its domain.
-func (s *Syncer) observeMoves(ctx context.Context, obs *plan.Observed) (err error) {
-	if obs.JobSet.Status.Placement != nil {
-		if obs.Waiting, err = s.deps.Caches.Waiting(cache.MetaObjectToName(obs.JobSet)); err != nil {
-			return err
-		}
-	}
-	obs.Moving, err = s.deps.Placer.Move(ctx, obs.JobSet, plan.StuckJobs(*obs))
-	return err
-}
-
 // Waiting returns the pods of the set for which the scheduler finds no node, by the UID of their Job.
-func (c caches) Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error) {
+func (c caches) Waiting(key cache.ObjectName) (map[types.UID]domains.Waiting, error) {
 	objs, err := c.pods.ByIndex(indexUnschedulable, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("listing unschedulable pods of jobset %s: %w", key, err)
 	}
-	waiting := map[types.UID]plan.Waiting{}
+	waiting := map[types.UID]domains.Waiting{}
 	for _, obj := range objs {
 		pod, ok := obj.(*watchedPod)
 		if !ok {
@@ -218,7 +226,7 @@ func placementOf(obj any) ([]string, error) {
 	if holdsDomains(js) {
 		values = append(values, placed)
 	}
-	if js.Status.TerminalState == "" && plan.AsksForPlacement(js) {
+	if js.Status.TerminalState == "" && domains.AskedFor(js) {
 		values = append(values, asking)
 	}
 	return values, nil

@@ -23,8 +23,8 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/permission"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/permission"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 )
 
@@ -52,7 +52,7 @@ func TestWaitingPodsByJob(t *testing.T) {
 	}
 	got, err := r.caches.Waiting(cache.NewObjectName("ns", "js"))
 	diff(t, "error", "", errorText(err))
-	diff(t, "waiting", map[types.UID]plan.Waiting{
+	diff(t, "waiting", map[types.UID]domains.Waiting{
 		"u0": {Since: first, Reason: "full since 03:02:01"},
 		"u1": {Since: first.Add(time.Minute), Nominated: true, Reason: "full since 03:03:01"},
 	}, got)
@@ -116,15 +116,15 @@ func TestPrioritiesAreOptional(t *testing.T) {
 // scripted is a placer that answers what it is given, and remembers the questions.
 type scripted struct {
 	noPlacer
-	asked     []plan.Stuck
+	asked     []domains.Stuck
 	withdrawn int
-	answer    plan.Moving
+	answer    domains.Moving
 	err       error
 }
 
 func (s *scripted) Withdraw(cache.ObjectName) { s.withdrawn++ }
 
-func (s *scripted) Move(_ context.Context, _ *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error) {
+func (s *scripted) Move(_ context.Context, _ *jobsetv1alpha2.JobSet, stuck []domains.Stuck) (domains.Moving, error) {
 	s.asked = stuck
 	return s.answer, s.err
 }
@@ -143,7 +143,7 @@ func TestObserveMoves(t *testing.T) {
 	for key, value := range map[string]string{jobsetv1alpha2.ReplicatedJobNameKey: "w", jobsetv1alpha2.JobIndexKey: "0", jobsetv1alpha2.RestartsKey: "0"} {
 		job.Labels[key] = value
 	}
-	placer := &scripted{answer: plan.Moving{After: time.Minute}}
+	placer := &scripted{answer: domains.Moving{After: time.Minute}}
 	r.deps.Placer = placer
 	pod := podOfJob(job.Name+"-0-abcde", "u0", waitsSince(time.Now(), ""))
 	for _, err := range []error{
@@ -153,14 +153,14 @@ func TestObserveMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	obs, _, err := r.Observe(t.Context(), cache.MetaObjectToName(js))
+	obs, _, _, err := r.Decided(t.Context(), cache.MetaObjectToName(js))
 	diff(t, "error", "", errorText(err))
 	if len(placer.asked) != 1 || placer.asked[0].UID != "u0" || placer.asked[0].At.Domain != "a" {
 		t.Errorf("asked about %+v", placer.asked)
 	}
-	diff(t, "when to look again", time.Minute, obs.Moving.After)
+	diff(t, "when to look again", time.Minute, obs.Moving.Value().After)
 	placer.err = errors.New("no")
-	_, _, err = r.Observe(t.Context(), cache.MetaObjectToName(js))
+	_, _, _, err = r.Decided(t.Context(), cache.MetaObjectToName(js))
 	diff(t, "error", "no", errorText(err))
 }
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
 )
 

@@ -18,8 +18,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/failures"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/failures"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // watched returns what the cache keeps of a pod.
@@ -123,12 +123,12 @@ func TestPodsThatRestartInPlaceAreObserved(t *testing.T) {
 	}
 	r.onPods().OnAdd(pod, true)
 	r.onPods().OnAdd(watched(t, podOfJob("q", "uid-0")), true)
-	obs, _, err := r.Observe(t.Context(), cache.MetaObjectToName(set))
+	obs, _, _, err := r.Decided(t.Context(), cache.MetaObjectToName(set))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := plan.InPlace{Pods: 1, Lowest: 3, Highest: 3, First: "p", Order: 1, ContainerRestarts: 2}
-	diff(t, "pods", map[types.UID]plan.InPlace{"uid-0": want}, obs.InPlace)
+	want := planinplace.State{Pods: 1, Lowest: 3, Highest: 3, First: "p", Order: 1, ContainerRestarts: 2}
+	diff(t, "pods", map[types.UID]planinplace.State{"uid-0": want}, obs.InPlace.Value())
 }
 
 func TestSetsThatRestartInPlaceAreLookedAt(t *testing.T) {

@@ -82,5 +82,5 @@ func TestIgnoredQueueIsAnEvent(t *testing.T) {
 
 func ignoredQueue(t *testing.T, r *rig, js *jobsetv1alpha2.JobSet) string {
 	t.Helper()
-	return kueue.IgnoredQueue(t.Context(), r.deps.Kueue, r.queueReported, js, plan.RunsDespiteQueue(js))
+	return kueue.IgnoredQueue(t.Context(), r.deps.Kueue, r.queueReported, js, plan.Decide(plan.Observed{JobSet: js}).DespiteQueue)
 }

@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	jobsetclient "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 )

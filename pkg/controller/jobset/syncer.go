@@ -20,14 +20,16 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
 )
 
 // maxTakenClaims is the number of volume claims of others that are remembered. More are asked for again.
@@ -49,14 +51,14 @@ type Caches interface {
 	// Landed returns a node on which a pod of a Job is whose topology domain the scheduler chooses; empty if there is none.
 	Landed(job types.UID) (node string, err error)
 	// Waiting returns the unschedulable pods by the UID of their Job.
-	Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error)
+	Waiting(key cache.ObjectName) (map[types.UID]domains.Waiting, error)
 	// Priorities returns the values of PriorityClasses by name, and under the empty name that of pods which name none; nil
 	// without exclusive placement.
 	Priorities() map[string]int32
 	// ShutOut returns the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity.
 	ShutOut(key cache.ObjectName) (sets.Set[types.UID], error)
 	// InPlace returns how far the pods of Jobs have come with restarting where they are, by the UID of the Job.
-	InPlace(jobs []*batchv1.Job) map[types.UID]plan.InPlace
+	InPlace(jobs []*batchv1.Job) map[types.UID]planinplace.State
 	// PodFailure returns what failed last in a pod; nil if nothing did, or if there is no such pod.
 	PodFailure(pod cache.ObjectName) (*helper.PodFailure, error)
 }
@@ -108,8 +110,8 @@ type SyncerConfig struct {
 
 // Loop runs sets, and Outcome is what is left to do for one of them.
 type (
-	Loop    = host.Loop[*jobsetv1alpha2.JobSet, plan.Observed, plan.Plan, plan.Results]
-	Outcome = host.Outcome[*jobsetv1alpha2.JobSet]
+	Loop    = loop.Loop[*jobsetv1alpha2.JobSet, plan.Observed, plan.Plan, plan.Results]
+	Outcome = loop.Outcome[*jobsetv1alpha2.JobSet]
 )
 
 // Syncer carries out what is decided about sets: it observes before the decisions of package plan, and applies them. It
@@ -168,7 +170,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"), Resource: resourceJobSets, Client: deps.JobSets,
 		Recorder: deps.Recorder, Owner: deps.Caches.JobSet, Forgotten: s.forgotten,
-		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
+		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide,
+		Questions: plan.Plan.Questions, Answer: s.answer, Apply: s.Apply,
 		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 			return s.Conclude(obs, plan.Finish(*obs, p, results))
 		},
@@ -202,7 +205,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 	s.refusedSince.Note(key, out.RefusedSince)
 	left := Outcome{
 		Owner: js, Due: queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue},
-		Writes: host.Series(out.Warnings), Events: host.Transitions(out.Events),
+		Writes: loop.Series(out.Warnings), Events: loop.Transitions(out.Events),
 	}
 	if out.DeleteJobSet {
 		left.Then = s.Delete

@@ -21,14 +21,16 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// minutes has another party do something ten times a second for five minutes, and returns how often a request was made.
-func (r *rig) minutes(request string, others func()) int {
+// minutes lets five minutes pass, in which others undo what the controller does, and returns how often they found something to undo.
+func (r *rig) minutes(undo func() error) (undone int) {
 	for range 5 * 60 * 10 {
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
-		others()
+		if undo() == nil {
+			undone++
+		}
 	}
-	return r.made(request)
+	return undone
 }
 
 // made returns how often a request was made.
@@ -41,9 +43,10 @@ func (r *rig) made(request string) (n int) {
 	return n
 }
 
-func (r *rig) deletes(t *testing.T, name string) {
+// deletes deletes a Job. It is an error if the Job does not exist.
+func (r *rig) deletes(t *testing.T, name string) error {
 	t.Helper()
-	_ = r.kube.BatchV1().Jobs("ns").Delete(t.Context(), name, metav1.DeleteOptions{}) // it may not exist
+	return r.kube.BatchV1().Jobs("ns").Delete(t.Context(), name, metav1.DeleteOptions{})
 }
 
 // TestJobsDeletedByOthers deletes one Job whenever it exists. The other Job is not affected.
@@ -51,7 +54,7 @@ func TestJobsDeletedByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newSet())
 		r.run(t)
-		diff(t, "how often the Job is created in five minutes", 5, r.minutes("create jobs js-w-0", func() { r.deletes(t, "js-w-0") }))
+		diff(t, "how often the Job is created in five minutes", 5, r.minutes(func() error { return r.deletes(t, "js-w-0") }))
 		const message = "1 of 2 Jobs could not be created: job js-w-0 was deleted 3 times within a minute, each time after the controller had created it; " +
 			"the API does not say who deletes it, the audit log does; the controller creates it at most every 2 minutes"
 		diff(t, "the condition", "UndoneByOthers: "+message, r.creationFailure(t))
@@ -97,7 +100,7 @@ func TestRestartsAreNoReversals(t *testing.T) {
 			for range 20 {
 				time.Sleep(time.Second)
 				synctest.Wait()
-				r.deletes(t, "js-w-0")
+				_ = r.deletes(t, "js-w-0")
 			}
 			time.Sleep(time.Second)
 			synctest.Wait()
@@ -111,8 +114,8 @@ func TestServiceDeletedByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newSet())
 		r.run(t)
-		diff(t, "how often the Service is created in five minutes", 5, r.minutes("create services js", func() {
-			_ = r.kube.CoreV1().Services("ns").Delete(t.Context(), "js", metav1.DeleteOptions{}) // it may not exist
+		diff(t, "how often the Service is created in five minutes", 5, r.minutes(func() error {
+			return r.kube.CoreV1().Services("ns").Delete(t.Context(), "js", metav1.DeleteOptions{})
 		}))
 		if c := r.creationFailure(t); !strings.HasPrefix(c, "UndoneByOthers: the Service js could not be created: service js was deleted 3 times within a minute") {
 			t.Errorf("the condition: %s", c)

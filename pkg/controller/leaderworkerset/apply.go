@@ -19,7 +19,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
@@ -39,6 +40,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 		a.deleteRevisions(ctx, p.DeleteRevisions),
 	)
 	workers := a.createWorkers(ctx, p.CreateWorkers)
+	a.results.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, obs.Set, p.DespiteQueue)
 	a.results.Interrupted = ctx.Err() != nil
 	return a.results, children.FirstErrors(adopted, leader, services, err, workers)
 }

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
@@ -41,7 +41,7 @@ func TestStepsOfAnUpdateAreEvents(t *testing.T) {
 	for version, note := range map[string]string{"7": "Updating replica 3", "8": "Updating replica 2"} {
 		of := set.DeepCopy()
 		of.ResourceVersion = version
-		s.Report(t.Context(), of, host.Steps([]plan.Event{
+		s.Report(t.Context(), of, loop.Steps([]plan.Event{
 			{Type: corev1.EventTypeNormal, Reason: "GroupsUpdating", Action: "Update", Note: note},
 			{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Action: "Create", Note: "refused"},
 		})...)

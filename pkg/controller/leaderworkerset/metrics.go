@@ -13,9 +13,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
 // Values of labels.
@@ -98,4 +99,14 @@ func countApply(err error) {
 		result = resultFailed
 	}
 	appliesTotal.WithLabelValues(result).Inc()
+}
+
+// logTransitions logs the changes of the state of a set, one line each, as the watch shows them.
+func logTransitions(logger klog.Logger, was, is *leaderworkersetv1.LeaderWorkerSet) {
+	before, after := phaseOf(was), phaseOf(is)
+	if before == after {
+		return
+	}
+	logger.Info("LeaderWorkerSet is "+after, Name, klog.KObj(is), "before", before, "replicas", is.Status.Replicas,
+		"ready", is.Status.ReadyReplicas, "updated", is.Status.UpdatedReplicas)
 }

@@ -10,12 +10,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
@@ -45,9 +46,6 @@ func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Ob
 		return false, err
 	}
 	s.observeDomains(obs)
-	s.observeCauses(obs)
-	// After everything that can fail: it is reported once only.
-	obs.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, obs.Set, plan.RunsDespiteQueue(*obs))
 	return false, nil
 }
 
@@ -128,4 +126,25 @@ func (s *Syncer) observeDomains(obs *plan.Observed) {
 			}
 		}
 	}
+}
+
+// observeRefusedPods adds the pods that the API refuses, and remembers since when there are any.
+func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
+	refused := &obs.RefusedPods
+	add := func(statefulSet types.UID, lacks bool) {
+		refusal := s.deps.Caches.PodRefusal(statefulSet, lacks)
+		if refusal == nil {
+			return
+		}
+		if refused.StatefulSets++; refused.StatefulSets == 1 || refusal.At.After(refused.At) {
+			refused.Reason, refused.Message, refused.At = refusal.Reason.Word(), refusal.Message, refusal.At
+		}
+	}
+	if obs.Leader != nil {
+		add(obs.Leader.UID, plan.LacksLeaders(obs.Leader, obs.Leaders))
+	}
+	for i := range obs.Workers {
+		add(obs.Workers[i].UID, obs.Workers[i].LacksPods())
+	}
+	refused.Since = children.Since(s.podsRefused, key, refused.StatefulSets > 0, obs.Now.Time)
 }

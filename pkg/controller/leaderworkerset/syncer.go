@@ -17,12 +17,12 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 )
 
 // Child is a child of which existence and controller matter.
@@ -90,8 +90,8 @@ type SyncerConfig struct {
 
 // Loop runs sets, and Outcome is what is left to do for one of them.
 type (
-	Loop    = host.Loop[*leaderworkersetv1.LeaderWorkerSet, plan.Observed, plan.Plan, plan.Results]
-	Outcome = host.Outcome[*leaderworkersetv1.LeaderWorkerSet]
+	Loop    = loop.Loop[*leaderworkersetv1.LeaderWorkerSet, plan.Observed, plan.Plan, plan.Results]
+	Outcome = loop.Outcome[*leaderworkersetv1.LeaderWorkerSet]
 )
 
 // Syncer carries out what is decided about sets: it observes before the decisions of package plan, and applies them. It
@@ -145,7 +145,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		Client: children.OwnersIn(deps.Sets), Recorder: deps.Recorder,
 		Owner:     func(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) { return deps.Caches.Set(key) },
 		Forgotten: func(key cache.ObjectName) { s.gone.forget(key, nil) },
-		Children:  s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
+		Children:  s.observeChildren, Complete: s.observe, Decide: plan.Decide,
+		Questions: plan.Plan.Questions, Answer: s.answer, Apply: s.Apply,
 		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 			return s.Conclude(obs, plan.Finish(*obs, p, results))
 		},
@@ -162,7 +163,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 	pods := func(name string) *corev1.ObjectReference { return podReference(obs, name) }
 	left := Outcome{
 		Owner: obs.Set, Due: queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue},
-		Writes: host.Relate(host.Steps(out.Others), pods), Events: host.Relate(host.Transitions(out.Events), pods),
+		Writes: loop.Relate(loop.Steps(out.Others), pods), Events: loop.Relate(loop.Transitions(out.Events), pods),
 		NotStored: func(ctx context.Context, err error) { s.reportStatus(ctx, obs, err) },
 		Stored: func(*leaderworkersetv1.LeaderWorkerSet) error {
 			s.noteEvaluated(key, out.Evaluated)

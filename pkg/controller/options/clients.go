@@ -19,7 +19,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/restclient"
 	_ "k8s.io/component-base/metrics/prometheus/version"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/rewind"
 )

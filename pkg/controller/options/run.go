@@ -14,7 +14,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/klog/v2"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/manager"
 )
 
 // Run runs the controllers until the context ends, and returns when all that was begun has ended.

@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/clock"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpoints"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/manager"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/manager"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 

@@ -23,12 +23,12 @@ import (
 	"k8s.io/utils/clock"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 

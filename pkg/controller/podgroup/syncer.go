@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 )
 
 // Caches are what informers show.

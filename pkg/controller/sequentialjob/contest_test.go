@@ -67,7 +67,7 @@ func TestSuspensionsByOthers(t *testing.T) {
 	}
 
 	diff(t, "how often the Job is resumed", 3, passes(10))
-	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed, so that it is left suspended until somebody resumes it"
+	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed, so it stays suspended until a user resumes it"
 	diff(t, "Progressing", "SuspendedByOthers: "+message, progressing())
 	diff(t, "whether it is reported", true, slices.Contains(r.events.all(), "Warning SuspendedByOthers "+message))
 

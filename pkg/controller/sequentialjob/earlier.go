@@ -118,7 +118,7 @@ func jobRuns(job *batchv1.Job) bool {
 	case jobsethelper.TrueJobCondition(job, batchv1.JobComplete) != nil, jobsethelper.TrueJobCondition(job, batchv1.JobFailed) != nil:
 		return false
 	case ptr.Deref(job.Spec.Suspend, false):
-		return s.Active+ptr.Deref(s.Terminating, 0) > 0 || s.StartTime != nil
+		return s.Active+ptr.Deref(s.Terminating, 0) > 0 || jobsethelper.SuspensionPending(job)
 	}
 	return true
 }

@@ -17,9 +17,9 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )

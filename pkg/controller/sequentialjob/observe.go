@@ -10,13 +10,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
@@ -35,64 +37,46 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
 }
 
 // observe adds what else a decision is made on. It returns true while the caches do not show what the status already
-// holds. Why a Job failed may be read from the API, and whether a child is gone that no cache shows.
+// holds. Whether a child is gone that no cache shows is read from the API.
 func (s *Syncer) observe(ctx context.Context, _ cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	lags, err = s.observeMore(ctx, obs)
+	if lags, err = s.lags(ctx, *obs); err == nil && !lags {
+		err = s.observeOthers(ctx, obs)
+	}
 	s.noteFailure(ctx, obs.SequentialJob, err)
 	return lags && err == nil, err
 }
 
-// observeMore adds what the caches of children do not show. It returns true if they lack a child that the API has.
-func (s *Syncer) observeMore(ctx context.Context, obs *plan.Observed) (bool, error) {
-	if lags, err := s.lags(ctx, *obs); err != nil || lags {
-		return lags, err
-	}
-	if err := s.observeOthers(ctx, obs); err != nil {
-		return false, err
-	}
-	if err := s.observeRestore(ctx, obs); err != nil {
-		return false, err
-	}
-	if lags, err := s.observeEnd(ctx, obs); err != nil || lags {
-		return lags, err
-	}
-	s.observePods(ctx, obs)
-	return false, nil
-}
-
-// observeEnd finds out whether a child that no cache shows is gone, before the finalizer is removed. It returns true if it is there.
-func (s *Syncer) observeEnd(ctx context.Context, obs *plan.Observed) (bool, error) {
-	ref := plan.MissingChild(*obs)
-	if ref == nil {
-		return false, nil
-	}
-	there, err := s.there(ctx, obs.SequentialJob, *ref)
-	obs.Gone = !there
-	return there, err
-}
-
-// observePods reads from the API what the decision needs to know of pods, which no cache shows in full.
-func (s *Syncer) observePods(ctx context.Context, obs *plan.Observed) {
-	if query := plan.MissingEarlier(*obs); query != nil {
-		obs.Earlier = s.observeEarlier(ctx, obs.SequentialJob, *query)
-	}
-	if job := plan.MissingCause(*obs); job != nil {
-		if cause := s.deps.FirstCause(ctx, obs.SequentialJob.Namespace, *job); cause != nil {
-			obs.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause}
-		}
-	}
-}
-
-// observeRestore finds out whether the sequence is as a backup had it, if that matters.
-func (s *Syncer) observeRestore(ctx context.Context, obs *plan.Observed) error {
-	if !plan.RestoreMatters(*obs) {
-		return nil
-	}
-	state, err := s.deps.Restore(ctx, obs.SequentialJob)
-	if err == nil {
-		obs.Restored, obs.EditedSinceRestore, obs.ActedSinceRestore = state.Restored, state.Edited, state.Acted
-	}
+// answer adds what a decision asks for, most of which is in the API only.
+func (s *Syncer) answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
+	err := s.answerAll(ctx, obs, p)
+	s.noteFailure(ctx, obs.SequentialJob, err)
 	return err
+}
+
+func (s *Syncer) answerAll(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
+	sj := obs.SequentialJob
+	if p.AskRestored {
+		state, err := s.deps.Restore(ctx, sj)
+		if err != nil {
+			return err
+		}
+		obs.Restored = state.Known()
+	}
+	if p.Unseen != nil {
+		exists, err := s.there(ctx, sj, *p.Unseen)
+		if err != nil {
+			return err
+		}
+		obs.Unseen = hostplan.Existing(*p.Unseen, exists)
+	}
+	if p.Earlier != nil {
+		obs.Earlier = s.observeEarlier(ctx, sj, *p.Earlier)
+	}
+	if p.FailedJob != nil {
+		cause := s.deps.FirstCause(ctx, sj.Namespace, *p.FailedJob)
+		obs.FirstCause = hostplan.Obtained(ptr.Deref(cause, jobsetv1alpha2.FailureCause{}), cause != nil)
+	}
+	return nil
 }
 
 // noteAnswer remembers that a write may have changed the sequence although it failed.
@@ -188,5 +172,19 @@ func (s *Syncer) observeContest(ctx context.Context, key cache.ObjectName, obs *
 	obs.Contest = &plan.Contest{}
 	if err == nil {
 		obs.Contest.By = children.ManagerOf(child, "spec", "suspend")
+	}
+}
+
+// observeRefusedPods adds the pods of the current Job that the API refuses, and remembers since when there are any.
+func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
+	var refusal *refusals.Refusal
+	current := plan.Current(*obs)
+	for i := range obs.Children {
+		if c := &obs.Children[i]; c.ChildRef == current && c.Kind == batchv1alpha1.StepKindJob {
+			refusal = s.deps.Caches.PodRefusal(c.UID, c.LacksPods)
+		}
+	}
+	if since := children.Since(s.podsRefused, key, refusal != nil, obs.Now.Time); refusal != nil {
+		obs.RefusedPods = plan.RefusedPods{Message: refusal.Message, At: refusal.At, Since: since}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -15,11 +16,12 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
@@ -77,8 +79,8 @@ type SyncerConfig struct {
 
 // Loop runs sequences, and Outcome is what is left to do for one of them.
 type (
-	Loop    = host.Loop[*batchv1alpha1.SequentialJob, plan.Observed, plan.Plan, plan.Results]
-	Outcome = host.Outcome[*batchv1alpha1.SequentialJob]
+	Loop    = loop.Loop[*batchv1alpha1.SequentialJob, plan.Observed, plan.Plan, plan.Results]
+	Outcome = loop.Outcome[*batchv1alpha1.SequentialJob]
 )
 
 // Syncer carries out what is decided about sequences: it observes before the decisions of package plan, and applies them.
@@ -119,7 +121,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"), Resource: resourceSequentialJobs,
 		Client: children.OwnersIn(deps.SequentialJobs), Recorder: deps.Recorder, Owner: deps.Caches.SequentialJob, Waits: s.waitsForAnswer,
-		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
+		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide,
+		Questions: plan.Plan.Questions, Answer: s.answer, Apply: s.Apply,
 		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 			return s.Conclude(obs, plan.Finish(*obs, p, results))
 		},
@@ -136,7 +139,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 		current.ResourceVersion = out.ResourceVersion
 	}
 	left := Outcome{
-		Owner: sj, Due: queue.After(out.RequeueAfter), Writes: host.Series(out.Warnings), Events: host.Transitions(out.Events),
+		Owner: sj, Due: queue.After(out.RequeueAfter), Writes: loop.Series(out.Warnings), Events: loop.Transitions(out.Events),
 		NotStored: func(ctx context.Context, err error) {
 			s.noteAnswer(key, err)
 			s.noteFailure(ctx, sj, err)
@@ -174,4 +177,16 @@ func (s *Syncer) end(ctx context.Context, stored *batchv1alpha1.SequentialJob, o
 		s.failing.Forget(cache.MetaObjectToName(stored))
 	}
 	return err
+}
+
+// noteFailure sends a warning about what no condition shows, if passes have failed for some time. That something has
+// changed meanwhile is no failure.
+func (s *Syncer) noteFailure(ctx context.Context, sj *batchv1alpha1.SequentialJob, err error) {
+	if err == nil || apierrors.IsConflict(err) {
+		return
+	}
+	now := s.deps.Clock.Now()
+	if since := children.Since(s.failing, cache.MetaObjectToName(sj), true, now); now.Sub(since) >= hostplan.PassesAfter {
+		s.Report(ctx, sj, loop.Report{Event: plan.Failure(err.Error())})
+	}
 }

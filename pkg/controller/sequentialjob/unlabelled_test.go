@@ -12,6 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/orphans"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // cancelled is a sequence that a user has cancelled.
@@ -43,5 +45,19 @@ func TestChildWithoutLabelIsStopped(t *testing.T) {
 				t.Error("the child was not stopped")
 			}
 		})
+	}
+}
+
+// TestUnreadableOwnerIsCached: the alarm about Jobs without an owner does not ask the API about a sequence that the server cannot read.
+func TestUnreadableOwnerIsCached(t *testing.T) {
+	r := newRig(t, newSequence())
+	placeholder := newSequence(func(sj *batchv1alpha1.SequentialJob) {
+		sj.UID, sj.Annotations = "", map[string]string{unreadable.Annotation: "its bytes are damaged"}
+	})
+	if err := r.caches.sequentialJobs.GetIndexer().Replace([]any{placeholder}, "0"); err != nil {
+		t.Fatal(err)
+	}
+	if !r.newOrphans().Cached(orphans.Owner{Namespace: "ns", Name: "etl", UID: "uid-etl"}) {
+		t.Error("the owner counts as missing")
 	}
 }

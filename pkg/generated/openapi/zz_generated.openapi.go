@@ -3513,6 +3513,7 @@ func schema_pkg_apis_jobset_v1alpha2_Coordinator(ref common.ReferenceCallback) c
 					"jobIndex": {
 						SchemaProps: spec.SchemaProps{
 							Description: "jobIndex is the index of the Job in its replicatedJob, from 0. Defaults to 0.",
+							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3520,6 +3521,7 @@ func schema_pkg_apis_jobset_v1alpha2_Coordinator(ref common.ReferenceCallback) c
 					"podIndex": {
 						SchemaProps: spec.SchemaProps{
 							Description: "podIndex is the completion index of the pod in its Job, from 0. Defaults to 0.",
+							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -3678,6 +3680,7 @@ func schema_pkg_apis_jobset_v1alpha2_FailurePolicy(ref common.ReferenceCallback)
 					"maxRestarts": {
 						SchemaProps: spec.SchemaProps{
 							Description: "maxRestarts is the number of counted restarts after which the next failure fails the set. Defaults to 0; negative values behave like 0.",
+							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},

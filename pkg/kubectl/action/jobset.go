@@ -54,7 +54,7 @@ func (JobSet) Has(action string) bool { return action != rollback.name && action
 
 // Takes implements Target.
 func (JobSet) Takes(flag string) bool {
-	return flag != fromStepFlag && flag != stepFlag && !slices.Contains(ofGroups, flag)
+	return flag != fromStepFlag && flag != stepFlag && !slices.Contains(ofLeaderWorkerSet, flag)
 }
 
 // preconditionsOf returns the preconditions of requests to sets.

@@ -25,15 +25,15 @@ const (
 	restartsFlag   = "restarts"
 )
 
-// ofGroups are the flags that LeaderWorkerSets alone have.
-var ofGroups = []string{groupFlag, generationFlag, restartsFlag}
+// ofLeaderWorkerSet are the flags that LeaderWorkerSets alone have.
+var ofLeaderWorkerSet = []string{groupFlag, generationFlag, restartsFlag}
 
 // LeaderWorkerSet is the Target of LeaderWorkerSets.
 type LeaderWorkerSet struct{}
 
 var _ Target = LeaderWorkerSet{}
 
-func groupSets(c *cli.Clients) leaderworkersetclient.LeaderWorkerSetInterface {
+func leaderWorkerSets(c *cli.Clients) leaderworkersetclient.LeaderWorkerSetInterface {
 	return c.JobSets.LeaderworkersetV1().LeaderWorkerSets(c.Namespace)
 }
 
@@ -44,7 +44,7 @@ func (LeaderWorkerSet) Has(action string) bool {
 
 // Preconditions implements Target.
 func (LeaderWorkerSet) Preconditions(ctx context.Context, c *cli.Clients, name string) (*Preconditions, error) {
-	set, err := groupSets(c).Get(ctx, name, metav1.GetOptions{})
+	set, err := leaderWorkerSets(c).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +52,9 @@ func (LeaderWorkerSet) Preconditions(ctx context.Context, c *cli.Clients, name s
 }
 
 // Takes implements Target.
-func (LeaderWorkerSet) Takes(flag string) bool { return slices.Contains(ofGroups, flag) }
+func (LeaderWorkerSet) Takes(flag string) bool { return slices.Contains(ofLeaderWorkerSet, flag) }
 
-func groupPreconditions(p *Preconditions) *batchv1alpha1.LeaderWorkerSetPreconditions {
+func leaderWorkerSetPreconditions(p *Preconditions) *batchv1alpha1.LeaderWorkerSetPreconditions {
 	if p == nil {
 		return nil
 	}
@@ -63,34 +63,35 @@ func groupPreconditions(p *Preconditions) *batchv1alpha1.LeaderWorkerSetPrecondi
 
 // Send implements Target.
 func (LeaderWorkerSet) Send(ctx context.Context, c *cli.Clients, action, name string, r Request, o metav1.CreateOptions) (Answer, error) {
-	object, preconditions := metav1.ObjectMeta{Name: name}, groupPreconditions(r.Preconditions)
+	object, preconditions := metav1.ObjectMeta{Name: name}, leaderWorkerSetPreconditions(r.Preconditions)
 	plain := batchv1alpha1.LeaderWorkerSetActionSpec{Reason: r.Reason, Preconditions: preconditions}
 	switch action {
 	case restart.name:
-		out, err := groupSets(c).Restart(ctx, name, &batchv1alpha1.LeaderWorkerSetRestart{
+		out, err := leaderWorkerSets(c).Restart(ctx, name, &batchv1alpha1.LeaderWorkerSetRestart{
 			TypeMeta: typeMeta("LeaderWorkerSetRestart"), ObjectMeta: object,
 			Spec: batchv1alpha1.LeaderWorkerSetRestartSpec{Reason: r.Reason, Group: r.Group, Preconditions: preconditions},
 		}, o)
-		return answerOfGroups("LeaderWorkerSetRestart", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+		return answerOfLeaderWorkerSet("LeaderWorkerSetRestart", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
 	case rollback.name:
-		out, err := groupSets(c).Rollback(ctx, name, &batchv1alpha1.LeaderWorkerSetRollback{
+		out, err := leaderWorkerSets(c).Rollback(ctx, name, &batchv1alpha1.LeaderWorkerSetRollback{
 			TypeMeta: typeMeta("LeaderWorkerSetRollback"), ObjectMeta: object,
 			Spec: batchv1alpha1.LeaderWorkerSetRollbackSpec{Reason: r.Reason, ToRevision: r.ToRevision, Preconditions: preconditions},
 		}, o)
-		return answerOfGroups("LeaderWorkerSetRollback", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+		return answerOfLeaderWorkerSet("LeaderWorkerSetRollback", out, err,
+			func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
 	case pause.name:
-		out, err := groupSets(c).Pause(ctx, name, &batchv1alpha1.LeaderWorkerSetPause{TypeMeta: typeMeta("LeaderWorkerSetPause"),
+		out, err := leaderWorkerSets(c).Pause(ctx, name, &batchv1alpha1.LeaderWorkerSetPause{TypeMeta: typeMeta("LeaderWorkerSetPause"),
 			ObjectMeta: object, Spec: plain}, o)
-		return answerOfGroups("LeaderWorkerSetPause", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+		return answerOfLeaderWorkerSet("LeaderWorkerSetPause", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
 	case resume.name:
-		out, err := groupSets(c).Resume(ctx, name, &batchv1alpha1.LeaderWorkerSetResume{TypeMeta: typeMeta("LeaderWorkerSetResume"),
+		out, err := leaderWorkerSets(c).Resume(ctx, name, &batchv1alpha1.LeaderWorkerSetResume{TypeMeta: typeMeta("LeaderWorkerSetResume"),
 			ObjectMeta: object, Spec: plain}, o)
-		return answerOfGroups("LeaderWorkerSetResume", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+		return answerOfLeaderWorkerSet("LeaderWorkerSetResume", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
 	}
 	return Answer{}, fmt.Errorf("LeaderWorkerSets have no action %s", action)
 }
 
-func answerOfGroups(kind string, object runtime.Object, err error,
+func answerOfLeaderWorkerSet(kind string, object runtime.Object, err error,
 	status func() batchv1alpha1.LeaderWorkerSetActionStatus) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
@@ -102,15 +103,16 @@ func answerOfGroups(kind string, object runtime.Object, err error,
 
 // Look implements Target. All is known from the status: users who may only act on sets may not read their children.
 func (LeaderWorkerSet) Look(ctx context.Context, c *cli.Clients, name string, goal Goal, answer Answer) (Progress, error) {
-	set, err := groupSets(c).Get(ctx, name, metav1.GetOptions{})
+	set, err := leaderWorkerSets(c).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return Progress{}, err
 	}
-	return groupProgress(goal, set, answer.Status), nil
+	return replicaProgress(goal, set, answer.Status), nil
 }
 
-// unmetByGroups describes a precondition of LeaderWorkerSets alone that was not met, by the name of its flag; "" if it is another one.
-func unmetByGroups(given *Preconditions, cause metav1.StatusCause) string {
+// unmetByLeaderWorkerSet describes a precondition of LeaderWorkerSets alone that was not met, by the name of its flag; "" if it is
+// another one.
+func unmetByLeaderWorkerSet(given *Preconditions, cause metav1.StatusCause) string {
 	switch {
 	case given == nil:
 		return ""

@@ -28,7 +28,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/lookups"
 )
 
-// llm is a set of four groups, all ready.
+// llm is a set of four replicas, all ready.
 func llm(change ...func(*leaderworkersetv1.LeaderWorkerSet)) *leaderworkersetv1.LeaderWorkerSet {
 	set := &leaderworkersetv1.LeaderWorkerSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "leaderworkerset.x-k8s.io/v1", Kind: "LeaderWorkerSet"},
@@ -206,7 +206,7 @@ func TestGroupProgress(t *testing.T) {
 		}), Progress{Failure: "the set has failed (MaxGroupRestartsExceeded): group 1 failed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, groupProgress(tc.goal, tc.set, Status{UID: "u-1"})); diff != "" {
+			if diff := cmp.Diff(tc.want, replicaProgress(tc.goal, tc.set, Status{UID: "u-1"})); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
 		})

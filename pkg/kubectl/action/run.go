@@ -198,7 +198,7 @@ func (r *runner) notServed(o object) error {
 func (r *runner) unmet(err error) string {
 	for _, cause := range causesIn(err) {
 		given := r.request.Preconditions
-		if text := unmetByGroups(given, cause); text != "" {
+		if text := unmetByLeaderWorkerSet(given, cause); text != "" {
 			return text
 		}
 		switch {

@@ -29,6 +29,8 @@ type Factory struct {
 	Flags *genericclioptions.ConfigFlags
 	// IOStreams are where commands read and write.
 	genericiooptions.IOStreams
+	// NoWarnings leaves out the warnings of servers. It must be set before the first call of Clients.
+	NoWarnings bool
 
 	// ascii is the flag --ascii.
 	ascii *pflag.Flag
@@ -96,6 +98,9 @@ func (f *Factory) newClients() (*Clients, error) {
 	config.QPS, config.Burst = -1, -1
 	config.UserAgent = "kubectl-jobset/" + version.Get().GitVersion
 	config.WarningHandler = rest.NewWarningWriter(f.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	if f.NoWarnings {
+		config.WarningHandler = rest.NoWarnings{}
+	}
 	c := &Clients{Config: config, Namespace: namespace}
 
 	protobuf := rest.CopyConfig(config)

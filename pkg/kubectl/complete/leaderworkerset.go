@@ -23,9 +23,9 @@ const mostIndexes = 1000
 
 // LeaderWorkerSet are the Values of LeaderWorkerSets.
 var LeaderWorkerSet = Values{
-	"group":       ofGroups(func(set *leaderworkersetv1.LeaderWorkerSet) []string { return indexes(int(helper.Replicas(set))) }),
-	"worker":      ofGroups(func(set *leaderworkersetv1.LeaderWorkerSet) []string { return indexes(int(helper.Size(set))) }),
-	"container":   ofGroups(containersOfGroups),
+	"group":       ofLeaderWorkerSet(func(set *leaderworkersetv1.LeaderWorkerSet) []string { return indexes(int(helper.Replicas(set))) }),
+	"worker":      ofLeaderWorkerSet(func(set *leaderworkersetv1.LeaderWorkerSet) []string { return indexes(int(helper.Size(set))) }),
+	"container":   ofLeaderWorkerSet(containersOfLeaderWorkerSet),
 	"to-revision": formerRevisions,
 }
 
@@ -47,7 +47,7 @@ func formerRevisions(ctx context.Context, c *cli.Clients, name string, _ *pflag.
 	return numbers, nil
 }
 
-func ofGroups(values func(*leaderworkersetv1.LeaderWorkerSet) []string) func(context.Context, *cli.Clients, string,
+func ofLeaderWorkerSet(values func(*leaderworkersetv1.LeaderWorkerSet) []string) func(context.Context, *cli.Clients, string,
 	*pflag.FlagSet) ([]string, error) {
 	return func(ctx context.Context, c *cli.Clients, name string, _ *pflag.FlagSet) ([]string, error) {
 		set, err := c.JobSets.LeaderworkersetV1().LeaderWorkerSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -66,8 +66,8 @@ func indexes(n int) (out []string) {
 	return out
 }
 
-// containersOfGroups are the containers of leaders and workers, in the order in which they start.
-func containersOfGroups(set *leaderworkersetv1.LeaderWorkerSet) (names []string) {
+// containersOfLeaderWorkerSet are the containers of leaders and workers, in the order in which they start.
+func containersOfLeaderWorkerSet(set *leaderworkersetv1.LeaderWorkerSet) (names []string) {
 	for _, template := range []*corev1.PodTemplateSpec{helper.LeaderTemplate(set), &set.Spec.LeaderWorkerTemplate.WorkerTemplate} {
 		for _, list := range [][]corev1.Container{template.Spec.InitContainers, template.Spec.Containers} {
 			for i := range list {

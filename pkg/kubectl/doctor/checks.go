@@ -101,7 +101,7 @@ func store(_ context.Context, p *inspection) (Status, string) {
 		return unread(outage.Location, p.recordErr)
 	case p.record == nil && p.serves():
 		return Warn, "there is no record in " + outage.Location +
-			": the server runs with --store-witness=false or is older than the witness, or somebody deleted the record; apply the manifests, " +
+			": the server runs with --store-witness=false or is older than the witness, or the record was deleted; apply the manifests, " +
 			"which have the ConfigMap, and restart the server"
 	case p.record == nil:
 		return Warn, "there is no record in " + outage.Location + ": no server has served here yet"

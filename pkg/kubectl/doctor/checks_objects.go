@@ -139,10 +139,10 @@ func held(ctx context.Context, p *inspection) (Status, string) {
 	}
 	var found []string
 	if len(restored) > 0 {
-		found = append(found, "held after a restore, until somebody resumes or deletes them: "+shorten(restored))
+		found = append(found, "held after a restore, until a user resumes or deletes them: "+shorten(restored))
 	}
 	if len(outdated) > 0 {
-		found = append(found, "held because they are older than their namespace, until somebody deletes them or confirms them as their "+
+		found = append(found, "held because they are older than their namespace, until a user deletes them or confirms them as their "+
 			"condition "+namespaceuid.Condition+" says: "+shorten(outdated))
 	}
 	if len(found) == 0 {

@@ -90,7 +90,7 @@ func TestChecks(t *testing.T) {
 		},
 		"a server without a witness": {
 			cluster{services: up}, "store", Warn,
-			"there is no record in ConfigMap kube-system/jobset-apiserver-store: the server runs with --store-witness=false or is older than the witness, or somebody deleted the record; apply the manifests, which have the ConfigMap, and restart the server",
+			"there is no record in ConfigMap kube-system/jobset-apiserver-store: the server runs with --store-witness=false or is older than the witness, or the record was deleted; apply the manifests, which have the ConfigMap, and restart the server",
 		},
 		"no server yet": {cluster{}, "store", Warn, "there is no record in ConfigMap kube-system/jobset-apiserver-store: no server has served here yet"},
 		"the record is forbidden": {
@@ -149,18 +149,18 @@ func TestChecks(t *testing.T) {
 
 		"nothing is held": {cluster{sets: heldSets(0, metav1.ConditionFalse)}, "held", OK, "nothing is held after a restore or a new namespace"},
 		"a sequence is held": {
-			cluster{sets: heldSets(0, metav1.ConditionTrue)}, "held", Warn, "held after a restore, until somebody resumes or deletes them: sequentialjob team/etl",
+			cluster{sets: heldSets(0, metav1.ConditionTrue)}, "held", Warn, "held after a restore, until a user resumes or deletes them: sequentialjob team/etl",
 		},
 		"a set is older than its namespace": {
 			cluster{sets: []runtime.Object{&leaderworkersetv1.LeaderWorkerSet{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "serve"},
 				Status:     leaderworkersetv1.LeaderWorkerSetStatus{Conditions: []metav1.Condition{{Type: namespaceuid.Condition, Status: metav1.ConditionTrue}}},
 			}}}, "held", Warn,
-			"held because they are older than their namespace, until somebody deletes them or confirms them as their condition NamespaceRecreated says: leaderworkerset team/serve",
+			"held because they are older than their namespace, until a user deletes them or confirms them as their condition NamespaceRecreated says: leaderworkerset team/serve",
 		},
 		"many are held": {
 			cluster{sets: heldSets(7, metav1.ConditionFalse)}, "held", Warn,
-			"held after a restore, until somebody resumes or deletes them: jobset team/train-0, jobset team/train-1, jobset team/train-2, jobset team/train-3, jobset team/train-4 and 2 more",
+			"held after a restore, until a user resumes or deletes them: jobset team/train-0, jobset team/train-1, jobset team/train-2, jobset team/train-3, jobset team/train-4 and 2 more",
 		},
 		"sets are forbidden": {
 			cluster{refused: map[string]error{"jobsets": forbidden("jobsets")}}, "held", Warn, "you have no permission to read JobSets; the ClusterRole jobset-doctor grants it",

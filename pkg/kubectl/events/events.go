@@ -22,9 +22,9 @@ import (
 )
 
 const long = `Show the events about a JobSet and about its Jobs, pods, Service and volume claims, about a SequentialJob (sj/NAME) and
-all that belongs to its steps, or about a LeaderWorkerSet (lws/NAME) and its StatefulSets, pods, Services and volume claims, in
-the order in which they were seen last. Events about pods that are gone are shown, too, as long as the cluster keeps them (one
-hour, by default).
+all that belongs to its steps, about a LeaderWorkerSet (lws/NAME) and its StatefulSets, pods, Services and volume claims, or about
+a DisaggregatedSet (ds/NAME), its scalers and the LeaderWorkerSets of its roles. They are in the order in which they were seen last.
+Events about pods that are gone are shown, too, as long as the cluster keeps them (one hour, by default).
 
 At most 1000 events are shown, the newest.`
 
@@ -62,7 +62,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:               "events NAME",
-		Short:             "Show the events of a JobSet, a SequentialJob or a LeaderWorkerSet, its children and pods by time",
+		Short:             "Show the events of a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet, its children and pods by time",
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),

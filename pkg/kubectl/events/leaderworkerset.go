@@ -22,19 +22,20 @@ func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (Members,
 	if err != nil {
 		return nil, err
 	}
-	return membersOfGroups(set), nil
+	return membersOfLeaderWorkerSet(set), nil
 }
 
-// groups are the members of a LeaderWorkerSet.
-type groups struct {
+// leaderWorkerSet are the members of a LeaderWorkerSet.
+type leaderWorkerSet struct {
 	*leaderworkersetv1.LeaderWorkerSet
 	// claims are the prefixes of the names of volume claims, up to the name of the pod.
 	claims   []string
 	workload *regexp.Regexp
 }
 
-func membersOfGroups(set *leaderworkersetv1.LeaderWorkerSet) groups {
-	g := groups{LeaderWorkerSet: set, workload: regexp.MustCompile("^leaderworkerset-" + regexp.QuoteMeta(set.Name) + "-[0-9]+-[a-z0-9]{5}$")}
+func membersOfLeaderWorkerSet(set *leaderworkersetv1.LeaderWorkerSet) leaderWorkerSet {
+	workload := regexp.MustCompile("^leaderworkerset-" + regexp.QuoteMeta(set.Name) + "-[0-9]+-[a-z0-9]{5}$")
+	g := leaderWorkerSet{LeaderWorkerSet: set, workload: workload}
 	for i := range set.Spec.LeaderWorkerTemplate.VolumeClaimTemplates {
 		g.claims = append(g.claims, set.Spec.LeaderWorkerTemplate.VolumeClaimTemplates[i].Name+"-")
 	}
@@ -42,10 +43,10 @@ func membersOfGroups(set *leaderworkersetv1.LeaderWorkerSet) groups {
 }
 
 // Since implements Members.
-func (g groups) Since() time.Time { return g.CreationTimestamp.Time }
+func (g leaderWorkerSet) Since() time.Time { return g.CreationTimestamp.Time }
 
 // Has implements Members.
-func (g groups) Has(kind, name string) bool {
+func (g leaderWorkerSet) Has(kind, name string) bool {
 	switch kind {
 	case cli.LeaderWorkerSet.Title:
 		return name == g.Name
@@ -68,8 +69,8 @@ func (g groups) Has(kind, name string) bool {
 	return false
 }
 
-// numbers returns how many numbers follow the name of the set, as in set-group-worker; 0 for any other name.
-func (g groups) numbers(name string) int {
+// numbers returns how many numbers follow the name of the set, as in set-replica-worker; 0 for any other name.
+func (g leaderWorkerSet) numbers(name string) int {
 	rest, found := strings.CutPrefix(name, g.Name+"-")
 	if !found {
 		return 0

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMembersOfLeaderWorkerSet(t *testing.T) {
-	members := membersOfGroups(builders.LeaderWorkerSet("vllm", 2, 3, func(set *leaderworkersetv1.LeaderWorkerSet) {
+	members := membersOfLeaderWorkerSet(builders.LeaderWorkerSet("vllm", 2, 3, func(set *leaderworkersetv1.LeaderWorkerSet) {
 		set.Spec.LeaderWorkerTemplate.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "cache"}}}
 	}))
 	for _, tc := range []struct {

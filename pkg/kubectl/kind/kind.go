@@ -61,8 +61,11 @@ var LeaderWorkerSet = Kind{
 	Actions: action.LeaderWorkerSet{}, Preview: preview.LeaderWorkerSet, Flags: complete.LeaderWorkerSet,
 }
 
-// DisaggregatedSet is the kind DisaggregatedSet. The other commands take its LeaderWorkerSets.
-var DisaggregatedSet = Kind{Kind: cli.DisaggregatedSet, Why: why.DisaggregatedSet}
+// DisaggregatedSet is the kind DisaggregatedSet. Commands that do not take it take its LeaderWorkerSets.
+var DisaggregatedSet = Kind{
+	Kind: cli.DisaggregatedSet, Tree: tree.DisaggregatedSet, Timeline: timeline.DisaggregatedSet, Events: events.DisaggregatedSet,
+	Why: why.DisaggregatedSet,
+}
 
 // Trees returns the kinds that tree takes.
 func Trees(kinds []Kind) []cli.For[tree.Loader] {

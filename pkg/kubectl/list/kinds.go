@@ -17,7 +17,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	groupshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -52,8 +52,8 @@ var kinds = []*listed{
 		Kind: cli.LeaderWorkerSet, client: func(c *cli.Clients) rest.Interface { return c.JobSets.LeaderworkersetV1().RESTClient() },
 		rows: rowsOf(func(l *leaderworkersetv1.LeaderWorkerSetList) ([]leaderworkersetv1.LeaderWorkerSet, metav1.ListMeta) {
 			return l.Items, l.ListMeta
-		}, rowOfGroups),
-		row: decoded(rowOfGroups),
+		}, rowOfLeaderWorkerSet),
+		row: decoded(rowOfLeaderWorkerSet),
 	},
 	{
 		Kind: cli.DisaggregatedSet, client: func(c *cli.Clients) rest.Interface { return c.JobSets.DisaggregatedsetV1().RESTClient() },
@@ -66,8 +66,8 @@ var kinds = []*listed{
 
 // phases are the phases of all kinds.
 var phases = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(helper.Phases),
-	string(batchv1alpha1.PhaseWaiting), groupshelper.PhaseAvailable, groupshelper.PhaseProgressing, groupshelper.PhaseUpdating,
-	groupshelper.PhasePaused))))
+	string(batchv1alpha1.PhaseWaiting), lwshelper.PhaseAvailable, lwshelper.PhaseProgressing, lwshelper.PhaseUpdating,
+	lwshelper.PhasePaused))))
 
 func rowsOf[L, O any](items func(*L) ([]O, metav1.ListMeta), row func(*O) Row) func([]byte) ([]Row, metav1.ListMeta, error) {
 	return func(content []byte) ([]Row, metav1.ListMeta, error) {
@@ -110,9 +110,10 @@ func rowOfSequence(sj *batchv1alpha1.SequentialJob) Row {
 	return r
 }
 
-func rowOfGroups(set *leaderworkersetv1.LeaderWorkerSet) Row {
-	s := snapshot.SummarizeGroups(set)
-	r := Row{Kind: cli.LeaderWorkerSet.Title, Phase: s.State, Reason: s.Reason, Ready: int64(s.GroupsReady), Wanted: int64(s.GroupsWanted)}
+func rowOfLeaderWorkerSet(set *leaderworkersetv1.LeaderWorkerSet) Row {
+	s := snapshot.SummarizeLeaderWorkerSet(set)
+	r := Row{Kind: cli.LeaderWorkerSet.Title, Phase: s.State, Reason: s.Reason, Ready: int64(s.ReplicasReady),
+		Wanted: int64(s.ReplicasWanted)}
 	r.describe(&set.ObjectMeta)
 	return r
 }
@@ -120,7 +121,8 @@ func rowOfGroups(set *leaderworkersetv1.LeaderWorkerSet) Row {
 // rowOfRoles counts the groups of all roles.
 func rowOfRoles(set *disaggregatedsetv1.DisaggregatedSet) Row {
 	s := snapshot.SummarizeRoles(set)
-	r := Row{Kind: cli.DisaggregatedSet.Title, Phase: s.State, Reason: s.Reason, Ready: int64(s.GroupsReady), Wanted: int64(s.GroupsWanted)}
+	r := Row{Kind: cli.DisaggregatedSet.Title, Phase: s.State, Reason: s.Reason, Ready: int64(s.ReplicasReady),
+		Wanted: int64(s.ReplicasWanted)}
 	r.describe(&set.ObjectMeta)
 	return r
 }

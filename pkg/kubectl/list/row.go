@@ -18,7 +18,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	groupshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -154,9 +154,9 @@ func columns(allNamespaces bool) []cli.Column {
 var phaseColors = map[string]cli.Color{
 	helper.PhaseRunning: cli.Good, helper.PhaseCompleted: cli.Good, helper.PhaseFailed: cli.Bad,
 	helper.PhaseRestarting: cli.Busy, helper.PhaseStarting: cli.Busy, helper.PhasePending: cli.Busy,
-	string(batchv1alpha1.PhaseWaiting): cli.Busy, groupshelper.PhaseAvailable: cli.Good, groupshelper.PhaseProgressing: cli.Busy,
-	groupshelper.PhaseUpdating: cli.Busy,
-	groupshelper.PhasePaused:   cli.Quiet, helper.PhaseSuspended: cli.Quiet, helper.PhaseTerminating: cli.Quiet, phaseDeleted: cli.Quiet,
+	string(batchv1alpha1.PhaseWaiting): cli.Busy, lwshelper.PhaseAvailable: cli.Good, lwshelper.PhaseProgressing: cli.Busy,
+	lwshelper.PhaseUpdating: cli.Busy,
+	lwshelper.PhasePaused:   cli.Quiet, helper.PhaseSuspended: cli.Quiet, helper.PhaseTerminating: cli.Quiet, phaseDeleted: cli.Quiet,
 }
 
 // cells are the row for humans. Beside objects of other kinds, the name has the kind before it, as commands take it.

@@ -87,7 +87,7 @@ func (o *options) chooseFirstFailed(c *choice, s *Source, past records, attempt 
 	}
 	pod, container := failedFirst(slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		return !o.inStep(pod) ||
-			!o.inGroup(pod)
+			!o.inReplica(pod)
 	}))
 	if pod == nil {
 		c.note("no failed pod of %s exists", s.title())

@@ -155,7 +155,7 @@ func (f *follower) read(ctx context.Context, s stream, options corev1.PodLogOpti
 	}
 	defer func() { <-f.slots }()
 	prefix := f.out.prefix(s.rank)
-	position := &position{stamped: options.Timestamps}
+	position := &Position{stamped: options.Timestamps}
 	options.Follow, options.Timestamps = true, true
 	for {
 		err := f.once(ctx, s, &options, prefix, position)
@@ -170,21 +170,18 @@ func (f *follower) read(ctx context.Context, s stream, options corev1.PodLogOpti
 		case !wait(ctx, f.again):
 			return
 		}
-		options.TailLines, options.SinceSeconds, options.SinceTime = nil, nil, nil
-		if !position.last.IsZero() {
-			options.SinceTime = &metav1.Time{Time: position.last}
-		}
+		options.TailLines, options.SinceSeconds, options.SinceTime = nil, nil, position.Since()
 	}
 }
 
-func (f *follower) once(ctx context.Context, s stream, options *corev1.PodLogOptions, prefix string, p *position) error {
+func (f *follower) once(ctx context.Context, s stream, options *corev1.PodLogOptions, prefix string, p *Position) error {
 	log, err := f.open(ctx, s, options)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	return eachLine(log, func(line []byte) error {
-		if line = p.next(line); line == nil {
+	return EachLine(log, func(line []byte) error {
+		if line = p.Next(line); line == nil {
 			return nil
 		}
 		return f.out.line(prefix, line)
@@ -209,14 +206,14 @@ func (f *follower) tellWaiting() {
 	}
 }
 
-// position is how far a log was printed. Logs are asked for with times, by which lines are known that were printed already.
-type position struct {
+// Position is how far a log was printed. Logs are asked for with times, by which lines are known that were printed already.
+type Position struct {
 	stamped bool // the user wants to see the times
 	last    time.Time
 }
 
-// next returns what to print of a line, or nil.
-func (p *position) next(line []byte) []byte {
+// Next returns what to print of a line, or nil.
+func (p *Position) Next(line []byte) []byte {
 	stamp, rest, found := bytes.Cut(line, []byte(" "))
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))
 	if !found || err != nil {
@@ -230,6 +227,14 @@ func (p *position) next(line []byte) []byte {
 		return line
 	}
 	return rest
+}
+
+// Since is the time from which the log is still to be printed; nil if no line was.
+func (p *Position) Since() *metav1.Time {
+	if p.last.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: p.last}
 }
 
 func wait(ctx context.Context, d time.Duration) bool {

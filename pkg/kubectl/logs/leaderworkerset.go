@@ -22,28 +22,28 @@ import (
 
 // LeaderWorkerSet is the Loader of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (*Source, error) {
-	g, err := snapshot.LoadGroups(ctx, c, name, true)
+	g, err := snapshot.LoadLeaderWorkerSet(ctx, c, name, true)
 	if err != nil {
 		return nil, err
 	}
-	return sourceOfGroups(g), nil
+	return sourceOfLeaderWorkerSet(g), nil
 }
 
-// sourceOfGroups returns a LeaderWorkerSet as a source. It has the pods of all groups, in order.
-func sourceOfGroups(g *snapshot.Groups) *Source {
+// sourceOfLeaderWorkerSet returns a LeaderWorkerSet as a source. It has the pods of all replicas, in order.
+func sourceOfLeaderWorkerSet(g *snapshot.LeaderWorkerSet) *Source {
 	set := g.Set
 	phase, _ := helper.Phase(set)
 	return &Source{
 		Object: set, kind: cli.LeaderWorkerSet, noun: "set", ref: cli.LeaderWorkerSet.Names[2] + "/" + set.Name, state: phase, pods: g.Pods(),
 		selector: leaderworkersetv1.SetNameLabelKey + "=" + set.Name,
-		prepare:  func(s *selection) (records, error) { return formerRuns(set, s), s.validateGroups(g) },
+		prepare:  func(s *selection) (records, error) { return formerRuns(set, s), s.validateReplicas(g) },
 		informer: informers.NewFilteredLeaderWorkerSetInformer,
 		// A set does not finish: only another one that has taken its name, or none, will have no new pods.
 		over: func(obj any) bool { return obj.(*leaderworkersetv1.LeaderWorkerSet).UID != set.UID },
 	}
 }
 
-// formerRuns are the runs of the groups that were recreated after a failure, in the order of their ends. They have no numbers.
+// formerRuns are the runs of the replicas that were recreated after a failure, in the order of their ends. They have no numbers.
 func formerRuns(set *leaderworkersetv1.LeaderWorkerSet, sel *selection) records {
 	h := records{absent: errors.New("a LeaderWorkerSet has no attempts")}
 	groups := slices.DeleteFunc(slices.Clone(set.Status.Groups), func(s leaderworkersetv1.GroupStatus) bool {
@@ -59,22 +59,22 @@ func formerRuns(set *leaderworkersetv1.LeaderWorkerSet, sel *selection) records 
 	return h
 }
 
-// validateGroups checks the selection against the groups of a set.
-func (s selection) validateGroups(g *snapshot.Groups) error {
+// validateReplicas checks the selection against the replicas of a set.
+func (s selection) validateReplicas(g *snapshot.LeaderWorkerSet) error {
 	if s.step != "" || s.allSteps || s.replicatedJob != "" || s.jobIndex >= 0 {
 		return errors.New("--step, --all-steps, --replicated-job, --job-index: a LeaderWorkerSet has none of these; choose pods with --group " +
 			"and --worker")
 	}
-	most := g.Replicas() - 1
-	if n := len(g.Groups); n > 0 {
-		most = max(most, g.Groups[n-1].Index) // groups of a surge are above
+	most := g.Wanted() - 1
+	if n := len(g.Replicas); n > 0 {
+		most = max(most, g.Replicas[n-1].Index) // replicas of a surge are above
 	}
 	if err := index("--group", s.group, most); err != nil {
 		return err
 	}
-	size := g.Size(&snapshot.PodGroup{})
-	for _, group := range g.Groups {
-		size = max(size, g.Size(group))
+	size := g.Size(&snapshot.Replica{})
+	for _, replica := range g.Replicas {
+		size = max(size, g.Size(replica))
 	}
 	return index("--worker", s.worker, size-1)
 }
@@ -90,23 +90,23 @@ func index(flag, value string, most int) error {
 	return nil
 }
 
-// withoutGroups checks the selection for an object that has no groups.
-func (s selection) withoutGroups() error {
+// withoutReplicas checks the selection for an object that has no replicas.
+func (s selection) withoutReplicas() error {
 	if s.group != "" || s.worker != "" {
 		return errors.New("--group, --worker: only LeaderWorkerSets have groups")
 	}
 	return nil
 }
 
-// inGroup reports whether the pod is of the group, and has the index in it, that are wanted.
-func (s selection) inGroup(pod *corev1.Pod) bool {
-	return (s.group == "" || s.group == strconv.Itoa(snapshot.GroupIndex(pod))) &&
+// inReplica reports whether the pod is of the replica, and has the index in it, that are wanted.
+func (s selection) inReplica(pod *corev1.Pod) bool {
+	return (s.group == "" || s.group == strconv.Itoa(snapshot.ReplicaIndex(pod))) &&
 		(s.worker == "" || s.worker == strconv.Itoa(snapshot.WorkerIndex(pod)))
 }
 
-// rankInGroups returns the rank of a pod of a LeaderWorkerSet: the index of its group, and its own index in the group.
-func rankInGroups(pod *corev1.Pod) string {
-	return fmt.Sprintf("%d-%d", snapshot.GroupIndex(pod), snapshot.WorkerIndex(pod))
+// rankInReplica returns the rank of a pod of a LeaderWorkerSet: the index of its replica, and its own index in the replica.
+func rankInReplica(pod *corev1.Pod) string {
+	return fmt.Sprintf("%d-%d", snapshot.ReplicaIndex(pod), snapshot.WorkerIndex(pod))
 }
 
 // replaced reports whether a pod was created after the failure of one of its name, as StatefulSets do.

@@ -22,8 +22,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
 )
 
-// vllm is a set of two groups of two pods. The group 1 was recreated after its worker failed.
-func vllm() *snapshot.Groups {
+// vllm is a set of two replicas of two pods. The replica 1 was recreated after its worker failed.
+func vllm() *snapshot.LeaderWorkerSet {
 	set := builders.LeaderWorkerSet("vllm", 2, 2)
 	set.Status.Groups = []leaderworkersetv1.GroupStatus{{
 		Index: 1, Restarts: 1, LastRestartTime: ptr.To(after(20)),
@@ -38,7 +38,7 @@ func vllm() *snapshot.Groups {
 		sets = append(sets, *workers)
 		pods = append(pods, *leader, *builders.WorkerPod(set, workers, 1, born))
 	}
-	return snapshot.AssembleGroups(set, sets, pods, after(1000).Time)
+	return snapshot.AssembleLeaderWorkerSet(set, sets, pods, after(1000).Time)
 }
 
 func TestChooseGroups(t *testing.T) {
@@ -65,7 +65,7 @@ func TestChooseGroups(t *testing.T) {
 			if tc.change != nil {
 				tc.change(o)
 			}
-			got, err := o.choose(sourceOfGroups(vllm()))
+			got, err := o.choose(sourceOfLeaderWorkerSet(vllm()))
 			if tc.wantErr != "" || err != nil {
 				if err == nil || tc.wantErr == "" || !strings.Contains(err.Error(), tc.wantErr) {
 					t.Errorf("got error %v, want %q", err, tc.wantErr)
@@ -92,7 +92,7 @@ func TestFailedPodThatStillExists(t *testing.T) {
 		pod.CreationTimestamp = after(1)
 	}
 	o := &options{selection: selection{jobIndex: -1}, firstFailed: true}
-	got, err := o.choose(sourceOfGroups(g))
+	got, err := o.choose(sourceOfLeaderWorkerSet(g))
 	if err != nil || len(got.streams) != 1 || got.streams[0].pod.Name != "vllm-1-1" {
 		t.Errorf("got %+v, error %v", got, err)
 	}
@@ -108,7 +108,7 @@ func TestGroupsAreForLeaderWorkerSetsOnly(t *testing.T) {
 	}
 }
 
-// TestLinesOfGroups prints the logs of all groups. Lines of logs are never cut, whatever the width of the terminal.
+// TestLinesOfGroups prints the logs of all replicas. Lines of logs are never cut, whatever the width of the terminal.
 func TestLinesOfGroups(t *testing.T) {
 	opener := func(_ context.Context, s stream, _ *corev1.PodLogOptions) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("loading shard " + s.rank + strings.Repeat(" of many", 30) + "\nready\n")), nil
@@ -116,7 +116,7 @@ func TestLinesOfGroups(t *testing.T) {
 	for _, width := range []int{0, 60, 80, 120, 200} {
 		for name, terminal := range map[string]cli.Terminal{"leaderworkerset.txt": {Width: width}, "leaderworkerset-colors.txt": {Width: width, Colors: true}} {
 			o := &options{selection: selection{jobIndex: -1}}
-			chosen, err := o.choose(sourceOfGroups(vllm()))
+			chosen, err := o.choose(sourceOfLeaderWorkerSet(vllm()))
 			if err != nil {
 				t.Fatal(err)
 			}

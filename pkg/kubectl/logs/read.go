@@ -24,8 +24,8 @@ func openerOf(client kubernetes.Interface) opener {
 	}
 }
 
-// eachLine calls for each line of a log. Lines come whole, however long, and end with a newline.
-func eachLine(log io.Reader, call func(line []byte) error) error {
+// EachLine calls for each line of a log. Lines come whole, however long, and end with a newline.
+func EachLine(log io.Reader, call func(line []byte) error) error {
 	reader := bufio.NewReaderSize(log, 64<<10)
 	for {
 		line, err := reader.ReadBytes('\n')
@@ -112,7 +112,7 @@ func (r *reading) read(ctx context.Context, options corev1.PodLogOptions, open o
 		return
 	}
 	defer log.Close()
-	r.err = eachLine(log, func(line []byte) error {
+	r.err = EachLine(log, func(line []byte) error {
 		select {
 		case r.lines <- line:
 			return nil

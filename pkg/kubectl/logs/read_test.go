@@ -146,13 +146,13 @@ func TestRanksHaveColors(t *testing.T) {
 }
 
 func TestPosition(t *testing.T) {
-	p := &position{}
+	p := &Position{}
 	var got []string
 	for _, line := range []string{
 		"2026-03-09T12:00:00.1Z one\n", "2026-03-09T12:00:00.2Z  two\n", "2026-03-09T12:00:00.1Z one\n", "2026-03-09T12:00:00.2Z  two\n",
 		"2026-03-09T12:00:01Z \n", "no time\n",
 	} {
-		if shown := p.next([]byte(line)); shown != nil {
+		if shown := p.Next([]byte(line)); shown != nil {
 			got = append(got, string(shown))
 		}
 	}

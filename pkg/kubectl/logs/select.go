@@ -63,7 +63,7 @@ func (s selection) validate(js *jobsetv1alpha2.JobSet) error {
 
 // validateJob checks the selection against a Job, which has no parts.
 func (s selection) validateJob() error {
-	if err := s.withoutGroups(); err != nil {
+	if err := s.withoutReplicas(); err != nil {
 		return err
 	}
 	if s.replicatedJob != "" || s.jobIndex >= 0 {
@@ -74,7 +74,7 @@ func (s selection) validateJob() error {
 
 // validateParts checks the selection against the replicatedJobs of a set.
 func (s selection) validateParts(js *jobsetv1alpha2.JobSet) error {
-	if err := s.withoutGroups(); err != nil {
+	if err := s.withoutReplicas(); err != nil {
 		return err
 	}
 	var names []string
@@ -103,7 +103,7 @@ func (s selection) validateParts(js *jobsetv1alpha2.JobSet) error {
 // wants reports whether the pod is of the Jobs that are wanted.
 func (s selection) wants(pod *corev1.Pod) bool {
 	inJob := s.jobIndex < 0 || snapshot.JobIndex(pod) == s.jobIndex
-	return s.inStep(pod) && s.inGroup(pod) && inJob && (s.replicatedJob == "" || snapshot.ReplicatedJob(pod) == s.replicatedJob)
+	return s.inStep(pod) && s.inReplica(pod) && inJob && (s.replicatedJob == "" || snapshot.ReplicatedJob(pod) == s.replicatedJob)
 }
 
 // inStep reports whether the pod is of the step that is wanted.
@@ -211,7 +211,7 @@ func rank(pod *corev1.Pod) string {
 	step := pod.Labels[batchv1alpha1.StepNameKey]
 	switch {
 	case pod.Labels[leaderworkersetv1.SetNameLabelKey] != "":
-		return rankInGroups(pod)
+		return rankInReplica(pod)
 	case step == "":
 		return rankInSet(pod)
 	case snapshot.ReplicatedJob(pod) != "":

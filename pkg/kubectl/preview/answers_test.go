@@ -24,7 +24,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
@@ -47,7 +47,7 @@ type answers struct {
 	served    map[string][]string // the resources of versions of APIs that are served, by path
 	notServed error               // the answer to the question for them
 
-	placed    *plan.Placed // the answer to the question for domains
+	placed    *domains.Placed // the answer to the question for domains
 	notPlaced error
 
 	gates                         gates.Gates
@@ -76,7 +76,7 @@ func (a *answers) note(ctx context.Context, kind string, object metav1.Object) {
 	}
 }
 
-func (a *answers) place(context.Context, *jobsetv1alpha2.JobSet) (*plan.Placed, error) {
+func (a *answers) place(context.Context, *jobsetv1alpha2.JobSet) (*domains.Placed, error) {
 	return a.placed, a.notPlaced
 }
 

@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -52,7 +52,7 @@ type cluster interface {
 	service(ctx context.Context, namespace, name string) (*corev1.Service, error)
 	claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
 	// place returns the domains that the Jobs of a set with exclusive placement would get; nil if none need any.
-	place(ctx context.Context, js *jobsetv1alpha2.JobSet) (*plan.Placed, error)
+	place(ctx context.Context, js *jobsetv1alpha2.JobSet) (*domains.Placed, error)
 }
 
 // live is a real cluster.

@@ -33,8 +33,8 @@ const (
 	EffectRoll Effect = "Roll"
 	// EffectNever is that the server accepts the change, and that it never has an effect.
 	EffectNever Effect = "Never"
-	// EffectNextGroup is that groups which are created from now on have the change.
-	EffectNextGroup Effect = "NextGroup"
+	// EffectNextReplica is that groups which are created from now on have the change.
+	EffectNextReplica Effect = "NextGroup"
 	// EffectRefused is that the server does not accept the change.
 	EffectRefused Effect = "Refused"
 )

@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -71,7 +72,7 @@ const (
 // previewPlacement says what would become of Jobs with exclusive placement, if the set has any. It reads the feature gate of the server.
 // The controller, which chooses the domains, does not publish its own.
 func (p *previewer) previewPlacement(ctx context.Context, gatesKnown bool) {
-	if !plan.AsksForPlacement(p.js) {
+	if !domains.AskedFor(p.js) {
 		return
 	}
 	out := &Placement{}
@@ -95,7 +96,7 @@ func (p *previewer) previewPlacement(ctx context.Context, gatesKnown bool) {
 }
 
 // fill notes the answer to the question for domains.
-func (out *Placement) fill(js *jobsetv1alpha2.JobSet, placed *plan.Placed, err error) {
+func (out *Placement) fill(js *jobsetv1alpha2.JobSet, placed *domains.Placed, err error) {
 	switch {
 	case err != nil:
 		out.State, out.Message = NotKnown, "which domains the Jobs would get is not known: "+cli.Clean(err.Error())
@@ -122,8 +123,8 @@ func (out *Placement) fill(js *jobsetv1alpha2.JobSet, placed *plan.Placed, err e
 // placeNow has the placer of the controller choose domains for a set that does not exist yet, with what the cluster has now. The sets are
 // the sets that have domains already.
 func placeNow(ctx context.Context, kube kubernetes.Interface, sets []*jobsetv1alpha2.JobSet,
-	js *jobsetv1alpha2.JobSet) (placed *plan.Placed, err error) {
-	unplaced := plan.UnplacedJobs(plan.Observed{JobSet: js, Gates: gates.Gates{ExclusivePlacement: true}})
+	js *jobsetv1alpha2.JobSet) (placed *domains.Placed, err error) {
+	unplaced := plan.Decide(plan.Observed{JobSet: js, Gates: gates.Gates{ExclusivePlacement: true}}).Asks.Unplaced
 	if len(unplaced) == 0 {
 		return nil, nil
 	}
@@ -146,7 +147,7 @@ func placeNow(ctx context.Context, kube kubernetes.Interface, sets []*jobsetv1al
 }
 
 // place implements cluster.
-func (l *live) place(ctx context.Context, js *jobsetv1alpha2.JobSet) (*plan.Placed, error) {
+func (l *live) place(ctx context.Context, js *jobsetv1alpha2.JobSet) (*domains.Placed, error) {
 	if err := readable(ctx, l.kube); err != nil {
 		return nil, err
 	}

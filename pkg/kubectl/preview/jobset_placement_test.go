@@ -22,7 +22,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
@@ -125,7 +125,7 @@ func TestPlacementInPreviews(t *testing.T) {
 			"exclusive placement: which domains the Jobs would get is not known: listing pods: forbidden",
 		},
 		"the placement is not known": {
-			&answers{sets: trainSet(exclusive), gates: on, placed: &plan.Placed{Reason: "NodesUnknown", Message: "nodes and pods are not known yet: nodes"}}, NotKnown,
+			&answers{sets: trainSet(exclusive), gates: on, placed: &domains.Placed{Reason: "NodesUnknown", Message: "nodes and pods are not known yet: nodes"}}, NotKnown,
 			"exclusive placement: which domains the Jobs would get is not known: nodes and pods are not known yet: nodes",
 		},
 	} {
@@ -145,7 +145,7 @@ func TestPlacementInPreviews(t *testing.T) {
 // TestRenderPlacement shows the domains of Jobs on terminals of several widths.
 func TestRenderPlacement(t *testing.T) {
 	for _, jobs := range []int{3, 30} {
-		placed := &plan.Placed{Placement: &jobsetv1alpha2.Placement{ReplicatedJobs: []jobsetv1alpha2.ReplicatedJobPlacement{{Name: "w", TopologyKey: rack}}}}
+		placed := &domains.Placed{Placement: &jobsetv1alpha2.Placement{ReplicatedJobs: []jobsetv1alpha2.ReplicatedJobPlacement{{Name: "w", TopologyKey: rack}}}}
 		for i := range jobs {
 			rj := &placed.Placement.ReplicatedJobs[0]
 			rj.Jobs = append(rj.Jobs, jobsetv1alpha2.JobPlacement{Domain: fmt.Sprintf("rack-%02d", i)})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	jobsetgang "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -50,7 +51,7 @@ const schedulingGate = "JobSetWorkloadAwareSchedulingAPI"
 
 // previewScheduling says which objects the groups of pods of a set result in, if it has any.
 func (p *previewer) previewScheduling(ctx context.Context) {
-	if !plan.AsksForGroups(p.js) {
+	if !plan.Ours(p.js) || !jobsetgang.AskedFor(p.js) {
 		return
 	}
 	set, asked := helper.PodGroups(p.js)
@@ -90,7 +91,7 @@ func (p *previewer) previewScheduling(ctx context.Context) {
 
 // groupsAPI returns the newest version with Workloads and PodGroups that the cluster serves; empty if there is none.
 func (p *previewer) groupsAPI(ctx context.Context) (string, error) {
-	for _, api := range plan.GroupsAPIs {
+	for _, api := range jobsetgang.APIs {
 		var list metav1.APIResourceList
 		switch err := p.document(ctx, path.Join("/apis", api.GroupVersion().String()), &list); {
 		case apierrors.IsNotFound(err):

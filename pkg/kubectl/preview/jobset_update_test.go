@@ -138,7 +138,7 @@ func TestChangesOfASetThatExists(t *testing.T) {
 				js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{MaxRestarts: 3}
 			},
 			want: []string{
-				`spec.coordinator: (none) -> {"replicatedJob":"leader"} [NextAttempt] only Jobs that are created from now on carry it, as after a restart`,
+				`spec.coordinator: (none) -> {"jobIndex":0,"podIndex":0,"replicatedJob":"leader"} [NextAttempt] only Jobs that are created from now on carry it, as after a restart`,
 				`spec.failurePolicy: (none) -> {"maxRestarts":3} [Immediate] applies to the next failure of a Job`,
 			},
 		},

@@ -20,7 +20,9 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	jobsetgang "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 )
 
 // jobSetWorld carries out what the controller decides about a set, in a cluster where Jobs are ready at once and deleted at once.
@@ -52,13 +54,14 @@ func newJobSetWorld(t *testing.T, js *jobsetv1alpha2.JobSet) *jobSetWorld {
 func (w *jobSetWorld) observe() plan.Observed {
 	o := plan.Observed{
 		JobSet: w.js, ServiceExists: true, Claims: w.claims, Now: w.now, KeepAttempts: true,
+		Restored: hostplan.None[plan.Restored](), Cause: hostplan.NotObtained[*jobsetv1alpha2.FailureCause](),
 		Gates: gates.Gates{ElasticJobSet: true, JobSetActiveDeadlineSeconds: true, JobSetWorkloadAwareSchedulingAPI: true},
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.jobs)) {
 		o.Jobs = append(o.Jobs, w.jobs[name])
 	}
-	if plan.AsksForGroups(w.js) {
-		o.Grouped = &plan.Grouped{API: plan.GroupsV1beta1, Objects: w.groups}
+	if plan.Ours(w.js) && jobsetgang.AskedFor(w.js) {
+		o.Grouped = &jobsetgang.Observed{API: jobsetgang.V1beta1, Objects: w.groups}
 	}
 	return o
 }

@@ -20,25 +20,25 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// GroupSet is what one LeaderWorkerSet would create, or change if it exists.
-type GroupSet struct {
+// LeaderWorkerSetPreview is what one LeaderWorkerSet would create, or change if it exists.
+type LeaderWorkerSetPreview struct {
 	Object
-	// Groups, GroupSize and Pods are the numbers of groups, of pods of a group, and of all pods.
-	Groups    int `json:"groups"`
-	GroupSize int `json:"groupSize"`
-	Pods      int `json:"pods"`
+	// Groups, ReplicaSize and Pods are the numbers of replicas, of pods of a replica, and of all pods.
+	Groups      int `json:"groups"`
+	ReplicaSize int `json:"groupSize"`
+	Pods        int `json:"pods"`
 	// Children are the children of a new set. Names are patterns: w-[0-3] stands for w-0 to w-3.
-	Children []GroupChild `json:"children,omitempty"`
+	Children []ReplicaChild `json:"children,omitempty"`
 	// LongestPodName is the longest name of a pod of a new set.
 	LongestPodName string `json:"longestPodName,omitempty"`
 	// Quota has one entry for each limit that the set counts towards.
 	Quota []QuotaLine `json:"quota,omitempty"`
-	// Update is what becomes of the groups of a set that exists; nil if none is replaced, created or deleted.
-	Update *GroupUpdate `json:"update,omitempty"`
+	// Update is what becomes of the replicas of a set that exists; nil if none is replaced, created or deleted.
+	Update *LeaderWorkerSetUpdate `json:"update,omitempty"`
 }
 
-// GroupChild are children of one kind.
-type GroupChild struct {
+// ReplicaChild are children of one kind.
+type ReplicaChild struct {
 	Kind  string `json:"kind"`
 	Names string `json:"names"`
 	Count int    `json:"count"`
@@ -48,10 +48,10 @@ type GroupChild struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 }
 
-// groupPreviewer previews one LeaderWorkerSet.
-type groupPreviewer struct {
+// leaderWorkerSetPreviewer previews one LeaderWorkerSet.
+type leaderWorkerSetPreviewer struct {
 	*Session
-	out GroupSet
+	out LeaderWorkerSetPreview
 	set *leaderworkersetv1.LeaderWorkerSet
 	// leader and worker are the first pods, as the cluster would have them; nil if that is not known.
 	leader, worker *corev1.Pod
@@ -59,17 +59,17 @@ type groupPreviewer struct {
 
 // LeaderWorkerSet is the Previewer of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, s *Session, object *unstructured.Unstructured) (View, error) {
-	p := &groupPreviewer{Session: s, out: GroupSet{Object: objectOf(cli.LeaderWorkerSet, object)}}
+	p := &leaderWorkerSetPreviewer{Session: s, out: LeaderWorkerSetPreview{Object: objectOf(cli.LeaderWorkerSet, object)}}
 	return &p.out, previewing[leaderworkersetv1.LeaderWorkerSet]{
 		Session: s, kind: cli.LeaderWorkerSet, out: &p.out.Object, describeNew: p.describeNew, describeUpdate: p.describeUpdate,
 	}.run(ctx, object)
 }
 
 // describeNew describes the children of a new set.
-func (p *groupPreviewer) describeNew(ctx context.Context, set *leaderworkersetv1.LeaderWorkerSet) error {
+func (p *leaderWorkerSetPreviewer) describeNew(ctx context.Context, set *leaderworkersetv1.LeaderWorkerSet) error {
 	p.set = set
 	p.count()
-	p.out.Notes = append(p.out.Notes, groupNotes(p.set)...)
+	p.out.Notes = append(p.out.Notes, leaderWorkerSetNotes(p.set)...)
 	if err := p.readQuotas(ctx, &p.out.Object); err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (p *groupPreviewer) describeNew(ctx context.Context, set *leaderworkersetv1
 }
 
 // count fills in the numbers.
-func (p *groupPreviewer) count() {
+func (p *leaderWorkerSetPreviewer) count() {
 	groups, size := int(helper.Replicas(p.set)), int(helper.Size(p.set))
-	p.out.Groups, p.out.GroupSize, p.out.Pods = groups, size, groups*size
+	p.out.Groups, p.out.ReplicaSize, p.out.Pods = groups, size, groups*size
 	switch {
 	case groups > 0 && size > 1:
 		p.out.LongestPodName = helper.WorkerPodName(p.set.Name, groups-1, size-1)
@@ -92,8 +92,8 @@ func (p *groupPreviewer) count() {
 	}
 }
 
-// groupNotes say what the cluster does not say about the set.
-func groupNotes(set *leaderworkersetv1.LeaderWorkerSet) (notes []string) {
+// leaderWorkerSetNotes say what the cluster does not say about the set.
+func leaderWorkerSetNotes(set *leaderworkersetv1.LeaderWorkerSet) (notes []string) {
 	if helper.Paused(set) {
 		notes = append(notes, "rolling updates are paused: all groups are created, and later changes replace none before the set is resumed")
 	}
@@ -108,8 +108,8 @@ func groupNotes(set *leaderworkersetv1.LeaderWorkerSet) (notes []string) {
 }
 
 // children are the first objects of each kind that the controller would create, from its own decisions.
-func (p *groupPreviewer) children() (leader, workers *appsv1.StatefulSet, services []*corev1.Service) {
-	m := newGroupModel(p.set)
+func (p *leaderWorkerSetPreviewer) children() (leader, workers *appsv1.StatefulSet, services []*corev1.Service) {
+	m := newLeaderWorkerSetModel(p.set)
 	m.set.Spec.Replicas = ptr.To(min(helper.Replicas(p.set), 1))
 	for range 5 {
 		next := m.step()
@@ -147,8 +147,8 @@ func firstPodOf(sts *appsv1.StatefulSet) *corev1.Pod {
 	return pod
 }
 
-// usage returns what the set adds, when all groups run.
-func (p *groupPreviewer) usage() usage {
+// usage returns what the set adds, when all replicas run.
+func (p *leaderWorkerSetPreviewer) usage() usage {
 	u := usage{objects: corev1.ResourceList{}}
 	u.count(1, "count/leaderworkersets."+leaderworkersetv1.GroupName)
 	u.count(1, "count/controllerrevisions.apps")
@@ -164,7 +164,7 @@ func (p *groupPreviewer) usage() usage {
 		u.pods = append(u.pods, podUsage{&p.leader.Spec, p.out.Groups})
 	}
 	if p.worker != nil && p.out.Groups > 0 {
-		u.pods = append(u.pods, podUsage{&p.worker.Spec, p.out.Groups * (p.out.GroupSize - 1)})
+		u.pods = append(u.pods, podUsage{&p.worker.Spec, p.out.Groups * (p.out.ReplicaSize - 1)})
 	}
 	for i := range p.set.Spec.LeaderWorkerTemplate.VolumeClaimTemplates {
 		u.countClaims(&p.set.Spec.LeaderWorkerTemplate.VolumeClaimTemplates[i].Spec, int64(p.out.Pods))
@@ -173,17 +173,17 @@ func (p *groupPreviewer) usage() usage {
 }
 
 // Refused implements View.
-func (s *GroupSet) Refused() bool {
+func (s *LeaderWorkerSetPreview) Refused() bool {
 	short := slices.ContainsFunc(s.Quota, func(line QuotaLine) bool { return line.Short != "" })
-	return s.Verdict.Answer == Refused || short || slices.ContainsFunc(s.Children, func(c GroupChild) bool {
+	return s.Verdict.Answer == Refused || short || slices.ContainsFunc(s.Children, func(c ReplicaChild) bool {
 		return c.Taken ||
 			c.Verdict.refused()
 	})
 }
 
 // unknown reports whether not everything could be checked.
-func (s *GroupSet) unknown() bool {
-	return slices.ContainsFunc(s.Children, func(c GroupChild) bool { return c.Verdict != nil && c.Verdict.Answer == Unknown })
+func (s *LeaderWorkerSetPreview) unknown() bool {
+	return slices.ContainsFunc(s.Children, func(c ReplicaChild) bool { return c.Verdict != nil && c.Verdict.Answer == Unknown })
 }
 
 // templateField is the locator of pods of the template of the name.

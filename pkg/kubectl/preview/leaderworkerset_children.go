@@ -23,7 +23,7 @@ const (
 )
 
 // askChildren asks about one child of each kind.
-func (p *groupPreviewer) askChildren(ctx context.Context) error {
+func (p *leaderWorkerSetPreviewer) askChildren(ctx context.Context) error {
 	leader, workers, services := p.children()
 	if leader == nil {
 		return nil
@@ -39,8 +39,8 @@ func (p *groupPreviewer) askChildren(ctx context.Context) error {
 	}
 	if workers != nil && p.out.Groups > 0 {
 		names := p.set.Name + "-" + upTo(p.out.Groups)
-		pods := names + "-" + fromOne(p.out.GroupSize-1)
-		if p.worker, err = p.askStatefulSet(ctx, workers, names, p.out.Groups, pods, p.out.Groups*(p.out.GroupSize-1),
+		pods := names + "-" + fromOne(p.out.ReplicaSize-1)
+		if p.worker, err = p.askStatefulSet(ctx, workers, names, p.out.Groups, pods, p.out.Groups*(p.out.ReplicaSize-1),
 			templateField("workerTemplate")); err != nil {
 			return err
 		}
@@ -52,9 +52,10 @@ func (p *groupPreviewer) askChildren(ctx context.Context) error {
 }
 
 // askStatefulSet asks about a StatefulSet and its first pod, which it returns as the cluster would have it.
-func (p *groupPreviewer) askStatefulSet(ctx context.Context, sts *appsv1.StatefulSet, names string, count int, podNames string, pods int,
+func (p *leaderWorkerSetPreviewer) askStatefulSet(ctx context.Context, sts *appsv1.StatefulSet, names string, count int,
+	podNames string, pods int,
 	where locator) (*corev1.Pod, error) {
-	out := GroupChild{Kind: statefulSetKind, Names: names, Count: count}
+	out := ReplicaChild{Kind: statefulSetKind, Names: names, Count: count}
 	exists, err := p.exists(ctx, appsv1.SchemeGroupVersion.WithResource("statefulsets"), sts.Namespace, sts.Name)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, err
@@ -74,7 +75,7 @@ func (p *groupPreviewer) askStatefulSet(ctx context.Context, sts *appsv1.Statefu
 	if pods == 0 {
 		return nil, nil
 	}
-	child := GroupChild{Kind: podKind, Names: podNames, Count: pods}
+	child := ReplicaChild{Kind: podKind, Names: podNames, Count: pods}
 	pod := firstPodOf(sts)
 	if verdict.Answer != Refused { // the pod would only say the same again
 		asked, err := p.askPod(ctx, &pod, where)
@@ -91,9 +92,9 @@ func (p *groupPreviewer) askStatefulSet(ctx context.Context, sts *appsv1.Statefu
 	return pod, nil
 }
 
-// askServices asks about the headless Service of the set, or of the first group.
-func (p *groupPreviewer) askServices(ctx context.Context, service *corev1.Service) error {
-	out := GroupChild{Kind: serviceKind, Names: service.Name, Count: 1}
+// askServices asks about the headless Service of the set, or of the first replica.
+func (p *leaderWorkerSetPreviewer) askServices(ctx context.Context, service *corev1.Service) error {
+	out := ReplicaChild{Kind: serviceKind, Names: service.Name, Count: 1}
 	if helper.UniquePerReplica(p.set.Spec.NetworkConfig) {
 		out.Names, out.Count = p.set.Name+"-"+upTo(p.out.Groups), p.out.Groups
 	}

@@ -18,19 +18,19 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// effectOnGroups is a change of a LeaderWorkerSet of four groups, and what the preview says that it does.
+// effectOnGroups is a change of a LeaderWorkerSet of four replicas, and what the preview says that it does.
 type effectOnGroups struct {
 	live []groupChange
 	// earlier is a change before this one; nil for none.
 	earlier, change groupChange
 	want            Effect
-	// replaced are the indexes of the groups that are replaced, and groups is how many there are then; 0 for four.
+	// replaced are the indexes of the replicas that are replaced, and replicas is how many there are then; 0 for four.
 	replaced []int
 	groups   int
 	// template means that the template of the leader pods changes without another revision, so that their StatefulSet replaces them.
 	template bool
 	// later looks at what the controller does next.
-	later func(*testing.T, *groupModel)
+	later func(*testing.T, *leaderWorkerSetModel)
 }
 
 func image(name string) groupChange {
@@ -74,7 +74,7 @@ var effectsOnGroups = map[string]effectOnGroups{
 	"size of the surge": {want: EffectImmediate, change: func(set *leaderworkersetv1.LeaderWorkerSet) {
 		set.Spec.RolloutStrategy.RollingUpdateConfiguration.MaxSurge = ptr.To(intstr.FromInt32(2))
 	}},
-	"startup policy": {want: EffectNextGroup, later: workersWaitForLeader, change: func(set *leaderworkersetv1.LeaderWorkerSet) {
+	"startup policy": {want: EffectNextReplica, later: workersWaitForLeader, change: func(set *leaderworkersetv1.LeaderWorkerSet) {
 		set.Spec.StartupPolicy = leaderworkersetv1.StartupPolicyLeaderReady
 	}},
 	"history of revisions": {want: EffectImmediate, change: func(set *leaderworkersetv1.LeaderWorkerSet) { set.Spec.RevisionHistoryLimit = ptr.To[int32](3) }},
@@ -97,8 +97,8 @@ var effectsOnGroups = map[string]effectOnGroups{
 	"other labels": {want: EffectNone, change: func(set *leaderworkersetv1.LeaderWorkerSet) { set.Labels = map[string]string{"team": "ml"} }},
 }
 
-// nothingRolls changes the image, and expects that no group is replaced.
-func nothingRolls(t *testing.T, m *groupModel) {
+// nothingRolls changes the image, and expects that no replica is replaced.
+func nothingRolls(t *testing.T, m *leaderWorkerSetModel) {
 	t.Helper()
 	before := m.uids()
 	m.edit(image("v3"))
@@ -108,8 +108,8 @@ func nothingRolls(t *testing.T, m *groupModel) {
 	}
 }
 
-// workersWaitForLeader adds a group, whose workers are created once its leader is ready.
-func workersWaitForLeader(t *testing.T, m *groupModel) {
+// workersWaitForLeader adds a replica, whose workers are created once its leader is ready.
+func workersWaitForLeader(t *testing.T, m *leaderWorkerSetModel) {
 	t.Helper()
 	m.edit(replicas(5))
 	for range 4 {
@@ -124,26 +124,26 @@ func workersWaitForLeader(t *testing.T, m *groupModel) {
 	}
 }
 
-func (m *groupModel) edit(change groupChange) {
+func (m *leaderWorkerSetModel) edit(change groupChange) {
 	m.set = m.set.DeepCopy()
 	change(m.set)
 	m.set.Generation++
 }
 
-// uids are the UIDs of the leaders, which a group that is replaced gets again.
-func (m *groupModel) uids() (uids []string) {
+// uids are the UIDs of the leaders, which a replica that is replaced gets again.
+func (m *leaderWorkerSetModel) uids() (uids []string) {
 	for i := range m.groups {
 		uids = append(uids, string(m.groups[i].uid))
 	}
 	return uids
 }
 
-// TestEffectsOnLeaderWorkerSets has the controller decide about a set whose groups are ready and that is changed, and compares what it does
+// TestEffectsOnLeaderWorkerSets has the controller decide about a set whose replicas are ready and that is changed, and compares what it does
 // with the effect of which the preview speaks.
 func TestEffectsOnLeaderWorkerSets(t *testing.T) {
 	for name, tc := range effectsOnGroups {
 		t.Run(name, func(t *testing.T) {
-			m := newGroupModel(llm(tc.live...))
+			m := newLeaderWorkerSetModel(llm(tc.live...))
 			m.rest()
 			if tc.earlier != nil {
 				m.edit(tc.earlier)
@@ -151,7 +151,7 @@ func TestEffectsOnLeaderWorkerSets(t *testing.T) {
 			}
 			before, uids, sts := m.set, m.uids(), m.leader
 			m.edit(tc.change)
-			p := &groupPreviewer{out: GroupSet{Object: Object{Changes: changesBetween(encodedGroups(t, before), encodedGroups(t, m.set))}}}
+			p := &leaderWorkerSetPreviewer{out: LeaderWorkerSetPreview{Object: Object{Changes: changesBetween(encodedGroups(t, before), encodedGroups(t, m.set))}}}
 			p.describeUpdate(before, m.set)
 			if len(p.out.Changes) == 0 {
 				t.Fatal("nothing changes")
@@ -177,8 +177,8 @@ func TestEffectsOnLeaderWorkerSets(t *testing.T) {
 	}
 }
 
-// check looks at which groups the controller has replaced, created and deleted.
-func (tc *effectOnGroups) check(t *testing.T, m *groupModel, before []string) {
+// check looks at which replicas the controller has replaced, created and deleted.
+func (tc *effectOnGroups) check(t *testing.T, m *leaderWorkerSetModel, before []string) {
 	t.Helper()
 	if tc.want == EffectNever {
 		return // the model lets the claims change

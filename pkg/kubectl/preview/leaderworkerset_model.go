@@ -18,27 +18,27 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// maxModelled is the highest number of groups whose rolling update is played through.
+// maxModelled is the highest number of replicas whose rolling update is played through.
 const maxModelled = 200
 
 // modelNode is the node of all pods of a model, in a domain of the same name.
 const modelNode = "node"
 
-// groupModel plays through what the controller does about a set, in a cluster where pods are ready once the controller has nothing else to
-// do. The code of the controller makes the decisions.
-type groupModel struct {
+// leaderWorkerSetModel plays through what the controller does about a set, in a cluster where pods are ready once the controller has
+// nothing else to do. The code of the controller makes the decisions.
+type leaderWorkerSetModel struct {
 	set       *leaderworkersetv1.LeaderWorkerSet
 	leader    *appsv1.StatefulSet
 	applied   string
 	revisions []*appsv1.ControllerRevision
 	services  []plan.Service
-	// groups are the groups that exist.
-	groups []modelGroup
+	// replicas are the replicas that exist.
+	groups []modelReplica
 	now    metav1.Time
 }
 
-// modelGroup is a group of the model.
-type modelGroup struct {
+// modelReplica is a replica of the model.
+type modelReplica struct {
 	key  string
 	uid  types.UID
 	size int32
@@ -46,13 +46,13 @@ type modelGroup struct {
 	workers, ready bool
 }
 
-func newGroupModel(set *leaderworkersetv1.LeaderWorkerSet) *groupModel {
+func newLeaderWorkerSetModel(set *leaderworkersetv1.LeaderWorkerSet) *leaderWorkerSetModel {
 	set = set.DeepCopy()
 	set.Status, set.DeletionTimestamp = leaderworkersetv1.LeaderWorkerSetStatus{}, nil
-	return &groupModel{set: set, now: metav1.NewTime(time.Unix(0, 0))}
+	return &leaderWorkerSetModel{set: set, now: metav1.NewTime(time.Unix(0, 0))}
 }
 
-func (m *groupModel) observe() plan.Observed {
+func (m *leaderWorkerSetModel) observe() plan.Observed {
 	o := plan.Observed{
 		Set: m.set, Leader: m.leader, Applied: m.applied, Revisions: m.revisions, Services: m.services, Now: m.now,
 		Domains: map[string]string{modelNode: modelNode},
@@ -77,7 +77,7 @@ func (m *groupModel) observe() plan.Observed {
 }
 
 // step lets the controller decide once, and the others do what follows.
-func (m *groupModel) step() plan.Plan {
+func (m *leaderWorkerSetModel) step() plan.Plan {
 	m.now = metav1.NewTime(m.now.Add(time.Minute))
 	p := plan.Decide(m.observe())
 	if p.Status != nil {
@@ -106,11 +106,11 @@ func (m *groupModel) step() plan.Plan {
 }
 
 // roll does what the controller of StatefulSets does.
-func (m *groupModel) roll() {
+func (m *leaderWorkerSetModel) roll() {
 	count := int(ptr.Deref(m.leader.Spec.Replicas, 1))
 	key, partition := m.leader.Labels[leaderworkersetv1.RevisionKey], int(*m.leader.Spec.UpdateStrategy.RollingUpdate.Partition)
 	m.groups = m.groups[:min(len(m.groups), count)]
-	fresh := modelGroup{key: key, size: helper.Size(m.set)}
+	fresh := modelReplica{key: key, size: helper.Size(m.set)}
 	for i := range m.groups {
 		if i >= partition && m.groups[i].key != key {
 			m.groups[i] = fresh
@@ -136,7 +136,7 @@ type Stage struct {
 }
 
 // rest lets the controller decide until it has nothing to do, and returns the states that the leader StatefulSet went through.
-func (m *groupModel) rest() (stages []Stage) {
+func (m *leaderWorkerSetModel) rest() (stages []Stage) {
 	quiet := 0 // passes without a write; one may only store the status
 	for range 20 * (len(m.groups) + int(helper.Replicas(m.set)) + 5) {
 		p := m.step()
@@ -160,8 +160,8 @@ func (m *groupModel) rest() (stages []Stage) {
 	return stages
 }
 
-// ready makes all groups ready, and returns whether one was not.
-func (m *groupModel) ready() (changed bool) {
+// ready makes all replicas ready, and returns whether one was not.
+func (m *leaderWorkerSetModel) ready() (changed bool) {
 	for i := range m.groups {
 		changed = changed || !m.groups[i].ready
 		m.groups[i].ready = true
@@ -169,15 +169,15 @@ func (m *groupModel) ready() (changed bool) {
 	return changed
 }
 
-// rollout returns the states that the leader StatefulSet goes through when a set whose groups are all ready changes,
+// rollout returns the states that the leader StatefulSet goes through when a set whose replicas are all ready changes,
 // and the StatefulSets before and after.
 func rollout(live, next *leaderworkersetv1.LeaderWorkerSet) (stages []Stage, before, after *appsv1.StatefulSet) {
-	m := newGroupModel(live)
+	m := newLeaderWorkerSetModel(live)
 	m.set.Spec.Paused = nil
 	m.rest()
 	before = m.leader
 	status := m.set.Status
-	m.set = newGroupModel(next).set
+	m.set = newLeaderWorkerSetModel(next).set
 	m.set.UID, m.set.Status = live.UID, status
 	m.set.Generation = live.Generation + 1
 	stages = m.rest()

@@ -17,7 +17,7 @@ const maxStages = 20
 const maxPodName = 63
 
 // Lines implements View.
-func (s *GroupSet) Lines(t cli.Terminal) []string {
+func (s *LeaderWorkerSetPreview) Lines(t cli.Terminal) []string {
 	title := t.Paint(cli.Bold, fmt.Sprintf("%s %s in namespace %s", s.Kind, s.Name, s.Namespace))
 	lines := append([]string{title + ": " + answerOf(s.Verdict.Answer, s.Exists, s.Changes, t)}, details("  ", &s.Verdict, t)...)
 	for _, note := range s.Notes {
@@ -40,7 +40,7 @@ func (s *GroupSet) Lines(t cli.Terminal) []string {
 	return append(append(lines, ""), painted(color, text, t)...)
 }
 
-func (s *GroupSet) childLines(t cli.Terminal) []string {
+func (s *LeaderWorkerSetPreview) childLines(t cli.Terminal) []string {
 	var rows [][]string
 	also := [][]string{nil}
 	for i := range s.Children {
@@ -67,8 +67,8 @@ func (s *GroupSet) childLines(t cli.Terminal) []string {
 	return lines
 }
 
-// lines describe what becomes of the groups.
-func (u *GroupUpdate) lines(t cli.Terminal) []string {
+// lines describe what becomes of the replicas.
+func (u *LeaderWorkerSetUpdate) lines(t cli.Terminal) []string {
 	if u == nil {
 		return nil
 	}
@@ -95,15 +95,15 @@ func (u *GroupUpdate) lines(t cli.Terminal) []string {
 	return append(lines, "")
 }
 
-func (s *GroupSet) size() string {
+func (s *LeaderWorkerSetPreview) size() string {
 	text := cli.Count(s.Groups, "group")
-	if s.Groups != 0 && s.GroupSize > 1 {
-		text += fmt.Sprintf(" of %d pods", s.GroupSize)
+	if s.Groups != 0 && s.ReplicaSize > 1 {
+		text += fmt.Sprintf(" of %d pods", s.ReplicaSize)
 	}
 	return text + ", " + cli.Count(s.Pods, "pod") + " in all"
 }
 
-func (s *GroupSet) conclusion() (cli.Color, string) {
+func (s *LeaderWorkerSetPreview) conclusion() (cli.Color, string) {
 	switch {
 	case s.Refused():
 		return cli.Bad, "Not all of this would be created: the set would not run as it is meant to."
@@ -114,7 +114,7 @@ func (s *GroupSet) conclusion() (cli.Color, string) {
 }
 
 // updateConclusion is the last sentence about a set that exists.
-func (s *GroupSet) updateConclusion() (cli.Color, string) {
+func (s *LeaderWorkerSetPreview) updateConclusion() (cli.Color, string) {
 	has := func(effects ...Effect) bool {
 		for i := range s.Changes {
 			for _, effect := range effects {

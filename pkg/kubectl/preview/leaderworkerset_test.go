@@ -28,7 +28,7 @@ import (
 
 type groupChange = func(*leaderworkersetv1.LeaderWorkerSet)
 
-// llm is a set of four groups of two pods.
+// llm is a set of four replicas of two pods.
 func llm(change ...groupChange) *leaderworkersetv1.LeaderWorkerSet {
 	set := &leaderworkersetv1.LeaderWorkerSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "leaderworkerset.x-k8s.io/v1", Kind: "LeaderWorkerSet"},
@@ -90,12 +90,12 @@ func (a *groupAnswers) patch(_ context.Context, _ cli.Kind, _ *unstructured.Unst
 	return &unstructured.Unstructured{Object: content}, err
 }
 
-// jobNames are not asked for: a set of groups has no Jobs, and its user may have no right to list them.
+// jobNames are not asked for: a set of replicas has no Jobs, and its user may have no right to list them.
 func (a *groupAnswers) jobNames(context.Context, string) (sets.Set[string], error) {
 	return nil, errors.New("the names of Jobs were asked for")
 }
 
-func previewGroups(t *testing.T, cluster cluster, set *leaderworkersetv1.LeaderWorkerSet) *GroupSet {
+func previewGroups(t *testing.T, cluster cluster, set *leaderworkersetv1.LeaderWorkerSet) *LeaderWorkerSetPreview {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
 	if err != nil {
@@ -107,10 +107,12 @@ func previewGroups(t *testing.T, cluster cluster, set *leaderworkersetv1.LeaderW
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report.Sets[0].(*GroupSet)
+	return report.Sets[0].(*LeaderWorkerSetPreview)
 }
 
-func linesOf(s *GroupSet) string { return strings.Join(s.Lines(cli.Terminal{}), "\n") + "\n" }
+func linesOf(s *LeaderWorkerSetPreview) string {
+	return strings.Join(s.Lines(cli.Terminal{}), "\n") + "\n"
+}
 
 func TestNewGroups(t *testing.T) {
 	quota := corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "ml"}}

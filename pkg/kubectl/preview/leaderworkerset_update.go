@@ -14,24 +14,24 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-// GroupUpdate is what becomes of the groups of a set that exists, if all of them are ready.
-type GroupUpdate struct {
+// LeaderWorkerSetUpdate is what becomes of the replicas of a set that exists, if all of them are ready.
+type LeaderWorkerSetUpdate struct {
 	// Rolls reports that the set gets another revision, and From and To are the keys of the revisions before and after.
 	Rolls bool   `json:"rolls"`
 	From  string `json:"from,omitempty"`
 	To    string `json:"to,omitempty"`
-	// AtATime is how many groups may be unavailable, and Surge how many there may be above replicas.
+	// AtATime is how many replicas may be unavailable, and Surge how many there may be above replicas.
 	AtATime int32 `json:"atATime,omitempty"`
 	Surge   int32 `json:"surge,omitempty"`
 	// Stages are the states that the leader StatefulSet goes through. None for large sets.
 	Stages []Stage `json:"stages,omitempty"`
 }
 
-// describeUpdate explains what each change does, and what becomes of the groups.
-func (p *groupPreviewer) describeUpdate(live, next *leaderworkersetv1.LeaderWorkerSet) {
+// describeUpdate explains what each change does, and what becomes of the replicas.
+func (p *leaderWorkerSetPreviewer) describeUpdate(live, next *leaderworkersetv1.LeaderWorkerSet) {
 	p.set = next
 	p.count()
-	u := groupUpdate{live: live, next: p.set}
+	u := leaderWorkerSetUpdate{live: live, next: p.set}
 	u.from, u.to = keyOf(live), keyOf(p.set)
 	payload, err := helper.RevisionPayload(live)
 	u.rolls = err != nil || !helper.SameRevision(p.set, payload)
@@ -39,7 +39,7 @@ func (p *groupPreviewer) describeUpdate(live, next *leaderworkersetv1.LeaderWork
 	if len(p.out.Changes) == 0 {
 		return
 	}
-	out := GroupUpdate{Rolls: u.rolls, AtATime: helper.MaxUnavailable(p.set), Surge: helper.MaxSurge(p.set)}
+	out := LeaderWorkerSetUpdate{Rolls: u.rolls, AtATime: helper.MaxUnavailable(p.set), Surge: helper.MaxSurge(p.set)}
 	if u.rolls {
 		out.From, out.To = u.from, u.to
 	}
@@ -65,15 +65,15 @@ func keyOf(set *leaderworkersetv1.LeaderWorkerSet) string {
 	return helper.RevisionKey(payload)
 }
 
-// groupUpdate is a change of a set that exists.
-type groupUpdate struct {
+// leaderWorkerSetUpdate is a change of a set that exists.
+type leaderWorkerSetUpdate struct {
 	live, next *leaderworkersetv1.LeaderWorkerSet
 	from, to   string
 	rolls      bool
 }
 
 // effect returns what the change of a field does, once the server has accepted it.
-func (u groupUpdate) effect(field string) (Effect, string) {
+func (u leaderWorkerSetUpdate) effect(field string) (Effect, string) {
 	const template = "spec.leaderWorkerTemplate."
 	under := func(prefix string) bool { return strings.HasPrefix(field, prefix) }
 	switch {
@@ -100,15 +100,15 @@ func (u groupUpdate) effect(field string) (Effect, string) {
 	return u.policyEffect(field)
 }
 
-// policyEffect is the effect of fields that replace no group.
-func (u groupUpdate) policyEffect(field string) (Effect, string) {
+// policyEffect is the effect of fields that replace no replica.
+func (u leaderWorkerSetUpdate) policyEffect(field string) (Effect, string) {
 	switch {
 	case strings.HasPrefix(field, "spec.rolloutStrategy.rollingUpdateConfiguration.partition"):
 		return EffectRoll, fmt.Sprintf("groups from index %d up get the current revision, those below keep theirs", helper.Partition(u.next))
 	case strings.HasPrefix(field, "spec.rolloutStrategy"):
 		return EffectImmediate, "holds for rolling updates from now on, also for one that is under way"
 	case strings.HasPrefix(field, "spec.startupPolicy"):
-		return EffectNextGroup, "groups that are created from now on have it"
+		return EffectNextReplica, "groups that are created from now on have it"
 	case strings.HasPrefix(field, "spec.revisionHistoryLimit"):
 		return EffectImmediate, "decides how many former revisions are kept for a rollback"
 	case strings.HasPrefix(field, "spec.groupRestartBackoff"):
@@ -117,7 +117,7 @@ func (u groupUpdate) policyEffect(field string) (Effect, string) {
 	return EffectNone, "no pod changes"
 }
 
-func (u groupUpdate) metadataEffect(field string) (Effect, string) {
+func (u leaderWorkerSetUpdate) metadataEffect(field string) (Effect, string) {
 	switch {
 	case strings.Contains(field, leaderworkersetv1.ExclusiveKeyAnnotationKey),
 		strings.Contains(field, leaderworkersetv1.SubGroupExclusiveKeyAnnotationKey):
@@ -129,25 +129,25 @@ func (u groupUpdate) metadataEffect(field string) (Effect, string) {
 	return EffectNone, "no pod changes"
 }
 
-func (u groupUpdate) rollEffect() (Effect, string) {
+func (u leaderWorkerSetUpdate) rollEffect() (Effect, string) {
 	if helper.Paused(u.next) {
 		return EffectOnResume, "replaces groups once rolling updates are resumed"
 	}
 	return EffectRoll, "replaces groups by a rolling update"
 }
 
-func (u groupUpdate) scaleEffect() (Effect, string) {
+func (u leaderWorkerSetUpdate) scaleEffect() (Effect, string) {
 	was, is := helper.Replicas(u.live), helper.Replicas(u.next)
 	switch {
 	case is > was:
-		return EffectScale, "creates " + groupNames(was, is-1)
+		return EffectScale, "creates " + replicaNames(was, is-1)
 	case is < was:
-		return EffectScale, "deletes " + groupNames(is, was-1)
+		return EffectScale, "deletes " + replicaNames(is, was-1)
 	}
 	return EffectNone, "no group is created or deleted"
 }
 
-func groupNames(first, last int32) string {
+func replicaNames(first, last int32) string {
 	if first == last {
 		return fmt.Sprintf("group %d", first)
 	}

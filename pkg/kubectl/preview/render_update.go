@@ -48,7 +48,7 @@ func renderChanges(changes []Change, t cli.Terminal) []string {
 var effectColors = map[Effect]cli.Color{
 	EffectNone: cli.Quiet, EffectNextAttempt: cli.Quiet, EffectOnResume: cli.Quiet, EffectScale: cli.Busy, EffectSuspend: cli.Busy,
 	EffectResume:   cli.Busy,
-	EffectNextStep: cli.Quiet, EffectRestart: cli.Busy, EffectRoll: cli.Busy, EffectNever: cli.Bad, EffectNextGroup: cli.Quiet,
+	EffectNextStep: cli.Quiet, EffectRestart: cli.Busy, EffectRoll: cli.Busy, EffectNever: cli.Bad, EffectNextReplica: cli.Quiet,
 }
 
 func (s *Set) updateColor() cli.Color {

@@ -22,6 +22,8 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	registry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -46,7 +48,10 @@ func newSequenceWorld(t *testing.T, sj *batchv1alpha1.SequentialJob) *sequenceWo
 }
 
 func (w *sequenceWorld) observe() plan.Observed {
-	o := plan.Observed{SequentialJob: w.sj, Now: w.now, Gone: true, Earlier: plan.Earlier{State: plan.EarlierEnded}}
+	o := plan.Observed{SequentialJob: w.sj, Now: w.now, Earlier: plan.Earlier{State: plan.EarlierEnded},
+		Restored: hostplan.None[plan.Restored](), FirstCause: hostplan.NotObtained[jobsetv1alpha2.FailureCause](),
+		Unseen: hostplan.None[plan.ChildRef](),
+	}
 	for _, job := range w.jobs {
 		attempt, err := strconv.ParseInt(job.Labels[batchv1alpha1.StepAttemptKey], 10, 32)
 		if err != nil {

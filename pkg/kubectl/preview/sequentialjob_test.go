@@ -181,7 +181,7 @@ func TestChangesOfASequence(t *testing.T) {
 		want     Effect
 		wantText string
 	}{
-		"the step that runs, Continue": {"Continue", image(0, "new"), EffectNextStep, "step extract goes on with what it was started with"},
+		"the step that runs, Continue": {"Continue", image(0, "new"), EffectNextStep, "step extract continues as it was started"},
 		"the step that runs, Restart":  {"Restart", image(0, "new"), EffectRestart, "stops step extract, and runs it again"},
 		"a later step":                 {"Restart", image(1, "new"), EffectNextStep, "steps that start from now on have it"},
 		"what steps share, Restart":    {"Restart", func(sj *batchv1alpha1.SequentialJob) { sj.Spec.BackoffLimit = ptr.To[int32](1) }, EffectRestart, "stops step extract"},

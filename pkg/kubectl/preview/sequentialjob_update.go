@@ -101,6 +101,6 @@ func (u sequenceUpdate) stepEffect(field string) (Effect, string) {
 	case u.live.Spec.UpdateStrategy != nil && u.live.Spec.UpdateStrategy.Type == batchv1alpha1.UpdateRestart:
 		return EffectRestart, "stops " + u.stepWords() + ", and runs it again with the change (updateStrategy Restart)"
 	}
-	return EffectNextStep, u.stepWords() + " goes on with what it was started with (updateStrategy Continue); steps that start from now on " +
+	return EffectNextStep, u.stepWords() + " continues as it was started (updateStrategy Continue); steps that start from now on " +
 		"have it"
 }

@@ -5,9 +5,15 @@ package snapshot
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -15,7 +21,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	groupshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
@@ -28,6 +34,8 @@ type Roles struct {
 	// Sets are the LeaderWorkerSets that the set controls: those of the current revision first, then by slice, and by role
 	// in the order of the spec.
 	Sets []RoleSet
+	// Now is when the reading began.
+	Now time.Time
 }
 
 // RoleSet is the LeaderWorkerSet of a role, with what its labels say. A set of an early version has no slice, and belongs to slice 0.
@@ -35,6 +43,75 @@ type RoleSet struct {
 	*leaderworkersetv1.LeaderWorkerSet
 	Role, Revision string
 	Slice          int
+	// Children are the StatefulSets and pods of the LeaderWorkerSet; nil unless LoadRoles read them.
+	Children *LeaderWorkerSet
+}
+
+// LoadRoles reads a DisaggregatedSet and its LeaderWorkerSets with their StatefulSets and pods: one list call for each kind.
+func LoadRoles(ctx context.Context, c *cli.Clients, name string) (*Roles, error) {
+	now := time.Now()
+	set, err := c.JobSets.DisaggregatedsetV1().DisaggregatedSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.JobSets.LeaderworkersetV1().LeaderWorkerSets(c.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: disaggregatedsetv1.SetNameLabelKey + "=" + name, ResourceVersion: "0"})
+	if err != nil {
+		return nil, fmt.Errorf("listing the leaderworkersets of disaggregatedset %s: %w", name, err)
+	}
+	r := AssembleRoles(set, list.Items)
+	r.Now = now
+	if len(r.Sets) == 0 {
+		return r, nil
+	}
+	return r, r.loadChildren(ctx, c)
+}
+
+// loadChildren reads the StatefulSets and pods of all LeaderWorkerSets.
+func (r *Roles) loadChildren(ctx context.Context, c *cli.Clients) error {
+	var sets *appsv1.StatefulSetList
+	var pods *corev1.PodList
+	names := make([]string, 0, len(r.Sets))
+	for i := range r.Sets {
+		names = append(names, r.Sets[i].Name)
+	}
+	selector := leaderworkersetv1.SetNameLabelKey + " in (" + strings.Join(names, ",") + ")"
+	options := metav1.ListOptions{LabelSelector: selector, ResourceVersion: "0"}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		if sets, err = c.Kube.AppsV1().StatefulSets(c.Namespace).List(ctx, options); err != nil {
+			err = fmt.Errorf("listing the statefulsets of disaggregatedset %s: %w", r.Set.Name, err)
+		}
+		return err
+	})
+	group.Go(func() (err error) {
+		if pods, err = c.Kube.CoreV1().Pods(c.Namespace).List(ctx, options); err != nil {
+			err = fmt.Errorf("listing the pods of disaggregatedset %s: %w", r.Set.Name, err)
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	r.AssembleChildren(sets.Items, pods.Items)
+	return nil
+}
+
+// AssembleChildren gives to each LeaderWorkerSet its own StatefulSets and pods.
+func (r *Roles) AssembleChildren(sets []appsv1.StatefulSet, pods []corev1.Pod) {
+	setsOf, podsOf := map[string][]appsv1.StatefulSet{}, map[string][]corev1.Pod{}
+	for i := range sets {
+		owner := sets[i].Labels[leaderworkersetv1.SetNameLabelKey]
+		setsOf[owner] = append(setsOf[owner], sets[i])
+	}
+	for i := range pods {
+		owner := pods[i].Labels[leaderworkersetv1.SetNameLabelKey]
+		podsOf[owner] = append(podsOf[owner], pods[i])
+	}
+	for i := range r.Sets {
+		s := &r.Sets[i]
+		s.Children = AssembleLeaderWorkerSet(s.LeaderWorkerSet, setsOf[s.Name], podsOf[s.Name], r.Now)
+	}
 }
 
 // AssembleRoles keeps the LeaderWorkerSets that the set controls, and sorts them.
@@ -45,8 +122,8 @@ func AssembleRoles(set *disaggregatedsetv1.DisaggregatedSet, all []leaderworkers
 		lws := &all[i]
 		if metav1.IsControlledBy(lws, set) {
 			r.Sets = append(r.Sets, RoleSet{
-				lws, lws.Labels[disaggregatedsetv1.RoleLabelKey], lws.Labels[disaggregatedsetv1.RevisionLabelKey],
-				max(0, number(lws.Labels[disaggregatedsetv1.SliceLabelKey])),
+				LeaderWorkerSet: lws, Role: lws.Labels[disaggregatedsetv1.RoleLabelKey], Revision: lws.Labels[disaggregatedsetv1.RevisionLabelKey],
+				Slice: max(0, number(lws.Labels[disaggregatedsetv1.SliceLabelKey])),
 			})
 		}
 	}
@@ -86,17 +163,38 @@ func (r *Roles) Find(slice int, role string) (RoleSet, bool) {
 	return r.Sets[at], true
 }
 
-// Groups is the number of groups that the LeaderWorkerSet should have.
-func (s RoleSet) Groups() int { return int(groupshelper.Replicas(s.LeaderWorkerSet)) }
+// Absent returns a RoleSet without a LeaderWorkerSet for each one of the current revision that does not exist; none if the revision is not
+// known.
+func (r *Roles) Absent() (absent []RoleSet) {
+	if r.Revision == "" {
+		return nil
+	}
+	for slice := range int(helper.Slices(r.Set)) {
+		for i := range r.Set.Spec.Roles {
+			if role := r.Set.Spec.Roles[i].Name; !r.has(slice, role) {
+				absent = append(absent, RoleSet{Role: role, Revision: r.Revision, Slice: slice})
+			}
+		}
+	}
+	return absent
+}
 
-// Ready returns whether all groups are ready, and none has failed for good.
+func (r *Roles) has(slice int, role string) bool {
+	_, found := r.Find(slice, role)
+	return found
+}
+
+// Wanted is the number of replicas that the LeaderWorkerSet should have.
+func (s RoleSet) Wanted() int { return int(lwshelper.Replicas(s.LeaderWorkerSet)) }
+
+// Ready returns whether all replicas are ready, and none has failed for good.
 func (s RoleSet) Ready() bool {
-	return int(s.Status.ReadyReplicas) >= s.Groups() && !meta.IsStatusConditionTrue(s.Status.Conditions, leaderworkersetv1.ConditionFailed)
+	return int(s.Status.ReadyReplicas) >= s.Wanted() && !meta.IsStatusConditionTrue(s.Status.Conditions, leaderworkersetv1.ConditionFailed)
 }
 
 // RoleCounts are the numbers of the roles of a DisaggregatedSet over all slices and revisions.
 type RoleCounts struct {
-	// RolesReady is the number of roles with all of their groups ready and updated, of RoleCount.
+	// RolesReady is the number of roles with all of their replicas ready and updated, of RoleCount.
 	RolesReady int `json:"rolesReady"`
 	RoleCount  int `json:"roleCount"`
 	// Roles are the roles in the order of the spec.
@@ -106,10 +204,10 @@ type RoleCounts struct {
 // RoleCount are the numbers of one role.
 type RoleCount struct {
 	Name string `json:"name"`
-	// GroupsReady and GroupsUpdated are the numbers of groups that are ready, and of those of the current revision, of GroupsWanted.
-	GroupsReady   int `json:"groupsReady"`
-	GroupsUpdated int `json:"groupsUpdated"`
-	GroupsWanted  int `json:"groupsWanted"`
+	// ReplicasReady and ReplicasUpdated are the numbers of replicas that are ready, and of those of the current revision, of ReplicasWanted.
+	ReplicasReady   int `json:"groupsReady"`
+	ReplicasUpdated int `json:"groupsUpdated"`
+	ReplicasWanted  int `json:"groupsWanted"`
 }
 
 // ReadyOf are the roles that are ready, of all, like "1/2".
@@ -119,10 +217,10 @@ func (c RoleCounts) ReadyOf() string { return fmt.Sprintf("%d/%d", c.RolesReady,
 type RolesSummary struct {
 	Phase
 	RoleCounts
-	GroupCounts
+	ReplicaCounts
 }
 
-// SummarizeRoles returns the state of a DisaggregatedSet. A role that a scaler scales should have as many groups as its
+// SummarizeRoles returns the state of a DisaggregatedSet. A role that a scaler scales should have as many replicas as its
 // status says that it has.
 func SummarizeRoles(set *disaggregatedsetv1.DisaggregatedSet) RolesSummary {
 	s := RolesSummary{Phase: phaseOfRoles(set)}
@@ -133,33 +231,34 @@ func SummarizeRoles(set *disaggregatedsetv1.DisaggregatedSet) RolesSummary {
 		at := slices.IndexFunc(set.Status.RoleStatuses, func(status disaggregatedsetv1.RoleStatus) bool { return status.Name == role.Name })
 		if at >= 0 {
 			status := &set.Status.RoleStatuses[at]
-			count.GroupsReady, count.GroupsUpdated, count.GroupsWanted = int(status.ReadyReplicas), int(status.UpdatedReplicas), int(status.Replicas)
+			count.ReplicasReady, count.ReplicasUpdated = int(status.ReadyReplicas), int(status.UpdatedReplicas)
+			count.ReplicasWanted = int(status.Replicas)
 		}
 		if !helper.External(role) {
-			count.GroupsWanted = int(max(0, ptr.Deref(role.Spec.Replicas, 1))) * int(helper.Slices(set))
+			count.ReplicasWanted = int(max(0, ptr.Deref(role.Spec.Replicas, 1))) * int(helper.Slices(set))
 		}
-		if at >= 0 && count.GroupsReady >= count.GroupsWanted && count.GroupsUpdated >= count.GroupsWanted {
+		if at >= 0 && count.ReplicasReady >= count.ReplicasWanted && count.ReplicasUpdated >= count.ReplicasWanted {
 			s.RolesReady++
 		}
 		s.Roles = append(s.Roles, count)
-		s.GroupsReady, s.GroupsUpdated, s.GroupsWanted = s.GroupsReady+count.GroupsReady, s.GroupsUpdated+count.GroupsUpdated,
-			s.GroupsWanted+count.GroupsWanted
+		s.ReplicasReady, s.ReplicasUpdated, s.ReplicasWanted = s.ReplicasReady+count.ReplicasReady, s.ReplicasUpdated+count.ReplicasUpdated,
+			s.ReplicasWanted+count.ReplicasWanted
 	}
 	return s
 }
 
 func phaseOfRoles(set *disaggregatedsetv1.DisaggregatedSet) Phase {
 	if set.DeletionTimestamp != nil {
-		return Phase{State: groupshelper.PhaseTerminating}
+		return Phase{State: lwshelper.PhaseTerminating}
 	}
 	for _, known := range []struct{ condition, state string }{
-		{namespaceuid.Condition, groupshelper.PhasePending},
-		{disaggregatedsetv1.ConditionAvailable, groupshelper.PhaseAvailable},
-		{disaggregatedsetv1.ConditionProgressing, groupshelper.PhaseProgressing},
+		{namespaceuid.Condition, lwshelper.PhasePending},
+		{disaggregatedsetv1.ConditionAvailable, lwshelper.PhaseAvailable},
+		{disaggregatedsetv1.ConditionProgressing, lwshelper.PhaseProgressing},
 	} {
 		if c := meta.FindStatusCondition(set.Status.Conditions, known.condition); c != nil && c.Status == metav1.ConditionTrue {
 			return Phase{State: known.state, Reason: c.Reason, Message: cli.Clean(c.Message)}
 		}
 	}
-	return Phase{State: groupshelper.PhasePending}
+	return Phase{State: lwshelper.PhasePending}
 }

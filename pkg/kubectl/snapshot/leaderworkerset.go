@@ -23,21 +23,21 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// Groups is a LeaderWorkerSet with its children, as read at one time.
-type Groups struct {
+// LeaderWorkerSet is a LeaderWorkerSet with its children, as read at one time.
+type LeaderWorkerSet struct {
 	// Set is the set itself.
 	Set *leaderworkersetv1.LeaderWorkerSet
 	// Leader is the StatefulSet of the leader pods; nil if there is none.
 	Leader *appsv1.StatefulSet
-	// Groups are the groups that have a pod or a StatefulSet, by index.
-	Groups []*PodGroup
+	// Replicas are the replicas that have a pod or a StatefulSet, by index.
+	Replicas []*Replica
 	// Now is when the reading began.
 	Now time.Time
 }
 
-// PodGroup is a leader with its workers.
-type PodGroup struct {
-	// Index of the group.
+// Replica is a leader with its workers.
+type Replica struct {
+	// Index of the replica.
 	Index int
 	// Leader is the leader pod; nil if there is none.
 	Leader *corev1.Pod
@@ -45,12 +45,12 @@ type PodGroup struct {
 	Workers *appsv1.StatefulSet
 	// Pods are all pods, the leader first, then the workers by index.
 	Pods []*corev1.Pod
-	// Status is what the set has on record of the group; nil for one that was never recreated.
+	// Status is what the set has on record of the replica; nil for one that was never recreated.
 	Status *leaderworkersetv1.GroupStatus
 }
 
-// LoadGroups reads a LeaderWorkerSet: one list call for each kind. Pods are left out on request, because they are the many.
-func LoadGroups(ctx context.Context, c *cli.Clients, name string, withPods bool) (*Groups, error) {
+// LoadLeaderWorkerSet reads a LeaderWorkerSet: one list call for each kind. Pods are left out on request, because they are the many.
+func LoadLeaderWorkerSet(ctx context.Context, c *cli.Clients, name string, withPods bool) (*LeaderWorkerSet, error) {
 	now := time.Now()
 	var set *leaderworkersetv1.LeaderWorkerSet
 	var sets *appsv1.StatefulSetList
@@ -78,69 +78,70 @@ func LoadGroups(ctx context.Context, c *cli.Clients, name string, withPods bool)
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return AssembleGroups(set, sets.Items, pods.Items, now), nil
+	return AssembleLeaderWorkerSet(set, sets.Items, pods.Items, now), nil
 }
 
-// AssembleGroups returns the set with those of the objects that belong to it. Pods that another object of the same name
+// AssembleLeaderWorkerSet returns the set with those of the objects that belong to it. Pods that another object of the same name
 // left behind belong to it only while they are being deleted: until then, they hold the names of its own.
-func AssembleGroups(set *leaderworkersetv1.LeaderWorkerSet, sets []appsv1.StatefulSet, pods []corev1.Pod, now time.Time) *Groups {
-	g := &Groups{Set: set, Now: now}
-	groups := groupsByIndex{}
+func AssembleLeaderWorkerSet(set *leaderworkersetv1.LeaderWorkerSet, sets []appsv1.StatefulSet, pods []corev1.Pod,
+	now time.Time) *LeaderWorkerSet {
+	g := &LeaderWorkerSet{Set: set, Now: now}
+	replicas := replicasByIndex{}
 	for i := range sets {
 		if sets[i].Name == set.Name && metav1.IsControlledBy(&sets[i], set) {
 			g.Leader = &sets[i]
 		}
 	}
-	groups.keepLeaders(g.Leader, pods)
+	replicas.keepLeaders(g.Leader, pods)
 	for i := range sets {
-		if index := GroupIndex(&sets[i]); index >= 0 && sets[i].Name != set.Name {
-			groups.at(index).Workers = &sets[i]
+		if index := ReplicaIndex(&sets[i]); index >= 0 && sets[i].Name != set.Name {
+			replicas.at(index).Workers = &sets[i]
 		}
 	}
-	groups.keepPods(pods)
+	replicas.keepPods(pods)
 	for i := range set.Status.Groups {
-		if group := groups[int(set.Status.Groups[i].Index)]; group != nil {
-			group.Status = &set.Status.Groups[i]
+		if replica := replicas[int(set.Status.Groups[i].Index)]; replica != nil {
+			replica.Status = &set.Status.Groups[i]
 		}
 	}
-	for _, index := range slices.Sorted(maps.Keys(groups)) {
-		slices.SortFunc(groups[index].Pods, func(a, b *corev1.Pod) int {
+	for _, index := range slices.Sorted(maps.Keys(replicas)) {
+		slices.SortFunc(replicas[index].Pods, func(a, b *corev1.Pod) int {
 			return cmp.Or(cmp.Compare(WorkerIndex(a), WorkerIndex(b)), cmp.Compare(a.Name, b.Name))
 		})
-		g.Groups = append(g.Groups, groups[index])
+		g.Replicas = append(g.Replicas, replicas[index])
 	}
 	return g
 }
 
-// groupsByIndex are groups by their indexes.
-type groupsByIndex map[int]*PodGroup
+// replicasByIndex are replicas by their indexes.
+type replicasByIndex map[int]*Replica
 
-// at returns the group with the index, which exists from then on.
-func (g groupsByIndex) at(index int) *PodGroup {
+// at returns the replica with the index, which exists from then on.
+func (g replicasByIndex) at(index int) *Replica {
 	if g[index] == nil {
-		g[index] = &PodGroup{Index: index}
+		g[index] = &Replica{Index: index}
 	}
 	return g[index]
 }
 
 // keepLeaders keeps the pods of the leader StatefulSet.
-func (g groupsByIndex) keepLeaders(leaders *appsv1.StatefulSet, pods []corev1.Pod) {
+func (g replicasByIndex) keepLeaders(leaders *appsv1.StatefulSet, pods []corev1.Pod) {
 	for i := range pods {
-		if index := GroupIndex(&pods[i]); index >= 0 && WorkerIndex(&pods[i]) == 0 && controls(leaders, &pods[i]) {
+		if index := ReplicaIndex(&pods[i]); index >= 0 && WorkerIndex(&pods[i]) == 0 && controls(leaders, &pods[i]) {
 			g.at(index).Leader = &pods[i]
 		}
 	}
 }
 
 // keepPods keeps the leaders that are known and the pods of their workers.
-func (g groupsByIndex) keepPods(pods []corev1.Pod) {
+func (g replicasByIndex) keepPods(pods []corev1.Pod) {
 	for i := range pods {
-		index := GroupIndex(&pods[i])
+		index := ReplicaIndex(&pods[i])
 		if index < 0 {
 			continue
 		}
-		pod, group := &pods[i], ptr.Deref(g[index], PodGroup{})
-		if pod == group.Leader || WorkerIndex(pod) != 0 && controls(group.Workers, pod) {
+		pod, replica := &pods[i], ptr.Deref(g[index], Replica{})
+		if pod == replica.Leader || WorkerIndex(pod) != 0 && controls(replica.Workers, pod) {
 			g.at(index).Pods = append(g.at(index).Pods, pod)
 		}
 	}
@@ -152,21 +153,21 @@ func controls(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
 	return set == nil || pod.DeletionTimestamp != nil || metav1.IsControlledBy(pod, set)
 }
 
-// Pods returns the pods of all groups, by group and then by worker index.
-func (g *Groups) Pods() (pods []*corev1.Pod) {
-	for _, group := range g.Groups {
-		pods = append(pods, group.Pods...)
+// Pods returns the pods of all replicas, by replica and then by worker index.
+func (g *LeaderWorkerSet) Pods() (pods []*corev1.Pod) {
+	for _, replica := range g.Replicas {
+		pods = append(pods, replica.Pods...)
 	}
 	return pods
 }
 
-// Replicas is the number of groups that the set wants, without those of a surge.
-func (g *Groups) Replicas() int { return int(helper.Replicas(g.Set)) }
+// Wanted is the number of replicas that the set wants, without those of a surge.
+func (g *LeaderWorkerSet) Wanted() int { return int(helper.Replicas(g.Set)) }
 
-// Size is the number of pods of a group: that which its pods carry, or else that of the spec.
-func (g *Groups) Size(group *PodGroup) int {
-	if group.Leader != nil {
-		if size := number(group.Leader.Annotations[leaderworkersetv1.SizeAnnotationKey]); size > 0 {
+// Size is the number of pods of a replica: that which its pods carry, or else that of the spec.
+func (g *LeaderWorkerSet) Size(replica *Replica) int {
+	if replica.Leader != nil {
+		if size := number(replica.Leader.Annotations[leaderworkersetv1.SizeAnnotationKey]); size > 0 {
 			return size
 		}
 	}
@@ -174,7 +175,7 @@ func (g *Groups) Size(group *PodGroup) int {
 }
 
 // Revision is the key of the current revision; "" before the leader StatefulSet exists.
-func (g *Groups) Revision() string {
+func (g *LeaderWorkerSet) Revision() string {
 	if g.Leader == nil {
 		return ""
 	}
@@ -184,14 +185,14 @@ func (g *Groups) Revision() string {
 // Revision returns the key of the revision of a child.
 func Revision(child metav1.Object) string { return child.GetLabels()[leaderworkersetv1.RevisionKey] }
 
-// WorkerIndex returns the index of a pod in its group, 0 for a leader; -1 when it carries none.
+// WorkerIndex returns the index of a pod in its replica, 0 for a leader; -1 when it carries none.
 func WorkerIndex(pod *corev1.Pod) int {
 	return number(pod.Labels[leaderworkersetv1.WorkerIndexLabelKey])
 }
 
-// GroupIndex returns the index of the group of a child: that of its label, or of the name of a leader pod that has
+// ReplicaIndex returns the index of the replica of a child: that of its label, or of the name of a leader pod that has
 // none; -1 if there is none.
-func GroupIndex(child metav1.Object) int {
+func ReplicaIndex(child metav1.Object) int {
 	if index := number(child.GetLabels()[leaderworkersetv1.GroupIndexLabelKey]); index >= 0 {
 		return index
 	}
@@ -201,8 +202,8 @@ func GroupIndex(child metav1.Object) int {
 	return number(child.GetName()[strings.LastIndexByte(child.GetName(), '-')+1:])
 }
 
-// Revision is the key of the revision of the group.
-func (p *PodGroup) Revision() string {
+// Revision is the key of the revision of the replica.
+func (p *Replica) Revision() string {
 	switch {
 	case p.Leader != nil:
 		return Revision(p.Leader)
@@ -213,7 +214,7 @@ func (p *PodGroup) Revision() string {
 }
 
 // Ready returns whether the leader is ready, and all workers are available, as the controller counts it.
-func (p *PodGroup) Ready(size int) bool {
+func (p *Replica) Ready(size int) bool {
 	if p.Leader == nil || p.Leader.DeletionTimestamp != nil || p.Leader.Status.Phase != corev1.PodRunning || !PodReady(p.Leader) {
 		return false
 	}
@@ -224,8 +225,8 @@ func (p *PodGroup) Ready(size int) bool {
 	return w != nil && ptr.Deref(w.Spec.Replicas, 1) == w.Status.AvailableReplicas && w.Status.CurrentRevision == w.Status.UpdateRevision
 }
 
-// Restarts is how often the group was recreated after a failure.
-func (p *PodGroup) Restarts() int {
+// Restarts is how often the replica was recreated after a failure.
+func (p *Replica) Restarts() int {
 	if p.Status == nil {
 		return 0
 	}

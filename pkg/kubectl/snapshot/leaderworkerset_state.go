@@ -25,38 +25,38 @@ const (
 	Removed = "Removed" // it is not needed any more
 )
 
-// Every returns the groups that exist or should, by index: for those that should and do not, one without children.
-func (g *Groups) Every() []*PodGroup {
-	out := make([]*PodGroup, 0, max(len(g.Groups), g.Replicas()))
+// Every returns the replicas that exist or should, by index: for those that should and do not, one without children.
+func (g *LeaderWorkerSet) Every() []*Replica {
+	out := make([]*Replica, 0, max(len(g.Replicas), g.Wanted()))
 	next := 0
 	fill := func(end int) {
-		for ; next < min(end, g.Replicas()); next++ {
-			out = append(out, &PodGroup{Index: next})
+		for ; next < min(end, g.Wanted()); next++ {
+			out = append(out, &Replica{Index: next})
 		}
 	}
-	for _, group := range g.Groups {
-		fill(group.Index)
-		out = append(out, group)
-		next = max(next, group.Index+1)
+	for _, replica := range g.Replicas {
+		fill(replica.Index)
+		out = append(out, replica)
+		next = max(next, replica.Index+1)
 	}
-	fill(g.Replicas())
+	fill(g.Wanted())
 	return out
 }
 
-// Exists returns whether the group has a child.
-func (p *PodGroup) Exists() bool { return p.Leader != nil || p.Workers != nil || len(p.Pods) > 0 }
+// Exists returns whether the replica has a child.
+func (p *Replica) Exists() bool { return p.Leader != nil || p.Workers != nil || len(p.Pods) > 0 }
 
-// Surge returns whether the group is above the replicas of the set.
-func (g *Groups) Surge(group *PodGroup) bool { return group.Index >= g.Replicas() }
+// Surge returns whether the replica is above the replicas of the set.
+func (g *LeaderWorkerSet) Surge(replica *Replica) bool { return replica.Index >= g.Wanted() }
 
-// Updated returns whether the group is of the current revision.
-func (g *Groups) Updated(group *PodGroup) bool {
-	return group.Revision() != "" && group.Revision() == g.Revision()
+// Updated returns whether the replica is of the current revision.
+func (g *LeaderWorkerSet) Updated(replica *Replica) bool {
+	return replica.Revision() != "" && replica.Revision() == g.Revision()
 }
 
-// Mixed returns whether the workers of a group are not of the revision of their leader. Those of a former leader, which
+// Mixed returns whether the workers of a replica are not of the revision of their leader. Those of a former leader, which
 // go with it, do not count.
-func (p *PodGroup) Mixed() bool {
+func (p *Replica) Mixed() bool {
 	if p.Leader == nil || p.Leader.DeletionTimestamp != nil || p.Workers == nil || !metav1.IsControlledBy(p.Workers, p.Leader) {
 		return false
 	}
@@ -68,25 +68,25 @@ func (p *PodGroup) Mixed() bool {
 	})
 }
 
-// StateOf returns what a group does, in one of the words for Jobs, and why.
-func (g *Groups) StateOf(group *PodGroup) (state, message string) {
-	status := ptr.Deref(group.Status, leaderworkersetv1.GroupStatus{})
+// StateOf returns what a replica does, in one of the words for Jobs, and why.
+func (g *LeaderWorkerSet) StateOf(replica *Replica) (state, message string) {
+	status := ptr.Deref(replica.Status, leaderworkersetv1.GroupStatus{})
 	switch {
-	case !group.Exists():
+	case !replica.Exists():
 		return g.absent()
-	case group.Leader == nil:
+	case replica.Leader == nil:
 		return JobTerminating, "the pods of the former group are being deleted"
-	case group.Leader.DeletionTimestamp != nil:
-		return JobTerminating, whyDeleted(group.Leader, &status)
+	case replica.Leader.DeletionTimestamp != nil:
+		return JobTerminating, whyDeleted(replica.Leader, &status)
 	case status.RestartAt != nil && status.RestartAt.After(g.Now):
 		return JobFailed, fmt.Sprintf("is recreated at %s, after %s in a row%s", status.RestartAt.UTC().Format(time.RFC3339),
 			cli.Count(int(status.RestartsInRow), "failure"), causeInWords(status.FirstCause))
-	case group.Ready(g.Size(group)):
+	case replica.Ready(g.Size(replica)):
 		return JobReady, ""
-	case status.Failed && status.RestartedLeader == group.Leader.UID:
+	case status.Failed && status.RestartedLeader == replica.Leader.UID:
 		return JobFailed, "has used up its " + cli.Count(int(status.Restarts), "restart") + causeInWords(status.FirstCause)
-	case group.Workers == nil && g.Size(group) > 1:
-		return JobStarting, g.whyNoWorkers(group)
+	case replica.Workers == nil && g.Size(replica) > 1:
+		return JobStarting, g.whyNoWorkers(replica)
 	}
 	return JobStarting, ""
 }
@@ -99,8 +99,8 @@ func whyDeleted(leader *corev1.Pod, status *leaderworkersetv1.GroupStatus) strin
 	return "is being recreated" + causeInWords(status.FirstCause)
 }
 
-// absent explains why groups do not exist, as far as the set itself shows it.
-func (g *Groups) absent() (state, message string) {
+// absent explains why replicas do not exist, as far as the set itself shows it.
+func (g *LeaderWorkerSet) absent() (state, message string) {
 	switch {
 	case g.Set.DeletionTimestamp != nil:
 		return Removed, "the set is being deleted"
@@ -112,19 +112,19 @@ func (g *Groups) absent() (state, message string) {
 	return Missing, "not created yet; ask `kubectl jobset why lws/" + g.Set.Name + "` if this stays"
 }
 
-// whyNoWorkers explains why a group has no StatefulSet of workers, as far as its leader shows it.
-func (g *Groups) whyNoWorkers(group *PodGroup) string {
+// whyNoWorkers explains why a replica has no StatefulSet of workers, as far as its leader shows it.
+func (g *LeaderWorkerSet) whyNoWorkers(replica *Replica) string {
 	_, exclusive := g.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]
 	switch {
-	case g.Set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady && !PodReady(group.Leader):
+	case g.Set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady && !PodReady(replica.Leader):
 		return "the workers are created once the leader is ready (startupPolicy)"
-	case exclusive && group.Leader.Spec.NodeName == "":
+	case exclusive && replica.Leader.Spec.NodeName == "":
 		return "the workers are created once the leader has a node (exclusive placement)"
 	}
 	return "the workers are not created yet"
 }
 
-// causeInWords says in few words why a group failed.
+// causeInWords says in few words why a replica failed.
 func causeInWords(cause *jobsetv1alpha2.FailureCause) string {
 	switch {
 	case cause == nil || cause.Pod == "":
@@ -135,31 +135,33 @@ func causeInWords(cause *jobsetv1alpha2.FailureCause) string {
 	return cli.Clean(fmt.Sprintf(": pod %s: %s", cause.Pod, cmp.Or(cause.Reason, cause.Message)))
 }
 
-// GroupCounts are the numbers of a LeaderWorkerSet, as its status has them. Those of a surge are counted too.
-type GroupCounts struct {
-	// GroupsReady and GroupsUpdated are the numbers of groups that are ready, and of those of the current revision.
-	GroupsReady   int `json:"groupsReady"`
-	GroupsUpdated int `json:"groupsUpdated"`
-	// GroupsWanted is the number of groups of the spec, and GroupSize the number of pods of each; absent if that differs.
-	GroupsWanted int `json:"groupsWanted"`
-	GroupSize    int `json:"groupSize,omitempty"`
+// ReplicaCounts are the numbers of a LeaderWorkerSet, as its status has them. Those of a surge are counted too.
+type ReplicaCounts struct {
+	// ReplicasReady and ReplicasUpdated are the numbers of replicas that are ready, and of those of the current revision.
+	ReplicasReady   int `json:"groupsReady"`
+	ReplicasUpdated int `json:"groupsUpdated"`
+	// ReplicasWanted is the number of replicas of the spec, and ReplicaSize the number of pods of each; absent if that differs.
+	ReplicasWanted int `json:"groupsWanted"`
+	ReplicaSize    int `json:"groupSize,omitempty"`
 }
 
-// ReadyOf are the groups that are ready, of those that are wanted, like "1/2".
-func (g GroupCounts) ReadyOf() string { return fmt.Sprintf("%d/%d", g.GroupsReady, g.GroupsWanted) }
+// ReadyOf are the replicas that are ready, of those that are wanted, like "1/2".
+func (g ReplicaCounts) ReadyOf() string {
+	return fmt.Sprintf("%d/%d", g.ReplicasReady, g.ReplicasWanted)
+}
 
-// GroupsSummary is the state of a LeaderWorkerSet with its numbers.
-type GroupsSummary struct {
+// LeaderWorkerSetSummary is the state of a LeaderWorkerSet with its numbers.
+type LeaderWorkerSetSummary struct {
 	Phase
-	GroupCounts
+	ReplicaCounts
 }
 
-// SummarizeGroups returns the state of a LeaderWorkerSet.
-func SummarizeGroups(set *leaderworkersetv1.LeaderWorkerSet) GroupsSummary {
+// SummarizeLeaderWorkerSet returns the state of a LeaderWorkerSet.
+func SummarizeLeaderWorkerSet(set *leaderworkersetv1.LeaderWorkerSet) LeaderWorkerSetSummary {
 	state, c := helper.Phase(set)
-	s := GroupsSummary{Phase{State: state}, GroupCounts{
-		GroupsReady: int(set.Status.ReadyReplicas), GroupsUpdated: int(set.Status.UpdatedReplicas),
-		GroupsWanted: int(helper.Replicas(set)), GroupSize: int(helper.Size(set)),
+	s := LeaderWorkerSetSummary{Phase{State: state}, ReplicaCounts{
+		ReplicasReady: int(set.Status.ReadyReplicas), ReplicasUpdated: int(set.Status.UpdatedReplicas),
+		ReplicasWanted: int(helper.Replicas(set)), ReplicaSize: int(helper.Size(set)),
 	}}
 	if c != nil {
 		s.Reason, s.Message = c.Reason, cli.Clean(c.Message)

@@ -42,7 +42,7 @@ type view struct {
 	Attempts                    []viewAttempt
 	Steps                       []viewStep
 	Revisions                   []viewRevision
-	Groups                      []viewGroup
+	Replicas                    []viewReplica
 	BarHeight, AxisHeightTop    int
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -39,7 +40,7 @@ func (t *Timeline) inWorkerCluster(js *jobsetv1alpha2.JobSet, workload *unstruct
 	if len(js.Status.Attempts) > 0 {
 		return
 	}
-	since, admitted := transition(workload, "Admitted", metav1.ConditionTrue)
+	since, admitted := transition(workload, kueueplan.ConditionAdmitted, metav1.ConditionTrue)
 	suspended := ptr.Deref(js.Spec.Suspend, false)
 	if suspended && !t.Finished {
 		admitted = false // it has been evicted
@@ -68,7 +69,7 @@ func (t *Timeline) inWorkerCluster(js *jobsetv1alpha2.JobSet, workload *unstruct
 			t.Note = fmt.Sprintf("the set ran in the cluster %s; Kueue copies no history of attempts, and deletes what was there", cluster)
 		}
 	}
-	if _, evicted := transition(workload, "Evicted", ""); evicted {
+	if _, evicted := transition(workload, kueueplan.ConditionEvicted, ""); evicted {
 		t.Note += "; Kueue has evicted it before, and the chart does not show when it ran until then"
 	}
 }

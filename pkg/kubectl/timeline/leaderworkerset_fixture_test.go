@@ -19,8 +19,8 @@ import (
 
 const oldKey, newKey = "5b8f7c9d44", "6859c84d69"
 
-// groupsOf collects the objects of a set.
-type groupsOf struct {
+// replicasOf collects the objects of a set.
+type replicasOf struct {
 	set       *leaderworkersetv1.LeaderWorkerSet
 	leaders   *appsv1.StatefulSet
 	sets      []appsv1.StatefulSet
@@ -28,16 +28,16 @@ type groupsOf struct {
 	revisions []*appsv1.ControllerRevision
 }
 
-func newGroupsOf(replicas int32, change ...func(*leaderworkersetv1.LeaderWorkerSet)) *groupsOf {
+func newReplicasOf(replicas int32, change ...func(*leaderworkersetv1.LeaderWorkerSet)) *replicasOf {
 	set := builders.LeaderWorkerSet("vllm", replicas, 2, change...)
 	set.Namespace, set.CreationTimestamp, set.Status.ObservedGeneration = "team-a", metav1.NewTime(noon), 1
-	g := &groupsOf{set: set, leaders: builders.LeaderStatefulSet(set, newKey)}
+	g := &replicasOf{set: set, leaders: builders.LeaderStatefulSet(set, newKey)}
 	g.sets = append(g.sets, *g.leaders)
 	return g
 }
 
-// group adds a group whose leader is created at a second, and ready at another; never for 0.
-func (g *groupsOf) group(index int, key string, created, ready float64) {
+// replica adds a replica whose leader is created at a second, and ready at another; never for 0.
+func (g *replicasOf) group(index int, key string, created, ready float64) {
 	born := func(second float64) func(*corev1.Pod) {
 		return func(pod *corev1.Pod) {
 			pod.CreationTimestamp, pod.Labels[leaderworkersetv1.RevisionKey] = metav1.NewTime(after(second)), key
@@ -58,7 +58,7 @@ func (g *groupsOf) group(index int, key string, created, ready float64) {
 }
 
 // revision adds a revision that is created at a second.
-func (g *groupsOf) revision(number int64, key string, created float64) {
+func (g *replicasOf) revision(number int64, key string, created float64) {
 	g.revisions = append(g.revisions, &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("vllm-%s-%d", key, number), Namespace: "team-a", CreationTimestamp: metav1.NewTime(after(created)),
@@ -69,8 +69,8 @@ func (g *groupsOf) revision(number int64, key string, created float64) {
 	})
 }
 
-func (g *groupsOf) timeline(second float64) *Groups {
-	return buildGroups(snapshot.AssembleGroups(g.set, g.sets, g.pods, after(second)), g.revisions)
+func (g *replicasOf) timeline(second float64) *LeaderWorkerSetTimeline {
+	return buildLeaderWorkerSet(snapshot.AssembleLeaderWorkerSet(g.set, g.sets, g.pods, after(second)), g.revisions)
 }
 
 func cause(pod string, second float64) *jobsetv1alpha2.FailureCause {
@@ -79,9 +79,9 @@ func cause(pod string, second float64) *jobsetv1alpha2.FailureCause {
 	}
 }
 
-// rolling is a set that is being updated. Its group 1 was recreated four times, and its group 3 is not created yet.
-func rolling() *groupsOf {
-	g := newGroupsOf(4, func(set *leaderworkersetv1.LeaderWorkerSet) {
+// rolling is a set that is being updated. Its replica 1 was recreated four times, and its replica 3 is not created yet.
+func rolling() *replicasOf {
+	g := newReplicasOf(4, func(set *leaderworkersetv1.LeaderWorkerSet) {
 		set.Status.ReadyReplicas, set.Status.UpdatedReplicas = 2, 1
 		set.Status.Conditions = []metav1.Condition{{Type: "UpdateInProgress", Status: metav1.ConditionTrue, Reason: "GroupsUpdating", LastTransitionTime: metav1.NewTime(after(9001))}}
 		set.Status.Groups = []leaderworkersetv1.GroupStatus{{Index: 1, Restarts: 4, LastRestartTime: ptr.To(metav1.NewTime(after(5190))), FirstCause: cause("vllm-1-1", 5185)}}
@@ -95,16 +95,16 @@ func rolling() *groupsOf {
 }
 
 // paused is the same, after a user has paused the update.
-func paused() *groupsOf {
+func paused() *replicasOf {
 	g := rolling()
 	g.set.Spec.Paused = ptr.To(true)
 	g.set.Status.LastAction = &leaderworkersetv1.LastAction{Action: leaderworkersetv1.ActionPause, User: "bob", Reason: "errors of the new version", Time: at(10000)}
 	return g
 }
 
-// failing has a group that waits for its backoff, one that is left as it is, and one that is being recreated on request.
-func failing() *groupsOf {
-	g := newGroupsOf(3, func(set *leaderworkersetv1.LeaderWorkerSet) {
+// failing has a replica that waits for its backoff, one that is left as it is, and one that is being recreated on request.
+func failing() *replicasOf {
+	g := newReplicasOf(3, func(set *leaderworkersetv1.LeaderWorkerSet) {
 		set.Spec.LeaderWorkerTemplate.MaxGroupRestarts = ptr.To[int32](5)
 		set.Status.Conditions = []metav1.Condition{{Type: "Failed", Status: metav1.ConditionTrue, Reason: "MaxGroupRestartsExceeded", Message: "Group 1 (5 restarts) has failed again"}}
 		set.Status.Groups = []leaderworkersetv1.GroupStatus{
@@ -124,9 +124,9 @@ func failing() *groupsOf {
 	return g
 }
 
-// crowd is a set of 100 groups, of which three are not well.
-func crowd() *groupsOf {
-	g := newGroupsOf(100, func(set *leaderworkersetv1.LeaderWorkerSet) {
+// crowd is a set of 100 replicas, of which three are not well.
+func crowd() *replicasOf {
+	g := newReplicasOf(100, func(set *leaderworkersetv1.LeaderWorkerSet) {
 		set.Status.ReadyReplicas, set.Status.UpdatedReplicas = 97, 30
 		set.Status.Conditions = []metav1.Condition{{Type: "UpdateInProgress", Status: metav1.ConditionTrue, Reason: "GroupsUpdating", LastTransitionTime: metav1.NewTime(after(9001))}}
 	})

@@ -39,10 +39,10 @@ func (b *runBuilder) open(kind Kind) {
 	b.out = append(b.out, Phase{Kind: kind, Begin: b.reached, End: b.now, Seconds: b.now.Sub(b.reached).Seconds(), Open: true})
 }
 
-// phases adds the phases of the pods of a group.
-func (b *runBuilder) phases(g *snapshot.Groups, group *snapshot.PodGroup, run *GroupRun) {
+// phases adds the phases of the pods of a replica.
+func (b *runBuilder) phases(g *snapshot.LeaderWorkerSet, replica *snapshot.Replica, run *ReplicaRun) {
 	failed := failureOf(run)
-	switch complete, all := completeSince(group, g.Size(group)); {
+	switch complete, all := completeSince(replica, g.Size(replica)); {
 	case run.State == snapshot.JobReady:
 		b.until(Creating, complete)
 		b.until(Starting, *run.ReadyTime)
@@ -53,7 +53,7 @@ func (b *runBuilder) phases(g *snapshot.Groups, group *snapshot.PodGroup, run *G
 		b.open(Failed)
 		return
 	case run.State == snapshot.JobTerminating:
-		b.until(Running, deletedSince(group.Leader))
+		b.until(Running, deletedSince(replica.Leader))
 		b.open(Creating)
 	case all:
 		b.until(Creating, complete)
@@ -67,8 +67,8 @@ func (b *runBuilder) phases(g *snapshot.Groups, group *snapshot.PodGroup, run *G
 	}
 }
 
-// failureOf returns when the group failed last; zero if it is not known.
-func failureOf(run *GroupRun) time.Time {
+// failureOf returns when the replica failed last; zero if it is not known.
+func failureOf(run *ReplicaRun) time.Time {
 	if run.FirstCause == nil || run.FirstCause.Time == nil {
 		return time.Time{}
 	}
@@ -84,7 +84,7 @@ func deletedSince(o metav1.Object) time.Time {
 }
 
 // addRevisions adds the revisions, each of which lasts until the next one.
-func (t *Groups) addRevisions(set *leaderworkersetv1.LeaderWorkerSet, revisions []*appsv1.ControllerRevision) {
+func (t *LeaderWorkerSetTimeline) addRevisions(set *leaderworkersetv1.LeaderWorkerSet, revisions []*appsv1.ControllerRevision) {
 	for i, r := range revisions {
 		out := Revision{Number: r.Revision, Key: snapshot.Revision(r), Begin: r.CreationTimestamp.UTC(), Open: i == len(revisions)-1}
 		out.End = later(t.End, out.Begin)

@@ -14,26 +14,34 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// groupsShown is how many groups have a row of their own if there are more than lanesShown: those that are not well come first.
-const groupsShown = 20
+// replicasShown is how many replicas have a row of their own if there are more than lanesShown: those that are not well come first.
+const replicasShown = 20
 
-// bundle is a group, or groups of one state and revision that are shown in one row.
-type bundle []*GroupRun
+// bundle is a replica, or replicas of one state and revision that are shown in one row.
+type bundle []*ReplicaRun
 
 // bundles returns what has a row.
-func (t *Groups) bundles() []bundle {
-	var own, rest []*GroupRun
-	for i := range t.Groups {
-		own = append(own, &t.Groups[i])
+func (t *LeaderWorkerSetTimeline) bundles() []bundle {
+	if len(t.Replicas) > lanesShown {
+		return t.bundlesOf(replicasShown)
 	}
-	if len(own) > lanesShown {
-		slices.SortStableFunc(own, func(a, b *GroupRun) int { return cmp.Compare(b.worry(), a.worry()) })
+	return t.bundlesOf(len(t.Replicas))
+}
+
+// bundlesOf returns what has a row if so many replicas may have one of their own.
+func (t *LeaderWorkerSetTimeline) bundlesOf(most int) []bundle {
+	var own, rest []*ReplicaRun
+	for i := range t.Replicas {
+		own = append(own, &t.Replicas[i])
+	}
+	if len(own) > most {
+		slices.SortStableFunc(own, func(a, b *ReplicaRun) int { return cmp.Compare(b.worry(), a.worry()) })
 		shown := 0
-		for shown < min(groupsShown, len(own)) && own[shown].worry() > 0 {
+		for shown < most && own[shown].worry() > 0 {
 			shown++
 		}
 		own, rest = own[:shown], own[shown:]
-		byIndex := func(a, b *GroupRun) int { return cmp.Compare(a.Index, b.Index) }
+		byIndex := func(a, b *ReplicaRun) int { return cmp.Compare(a.Index, b.Index) }
 		slices.SortFunc(own, byIndex)
 		slices.SortFunc(rest, byIndex)
 	}
@@ -53,11 +61,11 @@ func (t *Groups) bundles() []bundle {
 	return out
 }
 
-// worries are how much groups in a state need a user to look at them.
+// worries are how much replicas in a state need a user to look at them.
 var worries = map[string]int{snapshot.JobFailed: 5, snapshot.JobStarting: 4, snapshot.JobTerminating: 3, snapshot.Missing: 2}
 
-// worry is how much a group needs a user to look at it.
-func (g *GroupRun) worry() int { return worries[g.State] + min(g.Restarts, 1) }
+// worry is how much a replica needs a user to look at it.
+func (g *ReplicaRun) worry() int { return worries[g.State] + min(g.Restarts, 1) }
 
 // label names the row of a bundle.
 func (b bundle) label() string {
@@ -70,7 +78,7 @@ func (b bundle) label() string {
 	return fmt.Sprintf("%s groups, revision %d", cli.Number(len(b)), b[0].RevisionNumber)
 }
 
-// row returns the row of a bundle: from when the first of its groups was created, ready when all are.
+// row returns the row of a bundle: from when the first of its replicas was created, ready when all are.
 func (b bundle) row() row {
 	r := row{label: b.label(), detail: strings.ToLower(b[0].State)}
 	if g := b[0]; len(b) == 1 {
@@ -97,7 +105,7 @@ func (b bundle) restarts() (sum int) {
 	return sum
 }
 
-// joined returns the phases of several groups of one state, of which each has some.
+// joined returns the phases of several replicas of one state, of which each has some.
 func (b bundle) joined() []Phase {
 	first := *b[0].CreateTime
 	ready := first
@@ -120,7 +128,7 @@ func (b bundle) joined() []Phase {
 }
 
 // drawing implements View.
-func (t *Groups) drawing() *drawing {
+func (t *LeaderWorkerSetTimeline) drawing() *drawing {
 	d := &drawing{
 		kind: cli.LeaderWorkerSet, name: t.LeaderWorkerSet, namespace: t.Namespace, life: t.life(), use: t.use(), note: t.Note,
 		begin: t.CreateTime, end: t.End, table: t.table, fill: t.fill, parts: "Groups",
@@ -140,7 +148,7 @@ func (t *Groups) drawing() *drawing {
 }
 
 func (r *Revision) row() row {
-	out := row{label: fmt.Sprintf("revision %d", r.Number), detail: cli.Clean(r.Key) + ", " + cli.Count(r.Groups, "group"), phases: r.Phases}
+	out := row{label: fmt.Sprintf("revision %d", r.Number), detail: cli.Clean(r.Key) + ", " + cli.Count(r.Replicas, "group"), phases: r.Phases}
 	if r.Open {
 		out.outcome = outcomeOpen
 	}
@@ -148,16 +156,16 @@ func (r *Revision) row() row {
 }
 
 // life says in few words how the set does.
-func (t *Groups) life() string {
-	text := fmt.Sprintf("%s, %d of %s ready", t.Words(), t.GroupsReady, cli.Count(t.GroupsWanted, "group"))
-	if t.GroupsUpdated != t.GroupsWanted {
-		text += fmt.Sprintf(", %s updated", cli.Number(t.GroupsUpdated))
+func (t *LeaderWorkerSetTimeline) life() string {
+	text := fmt.Sprintf("%s, %d of %s ready", t.Words(), t.ReplicasReady, cli.Count(t.ReplicasWanted, "group"))
+	if t.ReplicasUpdated != t.ReplicasWanted {
+		text += fmt.Sprintf(", %s updated", cli.Number(t.ReplicasUpdated))
 	}
 	return text + ", age " + cli.Seconds(t.LifeSeconds)
 }
 
-// use says how often groups failed, and what a user did last.
-func (t *Groups) use() string {
+// use says how often replicas failed, and what a user did last.
+func (t *LeaderWorkerSetTimeline) use() string {
 	var parts []string
 	if t.Restarts > 0 {
 		text := cli.Count(t.Restarts, "restart") + " after failures"

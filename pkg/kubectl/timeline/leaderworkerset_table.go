@@ -12,18 +12,18 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-var groupColors = map[string]cli.Color{
+var replicaColors = map[string]cli.Color{
 	snapshot.JobReady: cli.Good, snapshot.JobFailed: cli.Bad, snapshot.JobStarting: cli.Busy, snapshot.JobTerminating: cli.Busy,
 	snapshot.Missing: cli.Busy, snapshot.Removed: cli.Quiet,
 }
 
-// The columns of the tables of revisions and groups. Nothing of them is cut.
+// The columns of the tables of revisions and replicas. Nothing of them is cut.
 var (
 	revisionColumns = []cli.Column{
 		{Title: "REVISION"}, {Title: "KEY"}, {Title: "BEGAN", Least: 8, Wrap: true, Drop: 1, Label: "began: "},
 		{Title: "UPDATED IN", Least: 10, Wrap: true, Drop: 2, Label: "updated in: "}, {Title: "GROUPS"},
 	}
-	groupColumns = []cli.Column{
+	replicaColumns = []cli.Column{
 		{Title: "GROUP"}, {Title: "REVISION", Least: 10, Wrap: true, Drop: 2, Label: "revision: "}, {Title: "CREATED", Least: 7, Wrap: true,
 			Drop: 1, Label: "created: "},
 		{Title: "READY SINCE", Least: 11, Wrap: true, Drop: 3, Label: "ready since: "}, {Title: "RESTARTS"}, {Title: "STATE"},
@@ -31,39 +31,44 @@ var (
 	}
 )
 
-// table writes a line for each revision, and then for each group. When a group was last recreated, and why, follows in a line of its own.
-func (t *Groups) table(b *strings.Builder, s screen) {
+// table writes a line for each revision, and then for each replica. When a replica was last recreated, and why, follows in a line of its
+// own.
+func (t *LeaderWorkerSetTimeline) table(b *strings.Builder, s screen) {
 	if len(t.Revisions) > 0 {
 		var rows [][]string
 		for i := range t.Revisions {
 			r := &t.Revisions[i]
 			rows = append(rows, []string{strconv.FormatInt(r.Number, 10), cli.Clean(r.Key), t.clock(&r.Begin, s.zone), r.updatedIn(),
-				cli.Number(r.Groups)})
+				cli.Number(r.Replicas)})
 		}
 		lines(b, s.Table(revisionColumns, rows))
 		b.WriteString("\n")
 	}
-	var rows [][]string
-	for _, bundle := range t.bundles() {
+	lines(b, s.Table(replicaColumns, t.replicaRows(s, t.bundles(), "")))
+}
+
+// replicaRows returns the rows of the table of replicas, whose names begin with the prefix.
+func (t *LeaderWorkerSetTimeline) replicaRows(s screen, bundles []bundle, prefix string) (rows [][]string) {
+	for _, bundle := range bundles {
 		g := bundle[0]
 		rows = append(rows, []string{
-			bundle.name(), g.revision(), t.clock(bundle.created(), s.zone), t.clock(bundle.ready(), s.zone), cli.Number(bundle.restarts()),
-			s.Paint(groupColors[g.State], g.State), g.message(),
+			prefix + bundle.name(), g.revision(), t.clock(bundle.created(), s.zone), t.clock(bundle.ready(), s.zone), cli.Number(bundle.restarts()),
+			s.Paint(replicaColors[g.State], g.State), g.message(),
 		})
 		if len(bundle) == 1 {
 			rows = append(rows, t.record(g, s)...)
 		}
 	}
-	lines(b, s.Table(groupColumns, rows))
+	return rows
 }
 
-// record says when the group was last recreated, and why it failed last.
-func (t *Groups) record(g *GroupRun, s screen) (lines [][]string) {
+// record says when the replica was last recreated, and why it failed last.
+func (t *LeaderWorkerSetTimeline) record(g *ReplicaRun, s screen) (lines [][]string) {
 	if g.LastRestartTime != nil {
 		lines = append(lines, s.detail(cli.Quiet, "recreated: "+t.clock(&g.LastRestartTime.Time, s.zone)))
 	}
 	if g.FirstCause != nil {
-		text := groupCauseOf(g.FirstCause)
+		text := replicaCauseOf(g.FirstCause)
 		if failed := failureOf(g); !failed.IsZero() {
 			text = t.clock(&failed, s.zone) + ", " + text
 		}
@@ -73,7 +78,7 @@ func (t *Groups) record(g *GroupRun, s screen) (lines [][]string) {
 }
 
 // clock is a time of the set: with its date if the set is older than a day.
-func (t *Groups) clock(at *time.Time, zone *time.Location) string {
+func (t *LeaderWorkerSetTimeline) clock(at *time.Time, zone *time.Location) string {
 	switch {
 	case at == nil:
 		return "-"
@@ -93,7 +98,7 @@ func (r *Revision) updatedIn() string {
 	return "-"
 }
 
-// name is the index of a group, or the number of several.
+// name is the index of a replica, or the number of several.
 func (b bundle) name() string {
 	if len(b) == 1 {
 		return strconv.Itoa(b[0].Index)
@@ -101,7 +106,7 @@ func (b bundle) name() string {
 	return cli.Count(len(b), "group")
 }
 
-// created is when the first group was.
+// created is when the first replica was.
 func (b bundle) created() (first *time.Time) {
 	for _, g := range b {
 		if g.CreateTime != nil && (first == nil || g.CreateTime.Before(*first)) {
@@ -111,7 +116,7 @@ func (b bundle) created() (first *time.Time) {
 	return first
 }
 
-// ready is since when all groups are ready.
+// ready is since when all replicas are ready.
 func (b bundle) ready() (last *time.Time) {
 	for _, g := range b {
 		switch {
@@ -124,8 +129,8 @@ func (b bundle) ready() (last *time.Time) {
 	return last
 }
 
-// revision is the number of the revision of the group, or else its key.
-func (g *GroupRun) revision() string {
+// revision is the number of the revision of the replica, or else its key.
+func (g *ReplicaRun) revision() string {
 	switch {
 	case g.RevisionNumber > 0:
 		return strconv.FormatInt(g.RevisionNumber, 10)
@@ -135,16 +140,16 @@ func (g *GroupRun) revision() string {
 	return "-"
 }
 
-// message explains the state of the group.
-func (g *GroupRun) message() string {
+// message explains the state of the replica.
+func (g *ReplicaRun) message() string {
 	if g.Surge {
 		return cli.Clean("surge " + g.Message)
 	}
 	return cli.Clean(g.Message)
 }
 
-// viewGroup is a group, or several, on the page.
-type viewGroup struct {
+// viewReplica is a replica, or several, on the page.
+type viewReplica struct {
 	Name, Revision, Created, Ready, State, Class, Message, Recreated, FirstCause string
 	Restarts                                                                     int
 }
@@ -153,48 +158,53 @@ type viewGroup struct {
 type viewRevision struct {
 	Number              int64
 	Key, Began, Updated string
-	Groups              int
+	Replicas            int
 }
 
-// groupClasses are the colors of states on the page.
-var groupClasses = map[string]string{
+// replicaClasses are the colors of states on the page.
+var replicaClasses = map[string]string{
 	snapshot.JobReady: "completed", snapshot.JobFailed: "failed", snapshot.JobStarting: "starting", snapshot.JobTerminating: "starting",
 	snapshot.Missing: "starting",
 }
 
-// fill puts the revisions and groups into the page.
-func (t *Groups) fill(v *view, zone *time.Location) {
+// fill puts the revisions and replicas into the page.
+func (t *LeaderWorkerSetTimeline) fill(v *view, zone *time.Location) {
 	for i := range t.Revisions {
 		r := &t.Revisions[i]
 		v.Revisions = append(v.Revisions, viewRevision{Number: r.Number, Key: cli.Clean(r.Key), Began: clock(r.Begin, zone),
-			Updated: r.updatedIn(), Groups: r.Groups})
+			Updated: r.updatedIn(), Replicas: r.Replicas})
 	}
+	t.fillReplicas(v, zone, t.bundles(), "")
+}
+
+// fillReplicas puts replicas into the page, whose names begin with the prefix.
+func (t *LeaderWorkerSetTimeline) fillReplicas(v *view, zone *time.Location, bundles []bundle, prefix string) {
 	long := func(at *time.Time) string {
 		if at == nil {
 			return "-"
 		}
 		return clock(*at, zone)
 	}
-	for _, bundle := range t.bundles() {
+	for _, bundle := range bundles {
 		g := bundle[0]
-		out := viewGroup{
-			Name: bundle.name(), Revision: g.revision(), Created: long(bundle.created()), Ready: long(bundle.ready()), Restarts: bundle.restarts(),
-			State: g.State, Class: groupClasses[g.State], Message: g.message(),
+		out := viewReplica{
+			Name: prefix + bundle.name(), Revision: g.revision(), Created: long(bundle.created()), Ready: long(bundle.ready()),
+			Restarts: bundle.restarts(), State: g.State, Class: replicaClasses[g.State], Message: g.message(),
 		}
 		if len(bundle) == 1 {
 			out.record(g, long)
 		}
-		v.Groups = append(v.Groups, out)
+		v.Replicas = append(v.Replicas, out)
 	}
 }
 
-// record adds when the group was last recreated, and why it failed last.
-func (v *viewGroup) record(g *GroupRun, clock func(*time.Time) string) {
+// record adds when the replica was last recreated, and why it failed last.
+func (v *viewReplica) record(g *ReplicaRun, clock func(*time.Time) string) {
 	if g.LastRestartTime != nil {
 		v.Recreated = clock(&g.LastRestartTime.Time)
 	}
 	if g.FirstCause != nil {
-		v.FirstCause = groupCauseOf(g.FirstCause)
+		v.FirstCause = replicaCauseOf(g.FirstCause)
 		if failed := failureOf(g); !failed.IsZero() {
 			v.FirstCause = clock(&failed) + ", " + v.FirstCause
 		}

@@ -30,7 +30,7 @@ import (
 
 func TestChartOfGroups(t *testing.T) {
 	for name, tc := range map[string]struct {
-		groups *groupsOf
+		groups *replicasOf
 		second float64
 		ascii  bool
 		widths []int
@@ -39,7 +39,7 @@ func TestChartOfGroups(t *testing.T) {
 		"leaderworkerset-paused":  {groups: paused(), second: 10800, widths: []int{80}},
 		"leaderworkerset-failing": {groups: failing(), second: 90000, widths: []int{80, 120}},
 		"leaderworkerset-crowd":   {groups: crowd(), second: 10800, widths: []int{80}},
-		"leaderworkerset-pending": {groups: newGroupsOf(2), second: 2, widths: []int{80}},
+		"leaderworkerset-pending": {groups: newReplicasOf(2), second: 2, widths: []int{80}},
 		"leaderworkerset-ascii":   {groups: paused(), second: 10800, ascii: true, widths: []int{80}},
 	} {
 		for _, width := range tc.widths {
@@ -71,7 +71,7 @@ func phaseWords(phases []Phase) string {
 
 func TestPhasesOfGroups(t *testing.T) {
 	for name, tc := range map[string]struct {
-		groups *groupsOf
+		groups *replicasOf
 		second float64
 		want   []string
 	}{
@@ -86,7 +86,7 @@ func TestPhasesOfGroups(t *testing.T) {
 		}},
 	} {
 		var got []string
-		for _, run := range tc.groups.timeline(tc.second).Groups {
+		for _, run := range tc.groups.timeline(tc.second).Replicas {
 			got = append(got, phaseWords(run.Phases))
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -95,7 +95,7 @@ func TestPhasesOfGroups(t *testing.T) {
 	}
 }
 
-// TestCauseWithoutAPod names the StatefulSet of a group of which no failed pod is known.
+// TestCauseWithoutAPod names the StatefulSet of a replica of which no failed pod is known.
 func TestCauseWithoutAPod(t *testing.T) {
 	g := rolling()
 	g.set.Status.Groups[0].FirstCause = &jobsetv1alpha2.FailureCause{Job: "vllm-1", Message: "a worker pod was deleted"}
@@ -113,7 +113,7 @@ func TestPhasesOfRevisions(t *testing.T) {
 	edited := rolling()
 	edited.set.Spec.Paused = ptr.To(true) // by an edit: it is not on record when
 	for name, tc := range map[string]struct {
-		groups *groupsOf
+		groups *replicasOf
 		want   []string
 	}{
 		"an update goes on":                {rolling(), []string{"current 1-9000", "updating 9000-"}},
@@ -198,10 +198,10 @@ func TestReaderOfGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys []string
-	for _, r := range got.(*Groups).Revisions {
+	for _, r := range got.(*LeaderWorkerSetTimeline).Revisions {
 		keys = append(keys, r.Key)
 	}
-	if !slices.Equal(keys, []string{oldKey, newKey}) || len(got.(*Groups).Groups) != 4 {
+	if !slices.Equal(keys, []string{oldKey, newKey}) || len(got.(*LeaderWorkerSetTimeline).Replicas) != 4 {
 		t.Errorf("revisions %v of %+v", keys, got)
 	}
 	if _, err := LeaderWorkerSet(t.Context(), c, "vllm", true); err == nil || err.Error() != "--jobs: a LeaderWorkerSet has no Jobs; omit the flag" {
@@ -211,7 +211,7 @@ func TestReaderOfGroups(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(appsv1.SchemeGroupVersion.WithResource("controllerrevisions").GroupResource(), "", nil)
 	})
 	got, err = LeaderWorkerSet(t.Context(), c, "vllm", false)
-	if err != nil || len(got.(*Groups).Revisions) != 0 || !strings.HasPrefix(got.(*Groups).Note, "revisions are not known: listing the controllerrevisions of leaderworkerset vllm: ") {
+	if err != nil || len(got.(*LeaderWorkerSetTimeline).Revisions) != 0 || !strings.HasPrefix(got.(*LeaderWorkerSetTimeline).Note, "revisions are not known: listing the controllerrevisions of leaderworkerset vllm: ") {
 		t.Errorf("without permission: %+v, error %v", got, err)
 	}
 }

@@ -101,8 +101,8 @@ func triggerOf(a *Attempt) string {
 // causeOf says what failed first, with the names and numbers that a person needs.
 func causeOf(c *jobsetv1alpha2.FailureCause) string { return causeIn("Job", c) }
 
-// groupCauseOf says what failed first in a group of a LeaderWorkerSet, of which pods belong to a StatefulSet.
-func groupCauseOf(c *jobsetv1alpha2.FailureCause) string { return causeIn("StatefulSet", c) }
+// replicaCauseOf says what failed first in a group of a LeaderWorkerSet, of which pods belong to a StatefulSet.
+func replicaCauseOf(c *jobsetv1alpha2.FailureCause) string { return causeIn("StatefulSet", c) }
 
 func causeIn(kind string, c *jobsetv1alpha2.FailureCause) string {
 	text := kind + " " + cli.Clean(c.Job)

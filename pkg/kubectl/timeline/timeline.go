@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package timeline is `kubectl jobset timeline`: the attempts of a set, and what it did in each, the steps of a
-// sequence, or the groups and revisions of a LeaderWorkerSet, drawn over time. Build makes data of a set; the chart for
-// terminals, the page and the formats for scripts are made from that alone.
+// sequence, the groups and revisions of a LeaderWorkerSet, or the groups of the roles of a DisaggregatedSet, drawn over time. Build makes
+// data of a set; the chart for terminals, the page and the formats for scripts are made from that alone.
 package timeline
 
 import (
@@ -37,7 +37,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Reader]) *cobra.Command {
 	o := &options{factory: f}
 	cmd := &cobra.Command{
 		Use:   "timeline NAME",
-		Short: "Draw the attempts of a JobSet, the steps of a SequentialJob, or the groups of a LeaderWorkerSet over time",
+		Short: "Draw the attempts of a JobSet, the steps of a SequentialJob, or the groups of a LeaderWorkerSet or DisaggregatedSet over time",
 		Long: `Draws the attempts of a JobSet over time, and what it did in each: creating its Jobs, starting until all of
 them were ready, running. Between attempts it may have been suspended or queued. A line for each attempt says what
 began it, how long the set took to be ready (for a restart: to recover), how it ended, and what failed first.
@@ -48,6 +48,8 @@ Of a SequentialJob (sj/NAME), each step has a bar, and a line with its attempts,
 Of a LeaderWorkerSet (lws/NAME), each revision that is kept and each group has a bar. That of a group is the run of its present
 pods, with a mark where the group failed last. Of more than 30 groups, those that are not well have bars of their own.
 
+Of a DisaggregatedSet (ds/NAME), the groups of each of its LeaderWorkerSets have bars.
+
 -o html writes one page that needs no network: open it in a browser, or attach it to a report.`,
 		Example: `  # The attempts of the set "train"
   kubectl jobset timeline train
@@ -57,6 +59,9 @@ pods, with a mark where the group failed last. Of more than 30 groups, those tha
 
   # The groups of the LeaderWorkerSet "vllm"
   kubectl jobset timeline lws/vllm
+
+  # The groups of all roles of the DisaggregatedSet "llm"
+  kubectl jobset timeline ds/llm
 
   # Also the Jobs that exist
   kubectl jobset timeline train --jobs

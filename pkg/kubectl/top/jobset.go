@@ -43,13 +43,13 @@ type Top struct {
 	Namespace string `json:"namespace"`
 	snapshot.Summary
 	Totals
-	Restarts       int         `json:"restarts"`
-	Counted        int         `json:"countedRestarts"`
-	Limit          int         `json:"restartLimit"`
-	Attempts       *Attempts   `json:"attempts,omitempty"`
-	ReadyShare     *ReadyShare `json:"readyShare,omitempty"`
-	Goodput        *Goodput    `json:"goodput,omitempty"`
-	ReplicatedJobs []Group     `json:"replicatedJobs"`
+	Restarts       int             `json:"restarts"`
+	Counted        int             `json:"countedRestarts"`
+	Limit          int             `json:"restartLimit"`
+	Attempts       *Attempts       `json:"attempts,omitempty"`
+	ReadyShare     *ReadyShare     `json:"readyShare,omitempty"`
+	Goodput        *Goodput        `json:"goodput,omitempty"`
+	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs"`
 	// PlacementPending is why Jobs with exclusive placement have no domains yet. Absent if they have, or if the set has no such Jobs.
 	PlacementPending string `json:"placementPending,omitempty"`
 	// JobDomains are the topology domains of Jobs with exclusive placement.
@@ -105,8 +105,8 @@ type Goodput struct {
 	ago time.Duration
 }
 
-// Group is a replicatedJob.
-type Group struct {
+// ReplicatedJob is a replicatedJob.
+type ReplicatedJob struct {
 	Name      string    `json:"name"`
 	Jobs      int       `json:"jobs"`
 	JobsReady int       `json:"jobsReady"`
@@ -121,14 +121,14 @@ func New(s *snapshot.Set, domainLabel string, domains map[string]string) *Top {
 	t := &Top{
 		Name: js.Name, Namespace: js.Namespace, Summary: snapshot.Summarize(js), Totals: Totals{Requests: Resources{}},
 		Restarts: int(js.Status.Restarts), Counted: int(helper.CountedRestarts(&js.Status)), Limit: int(helper.RestartLimit(js)),
-		Placement: Placement{DomainLabel: domainLabel}, ReplicatedJobs: []Group{},
+		Placement: Placement{DomainLabel: domainLabel}, ReplicatedJobs: []ReplicatedJob{},
 	}
 	t.addHistory(s)
-	groups, leaving, places := map[string]*Group{}, map[types.UID]bool{}, newPlaces(domains)
+	groups, leaving, places := map[string]*ReplicatedJob{}, map[types.UID]bool{}, newPlaces(domains)
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		counts := helper.CountReplicatedJob(js, rj.Name)
-		t.ReplicatedJobs = append(t.ReplicatedJobs, Group{Name: rj.Name, Jobs: int(counts.Wanted), JobsReady: int(counts.Up),
+		t.ReplicatedJobs = append(t.ReplicatedJobs, ReplicatedJob{Name: rj.Name, Jobs: int(counts.Wanted), JobsReady: int(counts.Up),
 			Requests: Resources{}})
 	}
 	for i := range t.ReplicatedJobs {

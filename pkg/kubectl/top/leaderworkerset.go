@@ -17,24 +17,24 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// GroupsTop is what -o json prints of a LeaderWorkerSet. Its fields are described in docs/kubectl.md.
-type GroupsTop struct {
+// LeaderWorkerSetTop is what -o json prints of a LeaderWorkerSet. Its fields are described in docs/kubectl.md.
+type LeaderWorkerSetTop struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
-	snapshot.GroupsSummary
+	snapshot.LeaderWorkerSetSummary
 	// Revision is the key of the current revision. Absent before the leader StatefulSet exists.
 	Revision string `json:"revision,omitempty"`
 	Totals
-	// Restarts is the sum of the restarts of groups after failures, and RestartLimit how many each of them may have; absent for no limit.
+	// Restarts is the sum of the restarts of replicas after failures, and RestartLimit how many each of them may have; absent for no limit.
 	Restarts     int    `json:"restarts"`
 	RestartLimit *int32 `json:"restartLimit,omitempty"`
-	// Groups are the groups that exist or should, by index.
-	Groups []PodGroup `json:"groups"`
+	// Replicas are the replicas that exist or should, by index.
+	Replicas []Replica `json:"groups"`
 	Placement
 }
 
-// PodGroup is a leader with its workers.
-type PodGroup struct {
+// Replica is a leader with its workers.
+type Replica struct {
 	Index    int       `json:"index"`
 	State    string    `json:"state"`
 	Revision string    `json:"revision,omitempty"`
@@ -47,44 +47,44 @@ type PodGroup struct {
 
 // LeaderWorkerSet is the Loader of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (Subject, error) {
-	g, err := snapshot.LoadGroups(ctx, c, name, true)
+	g, err := snapshot.LoadLeaderWorkerSet(ctx, c, name, true)
 	if err != nil {
 		return nil, err
 	}
-	return groups{g}, nil
+	return leaderWorkerSet{g}, nil
 }
 
-// groups is a LeaderWorkerSet as a Subject.
-type groups struct{ *snapshot.Groups }
+// leaderWorkerSet is a LeaderWorkerSet as a Subject.
+type leaderWorkerSet struct{ *snapshot.LeaderWorkerSet }
 
-func (g groups) placed() []*corev1.Pod { return g.Pods() }
+func (g leaderWorkerSet) placed() []*corev1.Pod { return g.Pods() }
 
-func (g groups) topology() string { return "" }
+func (g leaderWorkerSet) topology() string { return "" }
 
-func (g groups) figures(domainLabel string, domains map[string]string) View {
-	return newGroups(g.Groups, domainLabel, domains)
+func (g leaderWorkerSet) figures(domainLabel string, domains map[string]string) View {
+	return newLeaderWorkerSet(g.LeaderWorkerSet, domainLabel, domains)
 }
 
-// newGroups derives the figures from what was read. Domains are by name of node, nil when they are not known.
-func newGroups(s *snapshot.Groups, domainLabel string, domains map[string]string) *GroupsTop {
+// newLeaderWorkerSet derives the figures from what was read. Domains are by name of node, nil when they are not known.
+func newLeaderWorkerSet(s *snapshot.LeaderWorkerSet, domainLabel string, domains map[string]string) *LeaderWorkerSetTop {
 	set := s.Set
-	t := &GroupsTop{
-		Name: set.Name, Namespace: set.Namespace, GroupsSummary: snapshot.SummarizeGroups(set), Revision: s.Revision(),
-		Totals: Totals{Requests: Resources{}}, RestartLimit: set.Spec.LeaderWorkerTemplate.MaxGroupRestarts, Groups: []PodGroup{},
+	t := &LeaderWorkerSetTop{
+		Name: set.Name, Namespace: set.Namespace, LeaderWorkerSetSummary: snapshot.SummarizeLeaderWorkerSet(set), Revision: s.Revision(),
+		Totals: Totals{Requests: Resources{}}, RestartLimit: set.Spec.LeaderWorkerTemplate.MaxGroupRestarts, Replicas: []Replica{},
 		Placement: Placement{DomainLabel: domainLabel},
 	}
 	for i := range set.Status.Groups {
 		t.Restarts += int(set.Status.Groups[i].Restarts)
 	}
 	places := newPlaces(domains)
-	for _, group := range s.Every() {
-		out := PodGroup{
-			Index: group.Index, Revision: group.Revision(), Updated: s.Updated(group), Surge: s.Surge(group), Restarts: group.Restarts(),
+	for _, replica := range s.Every() {
+		out := Replica{
+			Index: replica.Index, Revision: replica.Revision(), Updated: s.Updated(replica), Surge: s.Surge(replica), Restarts: replica.Restarts(),
 			Requests: Resources{},
 		}
-		out.State, _ = s.StateOf(group)
-		out.Pods.Wanted = s.Size(group)
-		for _, pod := range group.Pods {
+		out.State, _ = s.StateOf(replica)
+		out.Pods.Wanted = s.Size(replica)
+		for _, pod := range replica.Pods {
 			if !snapshot.PodEnded(pod) {
 				requests := snapshot.PodRequests(&pod.Spec)
 				places.add(pod, requests)
@@ -97,7 +97,7 @@ func newGroups(s *snapshot.Groups, domainLabel string, domains map[string]string
 		}
 		t.Pods.join(out.Pods)
 		snapshot.AddResources(t.Requests, out.Requests)
-		t.Groups = append(t.Groups, out)
+		t.Replicas = append(t.Replicas, out)
 	}
 	t.Nodes, t.Domains = places.sorted()
 	return t
@@ -115,7 +115,7 @@ func (p *Pods) join(part Pods) {
 }
 
 // Lines implements View.
-func (t *GroupsTop) Lines(terminal cli.Terminal, all bool) []string {
+func (t *LeaderWorkerSetTop) Lines(terminal cli.Terminal, all bool) []string {
 	resources := t.resources()
 	columns := withResources(resources, cli.Column{Title: "GROUP"}, cli.Column{Title: "STATE"}, cli.Column{Title: "PODS READY"},
 		cli.Column{Title: "RESTARTS", Drop: dropOther}, cli.Column{Title: "REVISION", Drop: dropOther})
@@ -124,12 +124,12 @@ func (t *GroupsTop) Lines(terminal cli.Terminal, all bool) []string {
 }
 
 // facts are the lines about the set as a whole.
-func (t *GroupsTop) facts(terminal cli.Terminal, resources []corev1.ResourceName) []string {
-	ready := fmt.Sprintf("%s of %s ready, %s updated, of %s each", cli.Number(t.GroupsReady), cli.Number(t.GroupsWanted),
-		cli.Number(t.GroupsUpdated), cli.Count(t.GroupSize, "pod"))
+func (t *LeaderWorkerSetTop) facts(terminal cli.Terminal, resources []corev1.ResourceName) []string {
+	ready := fmt.Sprintf("%s of %s ready, %s updated, of %s each", cli.Number(t.ReplicasReady), cli.Number(t.ReplicasWanted),
+		cli.Number(t.ReplicasUpdated), cli.Count(t.ReplicaSize, "pod"))
 	rows := [][]string{
-		{"Set", cli.LeaderWorkerSet.Names[0] + "/" + t.Name + ", " + terminal.Paint(groupsColor(t.State), t.Words())},
-		{"Groups", terminal.Paint(shareColor(t.GroupsReady, t.GroupsWanted), ready)},
+		{"Set", cli.LeaderWorkerSet.Names[0] + "/" + t.Name + ", " + terminal.Paint(leaderWorkerSetColor(t.State), t.Words())},
+		{"Groups", terminal.Paint(shareColor(t.ReplicasReady, t.ReplicasWanted), ready)},
 	}
 	rows = append(rows, t.Totals.facts(terminal, resources, "terminating")...)
 	if t.Restarts > 0 || t.RestartLimit != nil {
@@ -142,13 +142,13 @@ func (t *GroupsTop) facts(terminal cli.Terminal, resources []corev1.ResourceName
 	return written(terminal, rows)
 }
 
-// rows are the groups, those with most pods that are not ready first.
-func (t *GroupsTop) rows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
-	ordered := slices.Clone(t.Groups)
-	slices.SortStableFunc(ordered, func(a, b PodGroup) int { return cmp.Compare(b.Pods.lacking(), a.Pods.lacking()) })
+// rows are the replicas, those with most pods that are not ready first.
+func (t *LeaderWorkerSetTop) rows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
+	ordered := slices.Clone(t.Replicas)
+	slices.SortStableFunc(ordered, func(a, b Replica) int { return cmp.Compare(b.Pods.lacking(), a.Pods.lacking()) })
 	var rows [][]string
 	for i := range ordered {
-		if !all && i == mostGroups && len(ordered) > mostGroups+1 {
+		if !all && i == mostRows && len(ordered) > mostRows+1 {
 			pods, lacking := 0, 0
 			for _, rest := range ordered[i:] {
 				pods, lacking = pods+rest.Pods.Wanted, lacking+rest.Pods.lacking()
@@ -172,7 +172,7 @@ func (t *GroupsTop) rows(terminal cli.Terminal, resources []corev1.ResourceName,
 // lacking is the number of pods that are not ready.
 func (p *Pods) lacking() int { return p.Wanted - p.Removed - p.Ready - p.Succeeded }
 
-func groupsColor(state string) cli.Color {
+func leaderWorkerSetColor(state string) cli.Color {
 	switch state {
 	case lwshelper.PhaseAvailable:
 		return cli.Good

@@ -23,8 +23,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
 )
 
-// newGroupsOf returns a set of groups of two pods that are ready, on nodes in turn, and applies the changes to its pods.
-func newGroupsOf(replicas int32, nodes int, change ...func(*leaderworkersetv1.LeaderWorkerSet, []corev1.Pod)) *snapshot.Groups {
+// newGroupsOf returns a set of replicas of two pods that are ready, on nodes in turn, and applies the changes to its pods.
+func newGroupsOf(replicas int32, nodes int, change ...func(*leaderworkersetv1.LeaderWorkerSet, []corev1.Pod)) *snapshot.LeaderWorkerSet {
 	set := builders.LeaderWorkerSet("vllm", replicas, 2)
 	set.Status.ObservedGeneration, set.Status.ReadyReplicas, set.Status.UpdatedReplicas = 1, replicas, replicas
 	set.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue, Reason: "AllGroupsReady"}}
@@ -48,10 +48,10 @@ func newGroupsOf(replicas int32, nodes int, change ...func(*leaderworkersetv1.Le
 			sets[1+i].Status.AvailableReplicas = 0
 		}
 	}
-	return snapshot.AssembleGroups(set, sets, pods, now)
+	return snapshot.AssembleLeaderWorkerSet(set, sets, pods, now)
 }
 
-// updating is a set whose update has brought a pod that finds no node, and of whose group 0 a worker is not ready.
+// updating is a set whose update has brought a pod that finds no node, and of whose replica 0 a worker is not ready.
 func updating(set *leaderworkersetv1.LeaderWorkerSet, pods []corev1.Pod) {
 	set.Status.ReadyReplicas, set.Status.UpdatedReplicas = 1, 1
 	set.Status.Conditions = []metav1.Condition{{Type: "UpdateInProgress", Status: metav1.ConditionTrue, Reason: "GroupsUpdating"}}
@@ -72,7 +72,7 @@ func lines(view View, width int, all bool) string {
 func TestWidthsOfGroups(t *testing.T) {
 	domains := map[string]string{"node-00": "zone-a", "node-01": "zone-b"}
 	for _, width := range []int{0, 60, 80, 120, 200} {
-		got := lines(newGroups(newGroupsOf(3, 2, updating), "zone", domains), width, false)
+		got := lines(newLeaderWorkerSet(newGroupsOf(3, 2, updating), "zone", domains), width, false)
 		golden.Compare(t, fmt.Sprintf("leaderworkerset-%d.txt", width), got)
 		for _, line := range strings.Split(got, "\n") {
 			if width > 0 && cli.Columns(line) > width {
@@ -83,14 +83,14 @@ func TestWidthsOfGroups(t *testing.T) {
 }
 
 func TestFiguresOfGroups(t *testing.T) {
-	got := newGroups(newGroupsOf(3, 2, updating), "zone", nil)
+	got := newLeaderWorkerSet(newGroupsOf(3, 2, updating), "zone", nil)
 	if diff := cmp.Diff(Pods{Wanted: 6, Existing: 6, Ready: 4}, got.Pods); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	if got.Restarts != 4 || len(got.Nodes) != 3 || got.Nodes[0].Ready != 2 && got.Nodes[0].Pods != 1 {
 		t.Errorf("got %+v", got)
 	}
-	data, err := json.Marshal(newGroups(newGroupsOf(1, 1), "zone", map[string]string{"node-00": "a"}))
+	data, err := json.Marshal(newLeaderWorkerSet(newGroupsOf(1, 1), "zone", map[string]string{"node-00": "a"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +106,13 @@ func TestFiguresOfGroups(t *testing.T) {
 
 func TestManyGroupsAreSummarized(t *testing.T) {
 	s := newGroupsOf(30, 3, func(_ *leaderworkersetv1.LeaderWorkerSet, pods []corev1.Pod) { pods[2*27].Status.Conditions = nil })
-	got := lines(newGroups(s, "zone", nil), 0, false)
+	got := lines(newLeaderWorkerSet(s, "zone", nil), 0, false)
 	for _, want := range []string{"\n27     Starting  1/2 ", "\n0      Ready     2/2", "\nand 10 more groups with 20 pods, 0 of them not ready"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
 		}
 	}
-	if got := lines(newGroups(s, "zone", nil), 0, true); strings.Contains(got, "more groups") || !strings.Contains(got, "\n29 ") {
+	if got := lines(newLeaderWorkerSet(s, "zone", nil), 0, true); strings.Contains(got, "more groups") || !strings.Contains(got, "\n29 ") {
 		t.Errorf("not all groups are shown:\n%s", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestGroupsThatAreDeleted(t *testing.T) {
 			pods[i].DeletionTimestamp = ptr.To(metav1.NewTime(now))
 		}
 	})
-	got := newGroups(s, "zone", nil)
+	got := newLeaderWorkerSet(s, "zone", nil)
 	if diff := cmp.Diff(Pods{Wanted: 4, Existing: 2, Ready: 2, Leaving: 2, Removed: 2}, got.Pods); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)
 	}

@@ -18,7 +18,7 @@ import (
 const (
 	mostNodes   = 10
 	mostDomains = 20
-	mostGroups  = 20
+	mostRows    = 20
 )
 
 // Lines implements View.
@@ -26,7 +26,7 @@ func (t *Top) Lines(terminal cli.Terminal, all bool) []string {
 	resources := t.resources()
 	columns := withResources(resources, cli.Column{Title: "REPLICATEDJOB"}, cli.Column{Title: "JOBS READY"}, cli.Column{Title: "PODS READY"},
 		cli.Column{Title: "RESTARTS", Drop: dropOther})
-	lines := append(t.facts(terminal, resources), table(terminal, columns, t.groupRows(terminal, resources, all))...)
+	lines := append(t.facts(terminal, resources), table(terminal, columns, t.replicatedJobRows(terminal, resources, all))...)
 	lines = append(lines, t.placementLines(terminal, all)...)
 	return append(lines, t.Placement.lines(terminal, resources, all)...)
 }
@@ -153,10 +153,10 @@ func (g *Goodput) text() string {
 
 func span(seconds float64) string { return cli.Duration(time.Duration(seconds * float64(time.Second))) }
 
-func (t *Top) groupRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
+func (t *Top) replicatedJobRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
 	var rows [][]string
 	for i := range t.ReplicatedJobs {
-		if !all && i == mostGroups {
+		if !all && i == mostRows {
 			rows = append(rows, []string{more(len(t.ReplicatedJobs)-i, "replicatedJob")})
 			break
 		}

@@ -39,15 +39,15 @@ type Tree struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	snapshot.Summary
-	Restarts        int         `json:"restarts"`
-	CountedRestarts int         `json:"countedRestarts"`
-	RestartLimit    int         `json:"restartLimit"`
-	CreateTime      metav1.Time `json:"createTime"`
-	ReplicatedJobs  []Group     `json:"replicatedJobs"`
+	Restarts        int             `json:"restarts"`
+	CountedRestarts int             `json:"countedRestarts"`
+	RestartLimit    int             `json:"restartLimit"`
+	CreateTime      metav1.Time     `json:"createTime"`
+	ReplicatedJobs  []ReplicatedJob `json:"replicatedJobs"`
 }
 
-// Group is a replicatedJob.
-type Group struct {
+// ReplicatedJob is a replicatedJob.
+type ReplicatedJob struct {
 	Name     string `json:"name"`
 	Replicas int    `json:"replicas"`
 	// Ready is the number of Jobs that are ready or have succeeded, as the status of the set counts them.
@@ -104,7 +104,7 @@ func New(s *snapshot.Set) *Tree {
 	t := &Tree{
 		Name: js.Name, Namespace: js.Namespace, Summary: snapshot.Summarize(js),
 		Restarts: int(js.Status.Restarts), CountedRestarts: int(helper.CountedRestarts(&js.Status)), RestartLimit: int(helper.RestartLimit(js)),
-		CreateTime: js.CreationTimestamp, ReplicatedJobs: []Group{},
+		CreateTime: js.CreationTimestamp, ReplicatedJobs: []ReplicatedJob{},
 	}
 	pods := map[types.UID][]*corev1.Pod{}
 	for _, pod := range s.Pods {
@@ -124,15 +124,15 @@ func New(s *snapshot.Set) *Tree {
 		jobs[name] = append(jobs[name], job)
 	}
 	for place, name := range names {
-		t.ReplicatedJobs = append(t.ReplicatedJobs, newGroup(s, place, name, jobs[name], pods))
+		t.ReplicatedJobs = append(t.ReplicatedJobs, newReplicatedJob(s, place, name, jobs[name], pods))
 	}
 	return t
 }
 
-// newGroup describes the replicatedJob at that place. The spec does not have the replicatedJob if the place is behind its last one.
-func newGroup(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods map[types.UID][]*corev1.Pod) Group {
+// newReplicatedJob describes the replicatedJob at that place. The spec does not have the replicatedJob if the place is behind its last one.
+func newReplicatedJob(s *snapshot.Set, place int, name string, jobs []*batchv1.Job, pods map[types.UID][]*corev1.Pod) ReplicatedJob {
 	counts := helper.CountReplicatedJob(s.JobSet, name)
-	g := Group{Name: name, Replicas: int(counts.Wanted), Ready: int(counts.Up), Jobs: []Job{}}
+	g := ReplicatedJob{Name: name, Replicas: int(counts.Wanted), Ready: int(counts.Up), Jobs: []Job{}}
 	var spec *jobsetv1alpha2.ReplicatedJob
 	if place < len(s.JobSet.Spec.ReplicatedJobs) {
 		spec = &s.JobSet.Spec.ReplicatedJobs[place]

@@ -75,7 +75,7 @@ func (t *Tree) summary() string {
 	return fmt.Sprintf("%s: %s; %s", t.Reason, t.Message, history)
 }
 
-func (g *Group) item(now time.Time, chosen choice) item {
+func (g *ReplicatedJob) item(now time.Time, chosen choice) item {
 	it := item{name: "replicatedJob/" + g.Name, ready: of(g.Ready, g.Replicas), restarts: strconv.Itoa(g.Restarts)}
 	if g.Ready < g.Replicas {
 		it.severity = late
@@ -103,7 +103,7 @@ func (g *Group) item(now time.Time, chosen choice) item {
 }
 
 // children are the Jobs that are shown, by index, and then the others by state.
-func (g *Group) children(now time.Time, chosen choice) []item {
+func (g *ReplicatedJob) children(now time.Time, chosen choice) []item {
 	var items []item
 	rest := map[string][]*Job{}
 	for i := range g.Jobs {

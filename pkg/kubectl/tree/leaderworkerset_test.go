@@ -23,25 +23,25 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
 )
 
-// groupsOf collects the objects of a set as they are read.
-type groupsOf struct {
+// replicasOf collects the objects of a set as they are read.
+type replicasOf struct {
 	set     *leaderworkersetv1.LeaderWorkerSet
 	leaders *appsv1.StatefulSet
 	sets    []appsv1.StatefulSet
 	pods    []corev1.Pod
 }
 
-func newGroupsOf(replicas, size int32, change ...func(*leaderworkersetv1.LeaderWorkerSet)) *groupsOf {
+func newReplicasOf(replicas, size int32, change ...func(*leaderworkersetv1.LeaderWorkerSet)) *replicasOf {
 	set := builders.LeaderWorkerSet("vllm", replicas, size, change...)
 	set.CreationTimestamp = ago(3 * time.Hour)
 	set.Status.ObservedGeneration = 1
-	g := &groupsOf{set: set, leaders: builders.LeaderStatefulSet(set, "new")}
+	g := &replicasOf{set: set, leaders: builders.LeaderStatefulSet(set, "new")}
 	g.sets = append(g.sets, *g.leaders)
 	return g
 }
 
-// add adds a group of the revision whose pods are all ready, and applies the changes to the pods.
-func (g *groupsOf) add(index int, revision string, change ...func(*corev1.Pod)) {
+// add adds a replica of the revision whose pods are all ready, and applies the changes to the pods.
+func (g *replicasOf) add(index int, revision string, change ...func(*corev1.Pod)) {
 	old := func(pod *corev1.Pod) {
 		pod.Labels[leaderworkersetv1.RevisionKey] = revision
 		pod.CreationTimestamp = ago(time.Hour)
@@ -57,7 +57,7 @@ func (g *groupsOf) add(index int, revision string, change ...func(*corev1.Pod)) 
 }
 
 // pod returns a pod by name, to be changed.
-func (g *groupsOf) pod(name string) *corev1.Pod {
+func (g *replicasOf) pod(name string) *corev1.Pod {
 	for i := range g.pods {
 		if g.pods[i].Name == name {
 			return &g.pods[i]
@@ -66,8 +66,8 @@ func (g *groupsOf) pod(name string) *corev1.Pod {
 	return nil
 }
 
-// workers returns the StatefulSet of a group, to be changed.
-func (g *groupsOf) workers(index int) *appsv1.StatefulSet {
+// workers returns the StatefulSet of a replica, to be changed.
+func (g *replicasOf) workers(index int) *appsv1.StatefulSet {
 	for i := range g.sets {
 		if g.sets[i].Name == fmt.Sprintf("vllm-%d", index) {
 			return &g.sets[i]
@@ -76,15 +76,15 @@ func (g *groupsOf) workers(index int) *appsv1.StatefulSet {
 	return nil
 }
 
-func (g *groupsOf) tree() *Groups {
-	return newGroups(snapshot.AssembleGroups(g.set, g.sets, g.pods, now))
+func (g *replicasOf) tree() *LeaderWorkerSetTree {
+	return newLeaderWorkerSet(snapshot.AssembleLeaderWorkerSet(g.set, g.sets, g.pods, now))
 }
 
-func (g *groupsOf) lines(all bool) []string { return g.tree().Lines(cli.Terminal{}, now, all) }
+func (g *replicasOf) lines(all bool) []string { return g.tree().Lines(cli.Terminal{}, now, all) }
 
-// updating returns a set of which one of three groups is updated and starts, one is old and in a crash loop, and one is a surge.
-func updating() *groupsOf {
-	g := newGroupsOf(3, 2, func(set *leaderworkersetv1.LeaderWorkerSet) {
+// updating returns a set of which one of three replicas is updated and starts, one is old and in a crash loop, and one is a surge.
+func updating() *replicasOf {
+	g := newReplicasOf(3, 2, func(set *leaderworkersetv1.LeaderWorkerSet) {
 		set.Status.ReadyReplicas, set.Status.UpdatedReplicas = 1, 2
 		set.Status.Conditions = []metav1.Condition{{Type: "UpdateInProgress", Status: metav1.ConditionTrue, Reason: "GroupsUpdating", Message: "Rolling Upgrade is in progress"}}
 		set.Status.Groups = []leaderworkersetv1.GroupStatus{{Index: 1, Restarts: 4}}
@@ -118,7 +118,7 @@ leaderworkerset/vllm Updating 1/3 4 new 3h 2 of 3 groups updated, partition 2
 }
 
 func TestManyEqualGroupsAreOneLine(t *testing.T) {
-	g := newGroupsOf(100, 8, func(set *leaderworkersetv1.LeaderWorkerSet) {
+	g := newReplicasOf(100, 8, func(set *leaderworkersetv1.LeaderWorkerSet) {
 		set.Status.ReadyReplicas, set.Status.UpdatedReplicas = 87, 30
 		set.Status.Conditions = []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue}}
 	})
@@ -151,71 +151,71 @@ leaderworkerset/vllm Available 87/100 0 new 3h
 
 func TestStatesOfGroups(t *testing.T) {
 	cause := &jobsetv1alpha2.FailureCause{Job: "vllm-0", Pod: "vllm-0-1", ExitCode: ptr.To[int32](137)}
-	status := func(s leaderworkersetv1.GroupStatus) func(*groupsOf) {
-		return func(g *groupsOf) { g.set.Status.Groups = []leaderworkersetv1.GroupStatus{s} }
+	status := func(s leaderworkersetv1.GroupStatus) func(*replicasOf) {
+		return func(g *replicasOf) { g.set.Status.Groups = []leaderworkersetv1.GroupStatus{s} }
 	}
-	notReady := func(g *groupsOf) { g.workers(0).Status.AvailableReplicas = 0 }
-	noWorkers := func(g *groupsOf) {
+	notReady := func(g *replicasOf) { g.workers(0).Status.AvailableReplicas = 0 }
+	noWorkers := func(g *replicasOf) {
 		g.sets = g.sets[:1]
 		g.pods = g.pods[:1]
 	}
 	for name, tc := range map[string]struct {
-		change      []func(*groupsOf)
+		change      []func(*replicasOf)
 		wantState   string
 		wantMessage string
 	}{
 		"ready": {wantState: "Ready"},
-		"leader is deleted to recreate the group": {[]func(*groupsOf){
-			status(leaderworkersetv1.GroupStatus{Restarts: 1, RestartedLeader: "vllm-0-pod", FirstCause: cause}), func(g *groupsOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} },
+		"leader is deleted to recreate the group": {[]func(*replicasOf){
+			status(leaderworkersetv1.GroupStatus{Restarts: 1, RestartedLeader: "vllm-0-pod", FirstCause: cause}), func(g *replicasOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} },
 		}, "Terminating", "is being recreated: pod vllm-0-1 ended with exit code 137"},
-		"worker was deleted": {[]func(*groupsOf){
+		"worker was deleted": {[]func(*replicasOf){
 			status(leaderworkersetv1.GroupStatus{Restarts: 1, RestartedLeader: "vllm-0-pod", FirstCause: &jobsetv1alpha2.FailureCause{Job: "vllm-0", Pod: "vllm-0-1", Message: "the pod was deleted"}}),
-			func(g *groupsOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} },
+			func(g *replicasOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} },
 		}, "Terminating", "is being recreated: pod vllm-0-1: the pod was deleted"},
-		"leader is deleted by somebody": {[]func(*groupsOf){func(g *groupsOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} }}, "Terminating", ""},
-		"backoff": {[]func(*groupsOf){
+		"leader is deleted by somebody": {[]func(*replicasOf){func(g *replicasOf) { g.pod("vllm-0").DeletionTimestamp = &metav1.Time{Time: now} }}, "Terminating", ""},
+		"backoff": {[]func(*replicasOf){
 			notReady, status(leaderworkersetv1.GroupStatus{Restarts: 3, RestartsInRow: 3, RestartAt: ptr.To(metav1.NewTime(now.Add(40 * time.Second))), FirstCause: cause}),
 		}, "Failed", "is recreated at 2026-01-02T12:00:40Z, after 3 failures in a row: pod vllm-0-1 ended with exit code 137"},
-		"limit": {[]func(*groupsOf){
+		"limit": {[]func(*replicasOf){
 			notReady, status(leaderworkersetv1.GroupStatus{Restarts: 3, Failed: true, RestartedLeader: "vllm-0-pod", FirstCause: cause}),
 		}, "Failed", "has used up its 3 restarts: pod vllm-0-1 ended with exit code 137"},
-		"leader is not ready": {[]func(*groupsOf){noWorkers, func(g *groupsOf) {
+		"leader is not ready": {[]func(*replicasOf){noWorkers, func(g *replicasOf) {
 			g.set.Spec.StartupPolicy, g.pods[0].Status.Conditions = leaderworkersetv1.StartupPolicyLeaderReady, nil
 		}}, "Starting", "the workers are created once the leader is ready (startupPolicy)"},
-		"leader has no node": {[]func(*groupsOf){noWorkers, func(g *groupsOf) {
+		"leader has no node": {[]func(*replicasOf){noWorkers, func(g *replicasOf) {
 			g.set.Annotations = map[string]string{leaderworkersetv1.ExclusiveKeyAnnotationKey: "rack"}
 			g.pods[0].Spec.NodeName = ""
 		}}, "Starting", "the workers are created once the leader has a node (exclusive placement)"},
-		"workers are missing": {[]func(*groupsOf){noWorkers}, "Starting", "the workers are not created yet"},
-		"leader is gone":      {[]func(*groupsOf){func(g *groupsOf) { g.pods = g.pods[1:] }}, "Terminating", "the pods of the former group are being deleted"},
-		"nothing exists":      {[]func(*groupsOf){func(g *groupsOf) { g.sets, g.pods = nil, nil }}, "Missing", "the StatefulSet vllm does not exist"},
-		"controller is away": {[]func(*groupsOf){func(g *groupsOf) {
+		"workers are missing": {[]func(*replicasOf){noWorkers}, "Starting", "the workers are not created yet"},
+		"leader is gone":      {[]func(*replicasOf){func(g *replicasOf) { g.pods = g.pods[1:] }}, "Terminating", "the pods of the former group are being deleted"},
+		"nothing exists":      {[]func(*replicasOf){func(g *replicasOf) { g.sets, g.pods = nil, nil }}, "Missing", "the StatefulSet vllm does not exist"},
+		"controller is away": {[]func(*replicasOf){func(g *replicasOf) {
 			g.sets, g.pods, g.set.Status.ObservedGeneration = nil, nil, 0
 		}}, "Missing", "the controller has not acted on the set yet"},
-		"set is deleted": {[]func(*groupsOf){func(g *groupsOf) {
+		"set is deleted": {[]func(*replicasOf){func(g *replicasOf) {
 			g.sets, g.pods, g.set.DeletionTimestamp = nil, nil, &metav1.Time{Time: now}
 		}}, "Removed", "the set is being deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGroupsOf(1, 2)
+			g := newReplicasOf(1, 2)
 			g.add(0, "new")
 			for _, f := range tc.change {
 				f(g)
 			}
-			groups := g.tree().Groups
-			if len(groups) != 1 || groups[0].State != tc.wantState || groups[0].Message != tc.wantMessage {
-				t.Errorf("got %+v, want %s: %s", groups, tc.wantState, tc.wantMessage)
+			replicas := g.tree().Replicas
+			if len(replicas) != 1 || replicas[0].State != tc.wantState || replicas[0].Message != tc.wantMessage {
+				t.Errorf("got %+v, want %s: %s", replicas, tc.wantState, tc.wantMessage)
 			}
 		})
 	}
 }
 
 func TestPodsOfAnotherSetAreNotShown(t *testing.T) {
-	g := newGroupsOf(1, 2)
+	g := newReplicasOf(1, 2)
 	g.add(0, "new")
 	g.pod("vllm-0").OwnerReferences[0].UID = "another"
 	g.pod("vllm-0-1").OwnerReferences[0].UID = "another"
-	got := g.tree().Groups
+	got := g.tree().Replicas
 	if len(got) != 1 || len(got[0].Pods) != 0 {
 		t.Errorf("pods of another set are shown: %+v", got)
 	}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tree is `kubectl jobset tree`: a JobSet with its replicatedJobs, Jobs and pods, a SequentialJob with its steps, or a
-// LeaderWorkerSet with its groups. It makes three list calls, however many pods there are; what is shown of many is decided by pure
-// functions.
+// LeaderWorkerSet with its groups, or a DisaggregatedSet with its LeaderWorkerSets. It makes at most three list calls, however many pods
+// there are; what is shown of many is decided by pure functions.
 package tree
 
 import (
@@ -29,6 +29,8 @@ Of a SequentialJob (sj/NAME), all steps are shown with their states; those that 
 Of a LeaderWorkerSet (lws/NAME), the groups are shown with their leaders and workers, and the revision of each. READY counts
 groups for the set and pods for groups; RESTARTS counts how often groups were recreated after failures.
 
+Of a DisaggregatedSet (ds/NAME), the LeaderWorkerSets of its roles are shown, each with its groups. READY counts roles for the set.
+
 With --watch, the tree is drawn again when it changes: on a terminal in place, elsewhere below the last one with the time.
 
 READY counts Jobs for the set and for replicatedJobs, pods for Jobs, and containers for pods. RESTARTS counts restarts
@@ -42,6 +44,9 @@ const example = `  # Show the set train, and what belongs to it
 
   # Show the groups of the LeaderWorkerSet vllm
   kubectl jobset tree lws/vllm
+
+  # Show the roles of the DisaggregatedSet llm
+  kubectl jobset tree ds/llm
 
   # Show every pod, however many there are
   kubectl jobset tree train --all
@@ -72,7 +77,7 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Loader]) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:               "tree NAME",
-		Short:             "Show a JobSet, a SequentialJob or a LeaderWorkerSet with its children and pods",
+		Short:             "Show a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet with its children and pods",
 		Long:              long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),

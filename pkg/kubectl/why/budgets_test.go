@@ -59,7 +59,7 @@ func TestDrainsBlocked(t *testing.T) {
 		}
 		return e
 	}
-	groups := runningGroups()
+	groups := runningLeaderWorkerSet()
 	groups.Budgets = append(groups.Budgets, budget("guard", leaderworkersetv1.SetNameLabelKey, "vllm"))
 	var many []policyv1.PodDisruptionBudget
 	for i := range 5 {
@@ -135,7 +135,7 @@ func TestLoadReadsBudgetsOfPodsOfJobs(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 	w = newEnv(t, &Evidence{})
-	l := &loader{Clients: w.Clients, e: runningGroups().evidence()}
+	l := &loader{Clients: w.Clients, e: runningLeaderWorkerSet().evidence()}
 	l.readBudgets(t.Context())
 	if actions := w.kube.Actions(); len(actions) > 0 {
 		t.Errorf("read %v for pods of StatefulSets", actions)

@@ -10,150 +10,140 @@ import (
 // Cause is the reason for the state of an object, in one word. Causes are an interface for scripts; docs/why.md describes each.
 type Cause string
 
+// Causes are all causes in the order in which they are declared below, most decisive first.
+var Causes []Cause
+
+// cause declares a cause.
+func cause(name string) Cause {
+	Causes = append(Causes, Cause(name))
+	return Cause(name)
+}
+
 // The causes, most decisive first: of two that hold at once, the one further up explains the one further down, or has to
 // be dealt with before it.
-const (
-	StoreRefused Cause = "StoreRefused"
+var (
+	StoreRefused = cause("StoreRefused")
 	// FeatureGateOff means that a kind is turned off.
-	FeatureGateOff        Cause = "FeatureGateOff"
-	APIServiceUnavailable Cause = "APIServiceUnavailable"
-	NotFound              Cause = "NotFound"
+	FeatureGateOff        = cause("FeatureGateOff")
+	APIServiceUnavailable = cause("APIServiceUnavailable")
+	NotFound              = cause("NotFound")
 
-	FinalizerBlocksDeletion Cause = "FinalizerBlocksDeletion"
-	Deleting                Cause = "Deleting"
+	FinalizerBlocksDeletion = cause("FinalizerBlocksDeletion")
+	Deleting                = cause("Deleting")
 	// WorkerClusterUnreachable and WorkerClusterPending are causes of what Kueue runs in another cluster.
-	WorkerClusterUnreachable Cause = "WorkerClusterUnreachable"
-	ManagedByOther           Cause = "ManagedByOther"
-	HeldAfterRestore         Cause = "HeldAfterRestore"
-	OlderThanNamespace       Cause = "OlderThanNamespace"
-	Cancelled                Cause = "Cancelled"
-	DeadlineExceeded         Cause = "DeadlineExceeded"
+	WorkerClusterUnreachable = cause("WorkerClusterUnreachable")
+	ManagedByOther           = cause("ManagedByOther")
+	OlderThanNamespace       = cause("OlderThanNamespace")
+	HeldAfterRestore         = cause("HeldAfterRestore")
+	Cancelled                = cause("Cancelled")
+	DeadlineExceeded         = cause("DeadlineExceeded")
 
-	QueueMissing          Cause = "QueueMissing"
-	QueueStopped          Cause = "QueueStopped"
-	WorkloadDeactivated   Cause = "WorkloadDeactivated"
-	WorkerClusterPending  Cause = "WorkerClusterPending"
-	AdmissionCheckPending Cause = "AdmissionCheckPending"
-	WorkloadPreempted     Cause = "WorkloadPreempted"
-	PodsNotReadyInTime    Cause = "PodsNotReadyInTime"
-	QuotaNotReserved      Cause = "QuotaNotReserved"
-	WorkloadMissing       Cause = "WorkloadMissing"
-	SuspendedByOwner      Cause = "SuspendedByOwner"
-	SuspendedByUser       Cause = "SuspendedByUser"
+	QueueMissing          = cause("QueueMissing")
+	QueueStopped          = cause("QueueStopped")
+	WorkloadDeactivated   = cause("WorkloadDeactivated")
+	WorkerClusterPending  = cause("WorkerClusterPending")
+	AdmissionCheckPending = cause("AdmissionCheckPending")
+	WorkloadPreempted     = cause("WorkloadPreempted")
+	PodsNotReadyInTime    = cause("PodsNotReadyInTime")
+	QuotaNotReserved      = cause("QuotaNotReserved")
+	WorkloadMissing       = cause("WorkloadMissing")
+
+	SuspendedByOwner = cause("SuspendedByOwner")
+	SuspendedByUser  = cause("SuspendedByUser")
 	// UpdatePaused and the other causes of this kind apply to LeaderWorkerSets only.
-	UpdatePaused Cause = "UpdatePaused"
+	UpdatePaused = cause("UpdatePaused")
 
-	ControllerNotRunning Cause = "ControllerNotRunning"
-	ControllerNotActing  Cause = "ControllerNotActing"
+	ControllerNotRunning = cause("ControllerNotRunning")
+	ControllerNotActing  = cause("ControllerNotActing")
 	// ReconciliationFailed is a cause of sequences only.
-	ReconciliationFailed Cause = "ReconciliationFailed"
+	ReconciliationFailed = cause("ReconciliationFailed")
 
-	JobNameTaken        Cause = "JobNameTaken"
-	JobTemplateRefused  Cause = "JobTemplateRefused"
-	JobRefusedByQuota   Cause = "JobRefusedByQuota"
-	JobRefusedByWebhook Cause = "JobRefusedByWebhook"
-	JobRefusedByPolicy  Cause = "JobRefusedByPolicy"
-	JobCreationFailed   Cause = "JobCreationFailed"
+	JobNameTaken        = cause("JobNameTaken")
+	JobTemplateRefused  = cause("JobTemplateRefused")
+	JobRefusedByQuota   = cause("JobRefusedByQuota")
+	JobRefusedByWebhook = cause("JobRefusedByWebhook")
+	JobRefusedByPolicy  = cause("JobRefusedByPolicy")
+	JobCreationFailed   = cause("JobCreationFailed")
 	// ClusterOverloaded is a cause of sequences only.
-	ClusterOverloaded    Cause = "ClusterOverloaded"
-	StatefulSetNameTaken Cause = "StatefulSetNameTaken"
-	StatefulSetRefused   Cause = "StatefulSetRefused"
+	ClusterOverloaded    = cause("ClusterOverloaded")
+	StatefulSetNameTaken = cause("StatefulSetNameTaken")
+	StatefulSetRefused   = cause("StatefulSetRefused")
 	// LeaderWorkerSetNameTaken and the next two are causes of DisaggregatedSets only.
-	LeaderWorkerSetNameTaken Cause = "LeaderWorkerSetNameTaken"
-	ScalerNameTaken          Cause = "ScalerNameTaken"
-	LeaderWorkerSetRefused   Cause = "LeaderWorkerSetRefused"
-	JobSuspendedByOther      Cause = "JobSuspendedByOther"
+	LeaderWorkerSetNameTaken = cause("LeaderWorkerSetNameTaken")
+	ScalerNameTaken          = cause("ScalerNameTaken")
+	LeaderWorkerSetRefused   = cause("LeaderWorkerSetRefused")
+	JobSuspendedByOther      = cause("JobSuspendedByOther")
 	// ChildUndoneByOther means that another party deletes a child each time it was created, or removes what the controller sets on it.
-	ChildUndoneByOther Cause = "ChildUndoneByOther"
+	ChildUndoneByOther = cause("ChildUndoneByOther")
 
-	PodsRefusedBySecurity Cause = "PodsRefusedBySecurity"
-	PodsRefusedByQuota    Cause = "PodsRefusedByQuota"
-	PodsRefusedByWebhook  Cause = "PodsRefusedByWebhook"
-	PodCreationFailed     Cause = "PodCreationFailed"
+	PodsRefusedBySecurity = cause("PodsRefusedBySecurity")
+	PodsRefusedByQuota    = cause("PodsRefusedByQuota")
+	PodsRefusedByWebhook  = cause("PodsRefusedByWebhook")
+	PodCreationFailed     = cause("PodCreationFailed")
 
-	NodeLost             Cause = "NodeLost"
-	TerminatingPodsBlock Cause = "TerminatingPodsBlockRestart"
+	NodeLost             = cause("NodeLost")
+	TerminatingPodsBlock = cause("TerminatingPodsBlockRestart")
 	// EarlierStepRuns is a cause of sequences only.
-	EarlierStepRuns            Cause = "EarlierStepRuns"
-	UnboundClaim               Cause = "UnboundClaim"
-	SchedulingGate             Cause = "SchedulingGate"
-	NodesUnknown               Cause = "NodesUnknown"
-	NoFreeDomain               Cause = "NoFreeDomain"
-	TopologyLabelMissing       Cause = "TopologyLabelMissing"
-	TooFewDomains              Cause = "TooFewDomains"
-	DomainsUnsuitable          Cause = "DomainsUnsuitable"
-	DomainsLackRoom            Cause = "DomainsLackRoom"
-	DomainLostNodes            Cause = "DomainLostNodes"
-	DomainFull                 Cause = "DomainFull"
-	UnschedulableTaint         Cause = "UnschedulableTaint"
-	UnschedulableAffinity      Cause = "UnschedulableAffinity"
-	UnschedulableResources     Cause = "UnschedulableResources"
-	RestartRulesMissing        Cause = "RestartRulesMissing"
-	Unschedulable              Cause = "Unschedulable"
-	PodGroupWaits              Cause = "PodGroupWaits"
-	SchedulerSilent            Cause = "SchedulerSilent"
-	ImagePull                  Cause = "ImagePull"
-	ContainerConfig            Cause = "ContainerConfig"
-	VolumeMount                Cause = "VolumeMount"
-	OutOfMemory                Cause = "OutOfMemory"
-	Evicted                    Cause = "Evicted"
-	Preempted                  Cause = "Preempted"
-	ServiceForeign             Cause = "ServiceForeign"
-	ServiceMissing             Cause = "ServiceMissing"
-	CoordinatorWithoutHostname Cause = "CoordinatorWithoutHostnames"
-	// RevisionMixed means that a group has a leader and workers of different revisions.
-	RevisionMixed Cause = "RevisionMixed"
-	// RequestFailed means that a request of the controller failed for a reason that passes by itself, such as a server that is away.
-	RequestFailed Cause = "RequestFailed"
-	// CauseUnknown means that the user has no permission to read what would show the cause.
-	CauseUnknown Cause = "CauseUnknown"
+	EarlierStepRuns = cause("EarlierStepRuns")
+	UnboundClaim    = cause("UnboundClaim")
+	SchedulingGate  = cause("SchedulingGate")
 
-	MaxRestartsReached Cause = "MaxRestartsReached"
-	GroupBackoff       Cause = "GroupBackoff"
-	GroupRestarts      Cause = "GroupRestarts"
-	CrashLoop          Cause = "CrashLoop"
-	ExitCode           Cause = "ExitCode"
-	JobFailed          Cause = "JobFailed"
+	NodesUnknown           = cause("NodesUnknown")
+	NoFreeDomain           = cause("NoFreeDomain")
+	TopologyLabelMissing   = cause("TopologyLabelMissing")
+	TooFewDomains          = cause("TooFewDomains")
+	DomainsUnsuitable      = cause("DomainsUnsuitable")
+	DomainsLackRoom        = cause("DomainsLackRoom")
+	DomainLostNodes        = cause("DomainLostNodes")
+	DomainFull             = cause("DomainFull")
+	UnschedulableTaint     = cause("UnschedulableTaint")
+	UnschedulableAffinity  = cause("UnschedulableAffinity")
+	UnschedulableResources = cause("UnschedulableResources")
+	RestartRulesMissing    = cause("RestartRulesMissing")
+	Unschedulable          = cause("Unschedulable")
+	PodGroupWaits          = cause("PodGroupWaits")
+	SchedulerSilent        = cause("SchedulerSilent")
+
+	ImagePull       = cause("ImagePull")
+	ContainerConfig = cause("ContainerConfig")
+	VolumeMount     = cause("VolumeMount")
+	OutOfMemory     = cause("OutOfMemory")
+	Evicted         = cause("Evicted")
+	Preempted       = cause("Preempted")
+
+	ServiceForeign             = cause("ServiceForeign")
+	ServiceMissing             = cause("ServiceMissing")
+	CoordinatorWithoutHostname = cause("CoordinatorWithoutHostnames")
+	// RevisionMixed means that a group has a leader and workers of different revisions.
+	RevisionMixed = cause("RevisionMixed")
+	// CauseUnknown means that the user has no permission to read what would show the cause.
+	CauseUnknown = cause("CauseUnknown")
+
+	MaxRestartsReached = cause("MaxRestartsReached")
+	GroupBackoff       = cause("GroupBackoff")
+	GroupRestarts      = cause("GroupRestarts")
+	CrashLoop          = cause("CrashLoop")
+	ExitCode           = cause("ExitCode")
+	JobFailed          = cause("JobFailed")
 	// UpdateStuck means that an update replaces no group.
-	UpdateStuck Cause = "UpdateStuck"
+	UpdateStuck = cause("UpdateStuck")
+	// RequestFailed means that a request of the controller failed for a reason that passes by itself, such as a server that is away.
+	RequestFailed = cause("RequestFailed")
 
 	// NoJobs means that the spec asks for no Jobs.
-	NoJobs       Cause = "NoJobs"
-	DependsOn    Cause = "DependsOn"
-	StartupOrder Cause = "StartupOrder"
+	NoJobs       = cause("NoJobs")
+	DependsOn    = cause("DependsOn")
+	StartupOrder = cause("StartupOrder")
 	// LeaderNotReady means that workers wait for their leader.
-	LeaderNotReady Cause = "LeaderNotReady"
-	Restarting     Cause = "Restarting"
+	LeaderNotReady = cause("LeaderNotReady")
+	Restarting     = cause("Restarting")
 	// Updating means that groups are being replaced.
-	Updating     Cause = "Updating"
-	PodsNotReady Cause = "PodsNotReady"
-	Starting     Cause = "Starting"
-	Running      Cause = "Running"
-	Completed    Cause = "Completed"
+	Updating     = cause("Updating")
+	PodsNotReady = cause("PodsNotReady")
+	Starting     = cause("Starting")
+	Running      = cause("Running")
+	Completed    = cause("Completed")
 )
-
-// Causes are all causes, most decisive first.
-var Causes = []Cause{
-	StoreRefused, FeatureGateOff, APIServiceUnavailable, NotFound,
-	FinalizerBlocksDeletion, Deleting, WorkerClusterUnreachable, ManagedByOther, OlderThanNamespace, HeldAfterRestore, Cancelled,
-	DeadlineExceeded,
-	QueueMissing, QueueStopped, WorkloadDeactivated, WorkerClusterPending, AdmissionCheckPending, WorkloadPreempted, PodsNotReadyInTime,
-	QuotaNotReserved, WorkloadMissing,
-	SuspendedByOwner, SuspendedByUser, UpdatePaused,
-	ControllerNotRunning, ControllerNotActing, ReconciliationFailed,
-	JobNameTaken, JobTemplateRefused, JobRefusedByQuota, JobRefusedByWebhook, JobRefusedByPolicy, JobCreationFailed, ClusterOverloaded,
-	StatefulSetNameTaken, StatefulSetRefused, LeaderWorkerSetNameTaken, ScalerNameTaken, LeaderWorkerSetRefused, JobSuspendedByOther,
-	ChildUndoneByOther,
-	PodsRefusedBySecurity, PodsRefusedByQuota, PodsRefusedByWebhook, PodCreationFailed,
-	NodeLost, TerminatingPodsBlock, EarlierStepRuns, UnboundClaim, SchedulingGate,
-	NodesUnknown, NoFreeDomain, TopologyLabelMissing, TooFewDomains, DomainsUnsuitable, DomainsLackRoom, DomainLostNodes, DomainFull,
-	UnschedulableTaint, UnschedulableAffinity, UnschedulableResources, RestartRulesMissing, Unschedulable, PodGroupWaits, SchedulerSilent,
-	ImagePull, ContainerConfig, VolumeMount, OutOfMemory, Evicted, Preempted,
-	ServiceForeign, ServiceMissing, CoordinatorWithoutHostname, RevisionMixed,
-	CauseUnknown,
-	MaxRestartsReached, GroupBackoff, GroupRestarts, CrashLoop, ExitCode, JobFailed, UpdateStuck, RequestFailed,
-	NoJobs, DependsOn, StartupOrder, LeaderNotReady, Restarting, Updating, PodsNotReady, Starting, Running, Completed,
-}
 
 // Normal reports that nothing is wrong.
 func (c Cause) Normal() bool {

@@ -90,7 +90,7 @@ func TestEveryCauseHasACaseAndIsDocumented(t *testing.T) {
 	for _, tc := range sequenceCases() {
 		tested[tc.want] = true
 	}
-	for _, tc := range groupsCases() {
+	for _, tc := range leaderWorkerSetCases() {
 		tested[tc.want] = true
 	}
 	for _, tc := range rolesCases() {

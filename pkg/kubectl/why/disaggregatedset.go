@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
-	groupshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -61,9 +61,9 @@ func listRolesSets(ctx context.Context, l *loader, namespace string, options met
 // The rules of DisaggregatedSets, by state.
 var (
 	rolesRules = map[string][]rule{
-		stateUnknown:                  {storeRefused, gateOff, apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
-		stateNotFound:                 {notFound, childrenBlocked},
-		groupshelper.PhaseTerminating: {rolesDeletion, childrenBlocked},
+		stateUnknown:               {storeRefused, gateOff, apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
+		stateNotFound:              {notFound, childrenBlocked},
+		lwshelper.PhaseTerminating: {rolesDeletion, childrenBlocked},
 	}
 	rolesRunning = []rule{
 		olderThanNamespace, controllerOfGate, roleSetNameTaken, scalerNameTaken, roleChildRefused, serviceOfRoleForeign, childrenBlocked,
@@ -85,9 +85,9 @@ func diagnoseRoles(e *Evidence) *Report {
 		apply = rolesRunning
 	}
 	r := d.report(s.Phase, apply)
-	r.RoleCounts, r.GroupCounts, r.Notes = &s.RoleCounts, &s.GroupCounts, d.idleRoles()
+	r.RoleCounts, r.ReplicaCounts, r.Notes = &s.RoleCounts, &s.ReplicaCounts, d.idleRoles()
 	for _, child := range e.RoleChildren {
-		for _, note := range diagnoseGroups(child).Notes {
+		for _, note := range diagnoseLeaderWorkerSet(child).Notes {
 			r.Notes = append(r.Notes, d.roleWords(child.Name)+": "+note)
 		}
 		r.NotLookedAt = append(r.NotLookedAt, child.NotLookedAt...)
@@ -110,7 +110,7 @@ func (d *diagnosis) roleWords(leaderWorkerSet string) string {
 // causesOfRoles are the findings about LeaderWorkerSets that are not ready. That one of them starts is said of the set.
 func causesOfRoles(d *diagnosis) (out []Finding) {
 	for _, child := range d.RoleChildren {
-		for _, f := range diagnoseGroups(child).Findings {
+		for _, f := range diagnoseLeaderWorkerSet(child).Findings {
 			if f.Cause.Normal() || f.Cause == NotFound || f.Cause == ControllerNotRunning {
 				continue
 			}

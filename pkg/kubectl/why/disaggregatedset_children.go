@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
+	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
 // What prevents the creation of LeaderWorkerSets, scalers and Services of a DisaggregatedSet, and their deletion.
@@ -83,7 +84,7 @@ func roleChildRefused(d *diagnosis) []Finding {
 	if len(d.TakenRoleSets) > 0 {
 		return nil
 	}
-	for _, e := range d.about(d.RolesSet.UID, "FailedCreate", "FailedUpdate", "FailedDelete") {
+	for _, e := range d.about(d.RolesSet.UID, lwshelper.ReasonFailedCreate, lwshelper.ReasonFailedUpdate, lwshelper.ReasonFailedDelete) {
 		if d.Now.Sub(seen(&e)) <= refusalRepeats && !strings.Contains(e.Message, takenNote) {
 			return []Finding{d.roleRefusal(&e)}
 		}

@@ -23,7 +23,7 @@ func replicasOf(role *disaggregatedsetv1.DisaggregatedRoleSpec) int32 {
 	return ptr.Deref(role.Spec.Replicas, 1)
 }
 
-// rolesAvailable returns whether the controller says that all groups of all roles are ready and updated.
+// rolesAvailable returns whether the controller says that all replicas of all roles are ready and updated.
 func (d *diagnosis) rolesAvailable() bool {
 	return meta.IsStatusConditionTrue(d.RolesSet.Status.Conditions, disaggregatedsetv1.ConditionAvailable)
 }
@@ -54,7 +54,7 @@ func (d *diagnosis) placeOf(s snapshot.RoleSet) string {
 }
 
 func readyOf(s snapshot.RoleSet) string {
-	return fmt.Sprintf("%d of %s ready", s.Status.ReadyReplicas, count(s.Groups(), "group"))
+	return fmt.Sprintf("%d of %s ready", s.Status.ReadyReplicas, count(s.Wanted(), "group"))
 }
 
 // rolesCommands show the LeaderWorkerSets of the set, and why the first one that is not ready is not.
@@ -68,25 +68,25 @@ func (d *diagnosis) rolesCommands() []string {
 	return commands
 }
 
-// roleWordsReady count the groups of each role, like "prefill 2/4, decode 2/2".
+// roleWordsReady count the replicas of each role, like "prefill 2/4, decode 2/2".
 func (d *diagnosis) roleWordsReady() string {
 	var words []string
 	for _, role := range snapshot.SummarizeRoles(d.RolesSet).Roles {
-		words = append(words, fmt.Sprintf("%s %d/%d", role.Name, role.GroupsReady, role.GroupsWanted))
+		words = append(words, fmt.Sprintf("%s %d/%d", role.Name, role.ReplicasReady, role.ReplicasWanted))
 	}
 	return strings.Join(words, ", ")
 }
 
-// formerGroups returns the LeaderWorkerSets of former revisions that have groups.
-func (d *diagnosis) formerGroups() []snapshot.RoleSet {
+// formerReplicas returns the LeaderWorkerSets of former revisions that have replicas.
+func (d *diagnosis) formerReplicas() []snapshot.RoleSet {
 	return slices.DeleteFunc(slices.Clone(d.Roles.Sets), func(s snapshot.RoleSet) bool {
-		return d.Roles.Current(s) || s.Slice >= int(helper.Slices(d.RolesSet)) || s.Groups() == 0
+		return d.Roles.Current(s) || s.Slice >= int(helper.Slices(d.RolesSet)) || s.Wanted() == 0
 	})
 }
 
 // rolloutInProgress says how far a rollout is, and what its next step waits for. One whose next step has waited for long is stuck.
 func rolloutInProgress(d *diagnosis) []Finding {
-	former := d.formerGroups()
+	former := d.formerReplicas()
 	if len(former) == 0 || d.Roles.Revision == "" {
 		return nil
 	}
@@ -99,7 +99,7 @@ func rolloutInProgress(d *diagnosis) []Finding {
 		}
 	}
 	for _, s := range former {
-		rest += s.Groups()
+		rest += s.Wanted()
 	}
 	for _, s := range d.Roles.Sets {
 		later(s.CreationTimestamp.Time)
@@ -107,7 +107,7 @@ func rolloutInProgress(d *diagnosis) []Finding {
 			later(c.LastTransitionTime.Time)
 		}
 		if d.Roles.Current(s) {
-			if done += s.Groups(); !s.Ready() {
+			if done += s.Wanted(); !s.Ready() {
 				waitsFor = append(waitsFor, d.placeOf(s)+" ("+readyOf(s)+")")
 			}
 		}
@@ -131,7 +131,7 @@ func rolloutInProgress(d *diagnosis) []Finding {
 
 // rolesHealth says what the set does when nothing else is to be said.
 func rolesHealth(d *diagnosis) []Finding {
-	if len(d.formerGroups()) > 0 {
+	if len(d.formerReplicas()) > 0 {
 		return nil
 	}
 	f := Finding{
@@ -150,11 +150,11 @@ func rolesHealth(d *diagnosis) []Finding {
 	return []Finding{f}
 }
 
-// idleRoles are notes about roles whose scalers ask for no groups.
+// idleRoles are notes about roles whose scalers ask for no replicas.
 func (d *diagnosis) idleRoles() (notes []string) {
 	for i := range d.RolesSet.Spec.Roles {
 		role := &d.RolesSet.Spec.Roles[i]
-		if groups, known := desiredGroups(d.Evidence, role); helper.External(role) && known && groups == 0 {
+		if groups, known := desiredReplicas(d.Evidence, role); helper.External(role) && known && groups == 0 {
 			notes = append(notes, fmt.Sprintf("the role %s has no groups, because its scaler %s asks for none", role.Name,
 				helper.ScalerName(d.Name, role.Name)))
 		}

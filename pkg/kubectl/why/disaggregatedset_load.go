@@ -80,7 +80,7 @@ func rolesToDiagnose(r *snapshot.Roles) []snapshot.RoleSet {
 
 // readRoleChild reads a LeaderWorkerSet that is not ready, and what explains its state.
 func (l *loader) readRoleChild(ctx context.Context, s snapshot.RoleSet) {
-	child, err := load(ctx, l.Clients, groupsKind(), s.Name)
+	child, err := load(ctx, l.Clients, leaderWorkerSetKind(), s.Name)
 	if err != nil {
 		l.gap("leaderworkersets", err)
 		return
@@ -98,15 +98,8 @@ func (l *loader) readRoleChild(ctx context.Context, s snapshot.RoleSet) {
 
 // missingRoleSets are the names of the LeaderWorkerSets of the current revision that do not exist.
 func missingRoleSets(r *snapshot.Roles) (names []string) {
-	if r.Revision == "" {
-		return nil
-	}
-	for slice := range helper.Slices(r.Set) {
-		for i := range r.Set.Spec.Roles {
-			if _, found := r.Find(int(slice), r.Set.Spec.Roles[i].Name); !found {
-				names = append(names, helper.SetName(r.Set.Name, slice, r.Revision, r.Set.Spec.Roles[i].Name))
-			}
-		}
+	for _, s := range r.Absent() {
+		names = append(names, helper.SetName(r.Set.Name, int32(s.Slice), s.Revision, s.Role))
 	}
 	return names
 }
@@ -164,7 +157,7 @@ func (l *loader) readServicesOfRoles(ctx context.Context) {
 }
 
 // servicesOfRoles are the names of the Services of the current revision in the slices in which it serves: each role
-// that is to have groups has one that is ready.
+// that is to have replicas has one that is ready.
 func servicesOfRoles(e *Evidence) (names []string) {
 	for slice := range int(helper.Slices(e.RolesSet)) {
 		var ofSlice []string
@@ -172,7 +165,7 @@ func servicesOfRoles(e *Evidence) (names []string) {
 		for i := range e.RolesSet.Spec.Roles {
 			role := &e.RolesSet.Spec.Roles[i]
 			s, found := e.Roles.Find(slice, role.Name)
-			if groups, known := desiredGroups(e, role); known && groups == 0 {
+			if groups, known := desiredReplicas(e, role); known && groups == 0 {
 				continue
 			}
 			if serves = serves && found && s.Status.ReadyReplicas > 0; serves {
@@ -186,8 +179,8 @@ func servicesOfRoles(e *Evidence) (names []string) {
 	return names
 }
 
-// desiredGroups returns how many groups a role should have in each slice; false if its scaler is not known.
-func desiredGroups(e *Evidence, role *disaggregatedsetv1.DisaggregatedRoleSpec) (groups int, known bool) {
+// desiredReplicas returns how many replicas a role should have in each slice; false if its scaler is not known.
+func desiredReplicas(e *Evidence, role *disaggregatedsetv1.DisaggregatedRoleSpec) (groups int, known bool) {
 	if helper.External(role) {
 		scaler := e.Scalers[helper.ScalerName(e.Name, role.Name)]
 		if scaler == nil || !metav1.IsControlledBy(scaler, e.RolesSet) {

@@ -168,7 +168,7 @@ func TestRenderRoles(t *testing.T) {
 	}
 }
 
-// notServed is the answer of an API server that does not know a group.
+// notServed is the answer of an API server that does not know a replica.
 func notServed(group string) error {
 	return apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{Group: group, Resource: "disaggregatedsets"}, "", "", 0, true)
 }

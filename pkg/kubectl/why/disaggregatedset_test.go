@@ -27,7 +27,7 @@ type rolesCluster struct {
 	sets []leaderworkersetv1.LeaderWorkerSet
 }
 
-// runningRoles is a set with the roles prefill and decode, each of two groups, all ready.
+// runningRoles is a set with the roles prefill and decode, each of two replicas, all ready.
 func runningRoles() *rolesCluster {
 	healthy := healthy()
 	set := &disaggregatedsetv1.DisaggregatedSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "llm", UID: "llm", Generation: 1, CreationTimestamp: before(time.Hour)}}
@@ -50,7 +50,7 @@ func runningRoles() *rolesCluster {
 	return c
 }
 
-// add adds a LeaderWorkerSet with so many groups, all ready.
+// add adds a LeaderWorkerSet with so many replicas, all ready.
 func (c *rolesCluster) add(revision, role string, groups int32) {
 	name := helper.SetName("llm", 0, revision, role)
 	set := builders.LeaderWorkerSet(name, groups, 2)
@@ -74,7 +74,7 @@ func (c *rolesCluster) evidence() *Evidence {
 	return c.Evidence
 }
 
-// notReadyRole makes one group of the role decode not ready.
+// notReadyRole makes one replica of the role decode not ready.
 func notReadyRole(c *rolesCluster) {
 	c.available(false)
 	c.sets[1].Status.ReadyReplicas = 1
@@ -82,10 +82,10 @@ func notReadyRole(c *rolesCluster) {
 }
 
 // diagnosed adds the diagnosis of the LeaderWorkerSet of the role decode.
-func diagnosed(change ...func(*groupsCluster)) func(*rolesCluster) {
+func diagnosed(change ...func(*leaderWorkerSetCluster)) func(*rolesCluster) {
 	return func(c *rolesCluster) {
 		notReadyRole(c)
-		child := runningGroups()
+		child := runningLeaderWorkerSet()
 		for _, f := range change {
 			f(child)
 		}
@@ -95,7 +95,7 @@ func diagnosed(change ...func(*groupsCluster)) func(*rolesCluster) {
 	}
 }
 
-// rolls makes the set one that is being updated: the revision before has two groups of each role left, and the new one
+// rolls makes the set one that is being updated: the revision before has two replicas of each role left, and the new one
 // has one, which is not ready.
 func rolls(age time.Duration) func(*rolesCluster) {
 	return func(c *rolesCluster) {
@@ -235,7 +235,7 @@ func TestCausesOfDisaggregatedSets(t *testing.T) {
 	}
 }
 
-// TestIdleRoleIsANote has a scaler that asks for no groups.
+// TestIdleRoleIsANote has a scaler that asks for no replicas.
 func TestIdleRoleIsANote(t *testing.T) {
 	c := runningRoles()
 	scaled(0, true)(c)

@@ -40,8 +40,8 @@ type Evidence struct {
 	Set      *leaderworkersetv1.LeaderWorkerSet
 	RolesSet *disaggregatedsetv1.DisaggregatedSet
 	Unread   error
-	// Groups are the groups of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own.
-	Groups   *snapshot.Groups
+	// Replicas are the groups of a LeaderWorkerSet; nil for other kinds. TakenSet is a StatefulSet of its name that it does not own.
+	Replicas *snapshot.LeaderWorkerSet
 	TakenSet *appsv1.StatefulSet
 	// Roles are the roles of a DisaggregatedSet; nil for other kinds. RoleChildren are a few of its LeaderWorkerSets that
 	// are not ready, with what explains it.
@@ -147,7 +147,7 @@ func newDiagnosis(e *Evidence) *diagnosis {
 			}
 		}
 	}
-	if e.Groups != nil {
+	if e.Replicas != nil {
 		d.live = alive(e.Pods)
 	}
 	if e.JobSet != nil && !e.forbidden("jobs") {

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
 // The place of a Workload in its queue. Kueue considers the Workloads of a queue by priority, and those of one priority by age.
@@ -67,7 +69,8 @@ func (l *loader) readWaiting(ctx context.Context, version string) {
 
 // waitsForQuota returns whether the Workload is one of those that a queue considers.
 func waitsForQuota(w *unstructured.Unstructured) bool {
-	return !deactivated(w) && !conditionTrue(conditionOf(w, "QuotaReserved")) && !conditionTrue(conditionOf(w, "Finished")) &&
+	return !deactivated(w) && !conditionTrue(conditionOf(w, kueueplan.ConditionQuotaReserved)) &&
+		!conditionTrue(conditionOf(w, kueueplan.ConditionFinished)) &&
 		w.GetDeletionTimestamp() == nil
 }
 

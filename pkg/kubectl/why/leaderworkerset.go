@@ -17,45 +17,47 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // The reading of LeaderWorkerSets.
 
-// groupsKind is the kind LeaderWorkerSet.
-func groupsKind() *kind {
+// leaderWorkerSetKind is the kind LeaderWorkerSet.
+func leaderWorkerSetKind() *kind {
 	return &kind{
 		Kind: cli.LeaderWorkerSet, noun: "set", prefix: cli.LeaderWorkerSet.Names[2] + "/", label: leaderworkersetv1.SetNameLabelKey,
 		controls: "LeaderWorkerSets", children: "StatefulSets", readChildren: (*loader).readStatefulSets,
-		essential: []string{"pods", "statefulsets", "events"}, queued: "LeaderWorkerSets", unqueue: unqueueGroups,
-		read: (*loader).readGroupsSet, assemble: (*loader).assembleGroups, more: (*loader).readMoreOfGroups, list: listGroupsSets,
+		essential: []string{"pods", "statefulsets", "events"}, queued: "LeaderWorkerSets", unqueue: unqueueLeaderWorkerSet,
+		read: (*loader).readLeaderWorkerSet, assemble: (*loader).assembleLeaderWorkerSet, more: (*loader).readMoreOfLeaderWorkerSet,
+		list: listLeaderWorkerSets,
 	}
 }
 
 // LeaderWorkerSet is the Diagnoser of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
-	evidence, err := load(ctx, c, groupsKind(), name)
+	evidence, err := load(ctx, c, leaderWorkerSetKind(), name)
 	if err != nil {
 		return nil, fmt.Errorf("reading leaderworkerset %s: %w", name, err)
 	}
-	return diagnoseGroups(evidence), nil
+	return diagnoseLeaderWorkerSet(evidence), nil
 }
 
-// groupsSubject is a LeaderWorkerSet as a subject.
-type groupsSubject struct {
+// leaderWorkerSetSubject is a LeaderWorkerSet as a subject.
+type leaderWorkerSetSubject struct {
 	*leaderworkersetv1.LeaderWorkerSet
 }
 
-func (s groupsSubject) manager() string { return "" }
+func (s leaderWorkerSetSubject) manager() string { return "" }
 
-func (s groupsSubject) ended() bool { return false }
+func (s leaderWorkerSetSubject) ended() bool { return false }
 
-func (s groupsSubject) observed() bool {
+func (s leaderWorkerSetSubject) observed() bool {
 	return s.Status.ObservedGeneration > 0 || len(s.Status.Conditions) > 0
 }
 
-func (s groupsSubject) failedOn() string {
+func (s leaderWorkerSetSubject) failedOn() string {
 	for i := range s.Status.Groups {
 		if cause := s.Status.Groups[i].FirstCause; cause != nil && cause.Node != "" {
 			return cause.Node
@@ -64,7 +66,7 @@ func (s groupsSubject) failedOn() string {
 	return ""
 }
 
-func (l *loader) readGroupsSet(ctx context.Context) error {
+func (l *loader) readLeaderWorkerSet(ctx context.Context) error {
 	set, err := l.JobSets.LeaderworkersetV1().LeaderWorkerSets(l.Namespace).Get(ctx, l.e.Name, metav1.GetOptions{})
 	if err == nil {
 		l.e.Set = set
@@ -81,16 +83,16 @@ func (l *loader) readStatefulSets(ctx context.Context) {
 	l.sets = list.Items
 }
 
-// assembleGroups keeps the StatefulSets and pods of the set.
-func (l *loader) assembleGroups() {
-	l.e.Groups = snapshot.AssembleGroups(l.e.Set, l.sets, l.pods, l.e.Now)
-	l.e.Pods = l.e.Groups.Pods()
+// assembleLeaderWorkerSet keeps the StatefulSets and pods of the set.
+func (l *loader) assembleLeaderWorkerSet() {
+	l.e.Replicas = snapshot.AssembleLeaderWorkerSet(l.e.Set, l.sets, l.pods, l.e.Now)
+	l.e.Pods = l.e.Replicas.Pods()
 }
 
-// readMoreOfGroups are the readings for the rules that only LeaderWorkerSets have.
-func (l *loader) readMoreOfGroups() []func(context.Context) {
-	reads := []func(context.Context){l.readServiceOfGroups, l.readNodesOfLeaders, l.readGangs, l.readKueueOfGroups}
-	if l.e.Groups.Leader == nil {
+// readMoreOfLeaderWorkerSet are the readings for the rules that only LeaderWorkerSets have.
+func (l *loader) readMoreOfLeaderWorkerSet() []func(context.Context) {
+	reads := []func(context.Context){l.readServiceOfLeaderWorkerSet, l.readNodesOfLeaders, l.readGangs, l.readKueueOfLeaderWorkerSet}
+	if l.e.Replicas.Leader == nil {
 		reads = append(reads, l.readTakenSet)
 	}
 	return reads
@@ -108,8 +110,8 @@ func (l *loader) readTakenSet(ctx context.Context) {
 	}
 }
 
-// readServiceOfGroups reads the Service that all groups share, if they do.
-func (l *loader) readServiceOfGroups(ctx context.Context) {
+// readServiceOfLeaderWorkerSet reads the Service that all replicas share, if they do.
+func (l *loader) readServiceOfLeaderWorkerSet(ctx context.Context) {
 	if helper.UniquePerReplica(l.e.Set.Spec.NetworkConfig) {
 		return
 	}
@@ -124,9 +126,9 @@ func (l *loader) readNodesOfLeaders(ctx context.Context) {
 		return
 	}
 	var names []string
-	for _, group := range l.e.Groups.Groups {
-		if group.Leader != nil && group.Workers == nil && group.Leader.Spec.NodeName != "" {
-			names = append(names, group.Leader.Spec.NodeName)
+	for _, replica := range l.e.Replicas.Replicas {
+		if replica.Leader != nil && replica.Workers == nil && replica.Leader.Spec.NodeName != "" {
+			names = append(names, replica.Leader.Spec.NodeName)
 		}
 	}
 	byName(ctx, l, "nodes", names, l.e.Nodes, func(ctx context.Context, name string) (*corev1.Node, error) {
@@ -138,7 +140,7 @@ func (l *loader) readNodesOfLeaders(ctx context.Context) {
 type gangScheduler struct {
 	product  string
 	resource schema.GroupVersionResource
-	// waits are the phases before the pods of a group are scheduled.
+	// waits are the phases before the pods of a replica are scheduled.
 	waits []string
 	// groupOf returns the name of the PodGroup of a pod; empty for none.
 	groupOf func(*corev1.Pod) string
@@ -146,13 +148,12 @@ type gangScheduler struct {
 
 var gangSchedulers = []gangScheduler{
 	{
-		product: "Volcano", resource: schema.GroupVersionResource{Group: "scheduling.volcano.sh", Version: "v1beta1", Resource: "podgroups"},
+		product: "Volcano", resource: gangplan.Volcano.Resource(),
 		waits:   []string{"", "Pending", "Inqueue"},
 		groupOf: func(pod *corev1.Pod) string { return pod.Annotations[leaderworkersetv1.PodGroupNameAnnotationKey] },
 	},
 	{
-		product: "the coscheduling plugin", resource: schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1",
-			Resource: "podgroups"},
+		product: "the coscheduling plugin", resource: gangplan.Coscheduling.Resource(),
 		waits:   []string{"", "Pending", "PreScheduling", "Scheduling"},
 		groupOf: func(pod *corev1.Pod) string { return pod.Labels[leaderworkersetv1.CoschedulingLabelKey] },
 	},
@@ -180,66 +181,66 @@ func (l *loader) readGangs(ctx context.Context) {
 	}
 }
 
-func listGroupsSets(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+func listLeaderWorkerSets(ctx context.Context, l *loader, namespace string, options metav1.ListOptions) (runtime.Object, error) {
 	return l.JobSets.LeaderworkersetV1().LeaderWorkerSets(namespace).List(ctx, options)
 }
 
 // The rules of LeaderWorkerSets, by state. What all kinds share comes with the pods.
 var (
-	groupsRules = map[string][]rule{
+	leaderWorkerSetRules = map[string][]rule{
 		stateUnknown:            {storeRefused, apiServiceUnavailable, nodesLost, schedulingRefused, containersWaiting},
 		stateNotFound:           {notFound, childrenBlocked},
-		helper.PhaseTerminating: {groupsDeletion, childrenBlocked, nodesLost, terminatingPods},
-		helper.PhaseFailed:      {controllerGone, setsRefused, podsOfSetsRefused, groupLimit},
+		helper.PhaseTerminating: {leaderWorkerSetDeletion, childrenBlocked, nodesLost, terminatingPods},
+		helper.PhaseFailed:      {controllerGone, setsRefused, podsOfSetsRefused, replicaLimit},
 	}
-	groupsRunning = []rule{
-		olderThanNamespace, controllerGone, updatePaused, setNameTaken, setsRefused, podsOfSetsRefused, childrenBlocked, groupsQueued,
-		groupsUnreadable, nodesLost, terminatingPods,
-		noFreeDomain, labelMissing, schedulingRefused, podGroups, gangs, containersWaiting, serviceOfGroups, revisionMixed,
-		groupBackoff, groupRestarts, leaderNotReady, restartRequested, updateInProgress, groupsHealth,
+	leaderWorkerSetRunning = []rule{
+		olderThanNamespace, controllerGone, updatePaused, setNameTaken, setsRefused, podsOfSetsRefused, childrenBlocked, leaderWorkerSetQueued,
+		leaderWorkerSetUnreadable, nodesLost, terminatingPods,
+		noFreeDomain, labelMissing, schedulingRefused, podGroups, gangs, containersWaiting, serviceOfLeaderWorkerSet, revisionMixed,
+		replicaBackoff, replicaRestarts, leaderNotReady, restartRequested, updateInProgress, leaderWorkerSetHealth,
 	}
 )
 
-// diagnoseGroups explains the state of a LeaderWorkerSet. It finds something in every case, also that all is well.
-func diagnoseGroups(e *Evidence) *Report {
+// diagnoseLeaderWorkerSet explains the state of a LeaderWorkerSet. It finds something in every case, also that all is well.
+func diagnoseLeaderWorkerSet(e *Evidence) *Report {
 	d := newDiagnosis(e)
 	if e.Set == nil {
 		phase := d.unreadPhase()
-		return d.report(phase, groupsRules[phase.State])
+		return d.report(phase, leaderWorkerSetRules[phase.State])
 	}
-	s := snapshot.SummarizeGroups(e.Set)
-	apply, known := groupsRules[s.State]
+	s := snapshot.SummarizeLeaderWorkerSet(e.Set)
+	apply, known := leaderWorkerSetRules[s.State]
 	if !known {
-		apply = groupsRunning
+		apply = leaderWorkerSetRunning
 	}
 	r := d.report(s.Phase, apply)
-	r.GroupCounts, r.Notes = &s.GroupCounts, queueIgnored(e)
+	r.ReplicaCounts, r.Notes = &s.ReplicaCounts, queueIgnored(e)
 	return r
 }
 
 // sets are the StatefulSets of a LeaderWorkerSet, beginning with the StatefulSet of the leaders.
 func (d *diagnosis) sets() (sets []*appsv1.StatefulSet) {
-	if d.Groups == nil {
+	if d.Replicas == nil {
 		return nil
 	}
-	if d.Groups.Leader != nil {
-		sets = append(sets, d.Groups.Leader)
+	if d.Replicas.Leader != nil {
+		sets = append(sets, d.Replicas.Leader)
 	}
-	for _, group := range d.Groups.Groups {
-		if group.Workers != nil {
-			sets = append(sets, group.Workers)
+	for _, replica := range d.Replicas.Replicas {
+		if replica.Workers != nil {
+			sets = append(sets, replica.Workers)
 		}
 	}
 	return sets
 }
 
-// allReady returns whether as many groups are ready as the set wants.
-func (d *diagnosis) allReady() bool { return d.readyGroups() >= d.Groups.Replicas() }
+// allReady returns whether as many replicas are ready as the set wants.
+func (d *diagnosis) allReady() bool { return d.readyReplicas() >= d.Replicas.Wanted() }
 
-// readyGroups is the number of groups that are ready. The status may be older than the pods.
-func (d *diagnosis) readyGroups() (n int) {
-	for _, group := range d.Groups.Groups {
-		if group.Index < d.Groups.Replicas() && group.Ready(d.Groups.Size(group)) {
+// readyReplicas is the number of replicas that are ready. The status may be older than the pods.
+func (d *diagnosis) readyReplicas() (n int) {
+	for _, replica := range d.Replicas.Replicas {
+		if replica.Index < d.Replicas.Wanted() && replica.Ready(d.Replicas.Size(replica)) {
 			n++
 		}
 	}

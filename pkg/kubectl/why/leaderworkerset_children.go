@@ -58,7 +58,7 @@ func setsRefused(d *diagnosis) []Finding {
 	if d.TakenSet != nil {
 		return nil
 	}
-	for _, e := range d.about(d.Set.UID, "FailedCreate", "FailedUpdate", "FailedDelete") {
+	for _, e := range d.about(d.Set.UID, helper.ReasonFailedCreate, helper.ReasonFailedUpdate, helper.ReasonFailedDelete) {
 		if f, over := d.otherWriteRefused(&e); over || f != nil && f.Cause == RequestFailed && d.allReady() {
 			continue
 		} else if f != nil {
@@ -78,23 +78,23 @@ func (d *diagnosis) refusedChild(message string) (what string, open bool) {
 	if _, rest, found := strings.Cut(message, "worker statefulset for leader pod "); found {
 		pod, _, _ := strings.Cut(rest, ":")
 		what = "StatefulSet of the workers of " + pod
-		return what, !slices.ContainsFunc(d.sets(), func(s *appsv1.StatefulSet) bool { return s.Name == pod && s != d.Groups.Leader })
+		return what, !slices.ContainsFunc(d.sets(), func(s *appsv1.StatefulSet) bool { return s.Name == pod && s != d.Replicas.Leader })
 	}
 	if strings.Contains(message, "headless service") {
 		return "Service " + d.Name, !d.allReady() || d.Services[d.Name] == nil
 	}
-	return "StatefulSet " + d.Name, d.Groups.Leader == nil || d.outdated()
+	return "StatefulSet " + d.Name, d.Replicas.Leader == nil || d.outdated()
 }
 
 // outdated returns whether the leader StatefulSet is not what the set asks for.
 func (d *diagnosis) outdated() bool {
-	leader := d.Groups.Leader
-	if leader.Annotations[leaderworkersetv1.ReplicasAnnotationKey] != fmt.Sprint(d.Groups.Replicas()) ||
+	leader := d.Replicas.Leader
+	if leader.Annotations[leaderworkersetv1.ReplicasAnnotationKey] != fmt.Sprint(d.Replicas.Wanted()) ||
 		d.Set.Status.ObservedGeneration < d.Set.Generation {
 		return true
 	}
 	payload, err := helper.RevisionPayload(d.Set)
-	return err == nil && helper.RevisionKey(payload) != d.Groups.Revision()
+	return err == nil && helper.RevisionKey(payload) != d.Replicas.Revision()
 }
 
 // setRefusal says why the API does not take a child.
@@ -143,7 +143,7 @@ func podsOfSetsRefused(d *diagnosis) []Finding {
 	have := Fact{}
 	for _, set := range d.sets() {
 		existing, wanted := len(alive(d.podsOf[set.UID])), int(ptr.Deref(set.Spec.Replicas, 1))
-		events := d.about(set.UID, "FailedCreate")
+		events := d.about(set.UID, helper.ReasonFailedCreate)
 		if len(events) == 0 || existing >= wanted || d.Now.Sub(seen(&events[0])) > refusalLasts {
 			continue
 		}
@@ -181,18 +181,18 @@ func (d *diagnosis) podWebhookAway(f *Finding, e *corev1.Event) {
 	}
 }
 
-// groupsUnreadable reports that the cause is not known because the user may not read what shows it.
-func groupsUnreadable(d *diagnosis) []Finding {
+// leaderWorkerSetUnreadable reports that the cause is not known because the user may not read what shows it.
+func leaderWorkerSetUnreadable(d *diagnosis) []Finding {
 	if d.allReady() && len(d.Pods) > 0 {
 		return nil
 	}
 	return cannotRead(d)
 }
 
-// serviceOfGroups checks the Service that gives the pods their names.
-func serviceOfGroups(d *diagnosis) []Finding {
+// serviceOfLeaderWorkerSet checks the Service that gives the pods their names.
+func serviceOfLeaderWorkerSet(d *diagnosis) []Finding {
 	service, read := d.Services[d.Name]
-	if !read || d.Groups.Leader == nil {
+	if !read || d.Replicas.Leader == nil {
 		return nil
 	}
 	example := fmt.Sprintf("%s.%s.%s", helper.LeaderPodName(d.Name, 0), d.Name, d.Namespace)
@@ -218,8 +218,8 @@ func serviceOfGroups(d *diagnosis) []Finding {
 	}}
 }
 
-// groupsDeletion says what a set that is deleted waits for.
-func groupsDeletion(d *diagnosis) []Finding {
+// leaderWorkerSetDeletion says what a set that is deleted waits for.
+func leaderWorkerSetDeletion(d *diagnosis) []Finding {
 	set, since := d.Set, d.Set.DeletionTimestamp.Time
 	if held := foreignFinalizers(set); len(held) > 0 {
 		return []Finding{{

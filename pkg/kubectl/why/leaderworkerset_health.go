@@ -15,28 +15,28 @@ import (
 
 // What is normal of a LeaderWorkerSet: a restart on request, an update, a start, a run.
 
-// readyWords count the groups that are ready.
+// readyWords count the replicas that are ready.
 func (d *diagnosis) readyWords() string {
-	return fmt.Sprintf("%d of %s ready", d.readyGroups(), cli.Count(d.Groups.Replicas(), "group"))
+	return fmt.Sprintf("%d of %s ready", d.readyReplicas(), cli.Count(d.Replicas.Wanted(), "group"))
 }
 
-// updated counts the groups of the current revision.
+// updated counts the replicas of the current revision.
 func (d *diagnosis) updated() string {
 	n := 0
-	for _, group := range d.Groups.Groups {
-		if group.Index < d.Groups.Replicas() && group.Revision() == d.Groups.Revision() {
+	for _, replica := range d.Replicas.Replicas {
+		if replica.Index < d.Replicas.Wanted() && replica.Revision() == d.Replicas.Revision() {
 			n++
 		}
 	}
-	return fmt.Sprintf("%d of %s have the revision %s", n, cli.Count(d.Groups.Replicas(), "group"), d.Groups.Revision())
+	return fmt.Sprintf("%d of %s have the revision %s", n, cli.Count(d.Replicas.Wanted(), "group"), d.Replicas.Revision())
 }
 
 // partition is the index from which on the leader StatefulSet replaces pods.
 func (d *diagnosis) partition() int {
-	if d.Groups.Leader == nil || d.Groups.Leader.Spec.UpdateStrategy.RollingUpdate == nil {
+	if d.Replicas.Leader == nil || d.Replicas.Leader.Spec.UpdateStrategy.RollingUpdate == nil {
 		return 0
 	}
-	return int(ptr.Deref(d.Groups.Leader.Spec.UpdateStrategy.RollingUpdate.Partition, 0))
+	return int(ptr.Deref(d.Replicas.Leader.Spec.UpdateStrategy.RollingUpdate.Partition, 0))
 }
 
 // restartRequested says how far a restart on request is.
@@ -65,14 +65,14 @@ func restartRequested(d *diagnosis) []Finding {
 	}}
 }
 
-// groupsHealth says what the set does when nothing else is to be said.
-func groupsHealth(d *diagnosis) []Finding {
+// leaderWorkerSetHealth says what the set does when nothing else is to be said.
+func leaderWorkerSetHealth(d *diagnosis) []Finding {
 	watch := []string{d.plugin("tree %s", d.ref())}
 	if phase, _ := helper.Phase(d.Set); phase == helper.PhaseUpdating || phase == helper.PhasePaused {
 		return nil
 	}
 	words := d.readyWords()
-	if partition := int(helper.Partition(d.Set)); partition > 0 && d.Groups.Leader != nil {
+	if partition := int(helper.Partition(d.Set)); partition > 0 && d.Replicas.Leader != nil {
 		words += fmt.Sprintf("; %s; groups below the partition %d keep theirs", d.updated(), partition)
 	}
 	if helper.Paused(d.Set) {
@@ -89,11 +89,11 @@ func groupsHealth(d *diagnosis) []Finding {
 	})
 }
 
-// restartHistory sums up the groups that were recreated most.
+// restartHistory sums up the replicas that were recreated most.
 func (d *diagnosis) restartHistory() (facts []Fact) {
 	for i := range d.Set.Status.Groups {
 		if s := &d.Set.Status.Groups[i]; s.Restarts > 0 && len(facts) < maxFacts {
-			facts = append(facts, d.groupFact(s))
+			facts = append(facts, d.replicaFact(s))
 		}
 	}
 	return facts

@@ -25,9 +25,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/golden"
 )
 
-// heldGroups has Kueue hold the groups with an index of at least from, in the queue research.
-func heldGroups(from int, changes ...func(*Kueue)) func(*groupsCluster) {
-	return func(c *groupsCluster) {
+// heldGroups has Kueue hold the replicas with an index of at least from, in the queue research.
+func heldGroups(from int, changes ...func(*Kueue)) func(*leaderWorkerSetCluster) {
+	return func(c *leaderWorkerSetCluster) {
 		c.Set.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "research"}
 		for _, pod := range c.pods[2*from:] {
 			pod.Spec.NodeName, pod.Spec.SchedulingGates, pod.Status = "", []corev1.PodSchedulingGate{{Name: kueueGate}}, corev1.PodStatus{Phase: corev1.PodPending}
@@ -62,41 +62,41 @@ func waitingWorkload(name, queue string, priority int64, minutes time.Duration, 
 	return w
 }
 
-// ofGroup has the set own the Workload of a group, as Kueue makes it.
-func ofGroup(w *unstructured.Unstructured, c *groupsCluster, index int) {
+// ofGroup has the set own the Workload of a replica, as Kueue makes it.
+func ofGroup(w *unstructured.Unstructured, c *leaderWorkerSetCluster, index int) {
 	w.SetAnnotations(map[string]string{groupIndexAnnotation: fmt.Sprint(index)})
 	w.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "leaderworkerset.x-k8s.io/v1", Kind: "LeaderWorkerSet", Name: "vllm", UID: c.Set.UID}})
 }
 
 func TestGroupsHeldByKueue(t *testing.T) {
-	for name, tc := range map[string]groupsCase{
-		"a group without quota": {[]func(*groupsCluster){heldGroups(1)}, QuotaNotReserved,
+	for name, tc := range map[string]leaderWorkerSetCase{
+		"a group without quota": {[]func(*leaderWorkerSetCluster){heldGroups(1)}, QuotaNotReserved,
 			"group 1 is held by Kueue: the queue research has no quota for group 1: " + noGPUs + "; it has place 2 of 3 in the queue", "describe workload leaderworkerset-vllm-1-a1b2c"},
-		"two groups without quota": {[]func(*groupsCluster){heldGroups(0)}, QuotaNotReserved, "groups 0, 1 are held by Kueue: the queue research has no quota for group 1: ", "describe clusterqueue shared"},
-		"the queue of pods": {[]func(*groupsCluster){heldGroups(1), func(c *groupsCluster) {
+		"two groups without quota": {[]func(*leaderWorkerSetCluster){heldGroups(0)}, QuotaNotReserved, "groups 0, 1 are held by Kueue: the queue research has no quota for group 1: ", "describe clusterqueue shared"},
+		"the queue of pods": {[]func(*leaderWorkerSetCluster){heldGroups(1), func(c *leaderWorkerSetCluster) {
 			c.Set.Labels = nil
 			c.pods[2].Labels[jobsetv1alpha2.QueueNameKey] = "research"
 		}}, QuotaNotReserved, "no quota for group 1", ""},
-		"no queue": {[]func(*groupsCluster){heldGroups(1, func(k *Kueue) { k.LocalQueue, k.ClusterQueue, k.ClusterQueueRead = nil, nil, false })}, QueueMissing,
+		"no queue": {[]func(*leaderWorkerSetCluster){heldGroups(1, func(k *Kueue) { k.LocalQueue, k.ClusterQueue, k.ClusterQueueRead = nil, nil, false })}, QueueMissing,
 			"group 1 is held by Kueue: there is no queue (LocalQueue) research in the namespace team", ""},
-		"no Kueue": {[]func(*groupsCluster){heldGroups(1, func(k *Kueue) { *k = Kueue{} })}, QueueMissing,
+		"no Kueue": {[]func(*leaderWorkerSetCluster){heldGroups(1, func(k *Kueue) { *k = Kueue{} })}, QueueMissing,
 			"group 1: group 1 waits for the queue research, but the cluster does not serve kueue.x-k8s.io", "label leaderworkerset vllm kueue.x-k8s.io/queue-name-"},
-		"no Workload": {[]func(*groupsCluster){heldGroups(1, func(k *Kueue) { k.Workload = nil })}, WorkloadMissing, "which has made no Workload for group 1", ""},
-		"a preemption": {[]func(*groupsCluster){heldGroups(1, preemptedFor(bigger("team"), noGPUs))}, WorkloadPreempted,
+		"no Workload": {[]func(*leaderWorkerSetCluster){heldGroups(1, func(k *Kueue) { k.Workload = nil })}, WorkloadMissing, "which has made no Workload for group 1", ""},
+		"a preemption": {[]func(*leaderWorkerSetCluster){heldGroups(1, preemptedFor(bigger("team"), noGPUs))}, WorkloadPreempted,
 			"group 1: preempted 60m ago by the JobSet big (prioritization in the ClusterQueue); the queue research has no quota for group 1", ""},
-		"a group in a worker cluster": {[]func(*groupsCluster){heldGroups(1, func(k *Kueue) {
+		"a group in a worker cluster": {[]func(*leaderWorkerSetCluster){heldGroups(1, func(k *Kueue) {
 			k.Workload.Object["status"] = map[string]any{"clusterName": "east", "conditions": []any{kueueCondition("QuotaReserved", "True", ""), kueueCondition("Admitted", "True", "")}}
 		})}, ManagedByOther, "Kueue runs group 1 in the cluster east", "why lws/vllm  # in the cluster east"},
-		"a stopped queue": {[]func(*groupsCluster){heldGroups(1, func(k *Kueue) {
+		"a stopped queue": {[]func(*leaderWorkerSetCluster){heldGroups(1, func(k *Kueue) {
 			k.ClusterQueue = kueueObject("ClusterQueue", "shared", map[string]any{"stopPolicy": "Hold"})
 		})}, QueueStopped, "group 1 is held by Kueue: ClusterQueue shared is stopped", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := runningGroups()
+			c := runningLeaderWorkerSet()
 			for _, change := range tc.change {
 				change(c)
 			}
-			findings := diagnoseGroups(c.evidence()).Findings
+			findings := diagnoseLeaderWorkerSet(c.evidence()).Findings
 			first := findings[0]
 			if first.Cause != tc.want || !strings.Contains(first.Summary, tc.wantSummary) || !strings.Contains(strings.Join(first.Commands, "\n"), tc.wantCommand) {
 				t.Errorf("got %s: %s\n%v\nwant %s: %s", first.Cause, first.Summary, first.Commands, tc.want, tc.wantSummary)
@@ -112,19 +112,19 @@ func TestGroupsHeldByKueue(t *testing.T) {
 
 func TestReportOfGroupsHeldByKueue(t *testing.T) {
 	for _, width := range []int{60, 100} {
-		c := runningGroups()
+		c := runningLeaderWorkerSet()
 		heldGroups(1)(c)
 		var out bytes.Buffer
-		if err := render(&out, cli.LeaderWorkerSet, diagnoseGroups(c.evidence()), cli.Terminal{Width: width}, c.Now); err != nil {
+		if err := render(&out, cli.LeaderWorkerSet, diagnoseLeaderWorkerSet(c.evidence()), cli.Terminal{Width: width}, c.Now); err != nil {
 			t.Fatal(err)
 		}
 		golden.Compare(t, fmt.Sprintf("leaderworkerset-kueue-%d.txt", width), out.String())
 	}
 }
 
-// TestLoadOfGroupsHeldByKueue reads the Workload of the group, among those of others, and the queues.
+// TestLoadOfGroupsHeldByKueue reads the Workload of the replica, among those of others, and the queues.
 func TestLoadOfGroupsHeldByKueue(t *testing.T) {
-	c := runningGroups()
+	c := runningLeaderWorkerSet()
 	heldGroups(1)(c)
 	stored := c.Kueue
 	c.Kueue = Kueue{}
@@ -155,10 +155,10 @@ func TestLoadOfGroupsHeldByKueue(t *testing.T) {
 	if before, all := k.ahead(); len(before) != 1 || all != 3 {
 		t.Errorf("%d of %d Workloads are ahead", len(before), all)
 	}
-	if first := diagnoseGroups(e).Findings[0]; first.Cause != QuotaNotReserved || !strings.Contains(first.Summary, noGPUs) {
+	if first := diagnoseLeaderWorkerSet(e).Findings[0]; first.Cause != QuotaNotReserved || !strings.Contains(first.Summary, noGPUs) {
 		t.Errorf("got %s: %s", first.Cause, first.Summary)
 	}
-	if e, err := load(context.Background(), w.Clients, groupsKind(), "vllm"); err != nil || len(e.NotLookedAt) > 0 {
+	if e, err := load(context.Background(), w.Clients, leaderWorkerSetKind(), "vllm"); err != nil || len(e.NotLookedAt) > 0 {
 		t.Errorf("not looked at: %v, %v", e.NotLookedAt, err)
 	}
 }

@@ -18,19 +18,19 @@ import (
 
 // TestRenderGroups shows reports about LeaderWorkerSets on terminals of several widths.
 func TestRenderGroups(t *testing.T) {
-	report := func(change ...func(*groupsCluster)) *Report {
-		c := runningGroups()
+	report := func(change ...func(*leaderWorkerSetCluster)) *Report {
+		c := runningLeaderWorkerSet()
 		for _, f := range change {
 			f(c)
 		}
-		return diagnoseGroups(c.evidence())
+		return diagnoseLeaderWorkerSet(c.evidence())
 	}
 	reports := []*Report{
-		report(updates, workerWaits(withoutNode("0/24 nodes are available: 4 node(s) had untolerated taint(s), 20 Insufficient nvidia.com/gpu.")), func(c *groupsCluster) {
+		report(updates, workerWaits(withoutNode("0/24 nodes are available: 4 node(s) had untolerated taint(s), 20 Insufficient nvidia.com/gpu.")), func(c *leaderWorkerSetCluster) {
 			c.Set.Status.Conditions[0].LastTransitionTime, c.pods[2].CreationTimestamp = before(20*time.Minute), before(15*time.Minute)
 		}),
 		report(recreated(leaderworkersetv1.GroupStatus{Restarts: 3, Failed: true}), says("Failed", "MaxGroupRestartsExceeded", "Group 1 (3 restarts) has failed again; maxGroupRestarts is 3")),
-		report(func(c *groupsCluster) { c.NotLookedAt = []Gap{{"nodes", "forbidden"}} }),
+		report(func(c *leaderWorkerSetCluster) { c.NotLookedAt = []Gap{{"nodes", "forbidden"}} }),
 		report(lacksGroup, eventAbout("StatefulSet", "vllm-leaders", "FailedCreate",
 			`create Pod vllm-1 in StatefulSet vllm failed error: Internal error occurred: failed calling webhook "mpod.kb.io": failed to call webhook: connection refused`)),
 		report(workerWaits(func(pod *corev1.Pod) {

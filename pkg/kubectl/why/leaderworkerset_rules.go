@@ -19,23 +19,23 @@ import (
 
 // What keeps groups from being ready: placement, gangs, restarts, the order of the start, updates.
 
-// exclusiveKey is the label of nodes whose values are the domains of groups; "" without exclusive placement.
+// exclusiveKey is the label of nodes whose values are the domains of replicas; "" without exclusive placement.
 func (d *diagnosis) exclusiveKey() string {
 	return d.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]
 }
 
-// groupsWith returns the groups for which a question is answered with yes, and their indexes as words.
-func (d *diagnosis) groupsWith(is func(*snapshot.PodGroup) bool) (groups []*snapshot.PodGroup, names string) {
+// replicasWith returns the replicas for which a question is answered with yes, and their indexes as words.
+func (d *diagnosis) replicasWith(is func(*snapshot.Replica) bool) (replicas []*snapshot.Replica, names string) {
 	var indexes []string
-	for _, group := range d.Groups.Groups {
-		if is(group) {
-			groups, indexes = append(groups, group), append(indexes, fmt.Sprint(group.Index))
+	for _, replica := range d.Replicas.Replicas {
+		if is(replica) {
+			replicas, indexes = append(replicas, replica), append(indexes, fmt.Sprint(replica.Index))
 		}
 	}
-	if len(groups) == 1 {
-		return groups, "group " + indexes[0]
+	if len(replicas) == 1 {
+		return replicas, "group " + indexes[0]
 	}
-	return groups, "groups " + some(indexes, maxFacts)
+	return replicas, "groups " + some(indexes, maxFacts)
 }
 
 // noFreeDomain looks for leaders that find no domain of their own.
@@ -44,17 +44,17 @@ func noFreeDomain(d *diagnosis) []Finding {
 	if key == "" {
 		return nil
 	}
-	groups, names := d.groupsWith(func(g *snapshot.PodGroup) bool {
+	replicas, names := d.replicasWith(func(g *snapshot.Replica) bool {
 		return g.Leader != nil && snapshot.PodUnschedulable(g.Leader) &&
 			strings.Contains(snapshot.PodCondition(g.Leader, corev1.PodScheduled).Message, "anti-affinity")
 	})
-	if len(groups) == 0 {
+	if len(replicas) == 0 {
 		return nil
 	}
-	leader := groups[0].Leader
+	leader := replicas[0].Leader
 	c := snapshot.PodCondition(leader, corev1.PodScheduled)
 	verb := "finds"
-	if len(groups) > 1 {
+	if len(replicas) > 1 {
 		verb = "find"
 	}
 	return []Finding{{
@@ -69,17 +69,17 @@ func noFreeDomain(d *diagnosis) []Finding {
 // labelMissing looks for leaders on nodes without the label that says where their workers go.
 func labelMissing(d *diagnosis) []Finding {
 	key := d.exclusiveKey()
-	groups, names := d.groupsWith(func(g *snapshot.PodGroup) bool {
-		if key == "" || g.Leader == nil || g.Workers != nil || d.Groups.Size(g) == 1 {
+	replicas, names := d.replicasWith(func(g *snapshot.Replica) bool {
+		if key == "" || g.Leader == nil || g.Workers != nil || d.Replicas.Size(g) == 1 {
 			return false
 		}
 		node := d.Nodes[g.Leader.Spec.NodeName]
 		return node != nil && node.Labels[key] == ""
 	})
-	if len(groups) == 0 {
+	if len(replicas) == 0 {
 		return nil
 	}
-	leader := groups[0].Leader
+	leader := replicas[0].Leader
 	return []Finding{{
 		Cause: TopologyLabelMissing,
 		Summary: fmt.Sprintf("the workers of %s are not created: the node %s of the leader has no label %s, by which exclusive placement "+
@@ -127,8 +127,8 @@ func (d *diagnosis) gang(scheduler *gangScheduler, name string, gang *unstructur
 	return f
 }
 
-// groupFact is what is on record of a group.
-func (d *diagnosis) groupFact(s *leaderworkersetv1.GroupStatus) Fact {
+// replicaFact is what is on record of a replica.
+func (d *diagnosis) replicaFact(s *leaderworkersetv1.GroupStatus) Fact {
 	f := Fact{Object: d.set(), Text: fmt.Sprintf("group %d was recreated after %s", s.Index, count(int(s.Restarts), "failure"))}
 	if s.LastRestartTime != nil {
 		f.Time = s.LastRestartTime
@@ -136,7 +136,7 @@ func (d *diagnosis) groupFact(s *leaderworkersetv1.GroupStatus) Fact {
 	return f
 }
 
-// lastFailure is why a group failed, in words and as evidence.
+// lastFailure is why a replica failed, in words and as evidence.
 func lastFailure(s *leaderworkersetv1.GroupStatus) (words string, facts []Fact) {
 	if s.FirstCause == nil {
 		return "", nil
@@ -144,8 +144,8 @@ func lastFailure(s *leaderworkersetv1.GroupStatus) (words string, facts []Fact) 
 	return "; the last failure: " + describeCause(s.FirstCause), []Fact{causeFact(s.FirstCause)}
 }
 
-// groupLimit says which groups have used up their restarts.
-func groupLimit(d *diagnosis) []Finding {
+// replicaLimit says which replicas have used up their restarts.
+func replicaLimit(d *diagnosis) []Finding {
 	c := meta.FindStatusCondition(d.Set.Status.Conditions, leaderworkersetv1.ConditionFailed)
 	f := Finding{
 		Cause:    MaxRestartsReached,
@@ -165,7 +165,7 @@ func groupLimit(d *diagnosis) []Finding {
 		words, facts := lastFailure(s)
 		f.Summary = fmt.Sprintf("group %d has used up its %s (maxGroupRestarts) and is left as it is%s", s.Index,
 			count(int(s.Restarts), "restart"), words)
-		f.Evidence = append(append(facts, d.groupFact(s)), f.Evidence...)
+		f.Evidence = append(append(facts, d.replicaFact(s)), f.Evidence...)
 		f.Commands = append(f.Commands, d.plugin("restart %s --group %d", d.ref(), s.Index))
 	}
 	if len(failed) > 1 {
@@ -174,13 +174,13 @@ func groupLimit(d *diagnosis) []Finding {
 	return []Finding{f}
 }
 
-// waitsForBackoff returns whether a group that failed is recreated later.
+// waitsForBackoff returns whether a replica that failed is recreated later.
 func (d *diagnosis) waitsForBackoff(s *leaderworkersetv1.GroupStatus) bool {
 	return s.RestartAt != nil && s.RestartAt.After(d.Now)
 }
 
-// groupBackoff looks for groups that failed and are recreated later.
-func groupBackoff(d *diagnosis) []Finding {
+// replicaBackoff looks for replicas that failed and are recreated later.
+func replicaBackoff(d *diagnosis) []Finding {
 	var waiting []*leaderworkersetv1.GroupStatus
 	for i := range d.Set.Status.Groups {
 		if s := &d.Set.Status.Groups[i]; d.waitsForBackoff(s) {
@@ -196,7 +196,7 @@ func groupBackoff(d *diagnosis) []Finding {
 		Cause: GroupBackoff,
 		Summary: fmt.Sprintf("group %d failed %s in a row and is recreated in %s (groupRestartBackoff)%s",
 			worst.Index, count(int(worst.RestartsInRow), "time"), span(worst.RestartAt.Time, d.Now), words),
-		Evidence: append(facts, d.groupFact(worst)),
+		Evidence: append(facts, d.replicaFact(worst)),
 		Commands: []string{d.plugin("timeline %s", d.ref()), d.plugin("restart %s --group %d", d.ref(), worst.Index)},
 	}
 	if more := len(waiting) - 1; more > 0 {
@@ -205,54 +205,54 @@ func groupBackoff(d *diagnosis) []Finding {
 	return []Finding{f}
 }
 
-// groupRestarts looks for groups that are recreated again and again.
-func groupRestarts(d *diagnosis) []Finding {
-	groups, _ := d.groupsWith(func(g *snapshot.PodGroup) bool {
+// replicaRestarts looks for replicas that are recreated again and again.
+func replicaRestarts(d *diagnosis) []Finding {
+	replicas, _ := d.replicasWith(func(g *snapshot.Replica) bool {
 		s := g.Status
 		return s != nil && s.Restarts > 0 && s.LastRestartTime != nil && d.Now.Sub(s.LastRestartTime.Time) < recently && !d.waitsForBackoff(s) &&
-			!g.Ready(d.Groups.Size(g))
+			!g.Ready(d.Replicas.Size(g))
 	})
-	if len(groups) == 0 {
+	if len(replicas) == 0 {
 		return nil
 	}
-	worst := slices.MaxFunc(groups, func(a, b *snapshot.PodGroup) int { return cmp.Compare(a.Restarts(), b.Restarts()) })
+	worst := slices.MaxFunc(replicas, func(a, b *snapshot.Replica) int { return cmp.Compare(a.Restarts(), b.Restarts()) })
 	words, facts := lastFailure(worst.Status)
 	f := Finding{
 		Cause: GroupRestarts,
 		Summary: fmt.Sprintf("group %d is not ready and was recreated after %s, last %s%s",
 			worst.Index, count(worst.Restarts(), "failure"), ago(d.Now, worst.Status.LastRestartTime.Time), words),
-		Evidence: append(facts, d.groupFact(worst.Status)),
+		Evidence: append(facts, d.replicaFact(worst.Status)),
 		Commands: []string{d.plugin("logs %s --group %d", d.ref(), worst.Index), d.plugin("timeline %s", d.ref())},
 	}
 	if d.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts == nil && d.Set.Spec.GroupRestartBackoff == nil {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "has neither maxGroupRestarts nor groupRestartBackoff: groups are " +
 			"recreated in a loop"})
 	}
-	if more := len(groups) - 1; more > 0 {
+	if more := len(replicas) - 1; more > 0 {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("%s more were recreated and are not ready",
 			count(more, "group"))})
 	}
 	return []Finding{f}
 }
 
-// leaderNotReady looks for groups whose workers wait for the leader.
+// leaderNotReady looks for replicas whose workers wait for the leader.
 func leaderNotReady(d *diagnosis) []Finding {
 	if d.Set.Spec.StartupPolicy != leaderworkersetv1.StartupPolicyLeaderReady {
 		return nil
 	}
-	groups, names := d.groupsWith(func(g *snapshot.PodGroup) bool {
-		return g.Leader != nil && g.Leader.DeletionTimestamp == nil && g.Workers == nil && d.Groups.Size(g) > 1 && !snapshot.PodReady(g.Leader)
+	replicas, names := d.replicasWith(func(g *snapshot.Replica) bool {
+		return g.Leader != nil && g.Leader.DeletionTimestamp == nil && g.Workers == nil && d.Replicas.Size(g) > 1 && !snapshot.PodReady(g.Leader)
 	})
-	if len(groups) == 0 {
+	if len(replicas) == 0 {
 		return nil
 	}
-	leader := groups[0].Leader
+	leader := replicas[0].Leader
 	f := Finding{
 		Cause:   LeaderNotReady,
 		Summary: fmt.Sprintf("the workers of %s are created once the leader is ready (startupPolicy LeaderReady)", names),
 		Evidence: []Fact{{Object: object("pod", leader.Name), Text: "is " + snapshot.PodState(leader) + ", not ready",
 			Time: at(leader.CreationTimestamp.Time)}},
-		Commands: []string{d.kubectl("describe pod %s", leader.Name), d.plugin("logs %s --group %d --worker 0", d.ref(), groups[0].Index)},
+		Commands: []string{d.kubectl("describe pod %s", leader.Name), d.plugin("logs %s --group %d --worker 0", d.ref(), replicas[0].Index)},
 	}
 	return []Finding{f}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
-// What keeps groups from getting the current revision.
+// What keeps replicas from getting the current revision.
 
-// updateGrace is how long an update may replace no group before it counts as stuck.
+// updateGrace is how long an update may replace no replica before it counts as stuck.
 const updateGrace = 10 * time.Minute
 
 // updatePaused finds an update that a user has paused.
@@ -54,16 +54,16 @@ func updateInProgress(d *diagnosis) []Finding {
 	if c := meta.FindStatusCondition(d.Set.Status.Conditions, leaderworkersetv1.ConditionUpdateInProgress); c != nil {
 		f.Evidence = append(f.Evidence, conditionFact(d.set(), c))
 	}
-	if groups, names := d.groupsWith(func(g *snapshot.PodGroup) bool { return !g.Ready(d.Groups.Size(g)) }); len(groups) > 0 {
+	if replicas, names := d.replicasWith(func(g *snapshot.Replica) bool { return !g.Ready(d.Replicas.Size(g)) }); len(replicas) > 0 {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: "not ready: " + names})
 	}
 	return append(notReady(d), f)
 }
 
-// updateStuck finds an update that has replaced no group for long, because those of the new revision do not become
+// updateStuck finds an update that has replaced no replica for long, because those of the new revision do not become
 // ready, or for another reason.
 func (d *diagnosis) updateStuck() *Finding {
-	updated, _ := d.groupsWith(d.Groups.Updated)
+	updated, _ := d.replicasWith(d.Replicas.Updated)
 	c := meta.FindStatusCondition(d.Set.Status.Conditions, leaderworkersetv1.ConditionUpdateInProgress)
 	last := c.LastTransitionTime.Time
 	for _, g := range updated {
@@ -80,7 +80,7 @@ func (d *diagnosis) updateStuck() *Finding {
 		Evidence: []Fact{conditionFact(d.set(), c)},
 		Commands: []string{d.plugin("timeline %s", d.ref())},
 	}
-	bad, names := d.groupsWith(func(g *snapshot.PodGroup) bool { return d.Groups.Updated(g) && !g.Ready(d.Groups.Size(g)) })
+	bad, names := d.replicasWith(func(g *snapshot.Replica) bool { return d.Replicas.Updated(g) && !g.Ready(d.Replicas.Size(g)) })
 	if len(bad) > 0 {
 		verb := "is"
 		if len(bad) > 1 {
@@ -95,16 +95,16 @@ func (d *diagnosis) updateStuck() *Finding {
 	return f
 }
 
-// revisionMixed looks for groups whose workers are not of the revision of their leader, as another controller may have
-// left them. Only such a group is not replaced by an update to the revision that its leader has.
+// revisionMixed looks for replicas whose workers are not of the revision of their leader, as another controller may have
+// left them. Only such a replica is not replaced by an update to the revision that its leader has.
 func revisionMixed(d *diagnosis) []Finding {
-	groups, names := d.groupsWith((*snapshot.PodGroup).Mixed)
-	if len(groups) == 0 {
+	replicas, names := d.replicasWith((*snapshot.Replica).Mixed)
+	if len(replicas) == 0 {
 		return nil
 	}
-	g := groups[0]
+	g := replicas[0]
 	verb := "has"
-	if len(groups) > 1 {
+	if len(replicas) > 1 {
 		verb = "have"
 	}
 	f := Finding{
@@ -116,7 +116,7 @@ func revisionMixed(d *diagnosis) []Finding {
 			{Object: object("statefulset", g.Workers.Name), Text: "is of the revision " + snapshot.Revision(g.Workers)},
 		},
 	}
-	for i, other := range groups {
+	for i, other := range replicas {
 		if i < maxFacts {
 			f.Commands = append(f.Commands, d.plugin("restart %s --group %d", d.ref(), other.Index))
 		}

@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -186,11 +186,12 @@ func (l *loader) readPodGroups(ctx context.Context) {
 	}
 	l.e.PodGroups = map[string]*unstructured.Unstructured{}
 	for i := range groups.Groups {
-		if groups.Groups[i].Name != "scheduling.k8s.io" {
+		if groups.Groups[i].Name != gangplan.Kubernetes.Resource().Group {
 			continue
 		}
 		for _, version := range groups.Groups[i].Versions {
-			resource := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: version.Version, Resource: "podgroups"}
+			resource := gangplan.Kubernetes.Resource()
+			resource.Version = version.Version
 			if list, err := l.Discovery.ServerResourcesForGroupVersion(version.GroupVersion); err == nil &&
 				slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
 					return r.Name == resource.Resource

@@ -111,8 +111,8 @@ func (e *Evidence) queueOfRunning() string {
 	}):
 		_, queue := e.queueOwner()
 		return queue
-	case e.Set != nil && !slices.ContainsFunc(e.Groups.Groups, groupHeldByKueue):
-		return e.queueOfGroups()
+	case e.Set != nil && !slices.ContainsFunc(e.Replicas.Replicas, replicaWaitsForQuota):
+		return e.queueOfLeaderWorkerSet()
 	}
 	return ""
 }

@@ -22,8 +22,10 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
@@ -137,11 +139,15 @@ func (w *world) decide(t *testing.T) {
 // place decides about a set until its status says what became of it, and returns the Jobs that are created after that.
 func (w *world) place(t *testing.T, p *placer.Placer, clock *testclock.FakeClock, js *jobsetv1alpha2.JobSet) []*batchv1.Job {
 	t.Helper()
-	o := plan.Observed{JobSet: js, Gates: gates.Gates{ExclusivePlacement: true}, KeepAttempts: true, Now: metav1.NewTime(now), ServiceExists: true}
-	for deadline := time.Now().Add(time.Minute); o.Placed == nil; time.Sleep(time.Millisecond) {
-		var err error
-		if o.Placed, err = p.Place(t.Context(), js, plan.UnplacedJobs(o)); err != nil || time.Now().After(deadline) {
+	o := plan.Observed{JobSet: js, Gates: gates.Gates{ExclusivePlacement: true}, KeepAttempts: true, Now: metav1.NewTime(now), ServiceExists: true,
+		Restored: hostplan.None[plan.Restored]()}
+	for deadline := time.Now().Add(time.Minute); o.Placed.Open(); time.Sleep(time.Millisecond) {
+		placed, err := p.Place(t.Context(), js, plan.Decide(o).Asks.Unplaced)
+		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("placing %s: %v", js.Name, err)
+		}
+		if placed != nil {
+			o.Placed = hostplan.Of(*placed)
 		}
 		if w.forbidden != "" {
 			clock.Step(time.Second) // the controller says so only after a while
@@ -153,7 +159,7 @@ func (w *world) place(t *testing.T, p *placer.Placer, clock *testclock.FakeClock
 	}
 	w.events = decided.Events
 	p.Withdraw(cache.MetaObjectToName(js))
-	o.Placed = nil
+	o.Placed = hostplan.NotObtained[domains.Placed]()
 	return plan.Decide(o).CreateJobs
 }
 

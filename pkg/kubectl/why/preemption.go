@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
 // Kueue names the Workload that had to have room by its UID, and by that of the object behind it. Users know neither.
@@ -39,10 +41,10 @@ func preemptorOf(message string) preemptor {
 
 // preemptionOf returns the condition of a Workload that lost its quota to another one and has not got it back.
 func preemptionOf(workload *unstructured.Unstructured) *metav1.Condition {
-	if c := conditionOf(workload, "Preempted"); conditionTrue(c) {
+	if c := conditionOf(workload, kueueplan.ConditionPreempted); conditionTrue(c) {
 		return c
 	}
-	if c := conditionOf(workload, "Evicted"); conditionTrue(c) && c.Reason == "Preempted" {
+	if c := conditionOf(workload, kueueplan.ConditionEvicted); conditionTrue(c) && c.Reason == kueueplan.ReasonPreempted {
 		return c
 	}
 	return nil

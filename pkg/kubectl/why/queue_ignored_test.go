@@ -32,8 +32,8 @@ func TestQueueIgnored(t *testing.T) {
 		}
 		return e
 	}
-	groups := func(changes ...func(*groupsCluster)) *Evidence {
-		c := runningGroups()
+	groups := func(changes ...func(*leaderWorkerSetCluster)) *Evidence {
+		c := runningLeaderWorkerSet()
 		c.Set.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "team"}
 		for _, change := range changes {
 			change(c)
@@ -61,7 +61,7 @@ func TestQueueIgnored(t *testing.T) {
 		"a sequence, its JobSet":   {sequence(child), "step 2/3 (transform): the label kueue.x-k8s.io/queue-name names the queue team, but"},
 		"a LeaderWorkerSet":        {groups(), "names the queue team, but the cluster does not serve kueue.x-k8s.io: Kueue is not installed, so that the set runs without quota"},
 		"groups that are held":     {groups(heldGroups(1)), ""},
-		"groups that have no gate": {groups(func(c *groupsCluster) { c.Set.Labels = nil }), ""},
+		"groups that have no gate": {groups(func(c *leaderWorkerSetCluster) { c.Set.Labels = nil }), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			notes := diagnose(tc.evidence).Notes
@@ -81,7 +81,7 @@ func diagnose(e *Evidence) *Report {
 	case e.Sequence != nil:
 		return diagnoseSequence(e)
 	case e.Set != nil:
-		return diagnoseGroups(e)
+		return diagnoseLeaderWorkerSet(e)
 	}
 	return Diagnose(e)
 }
@@ -98,12 +98,12 @@ func TestLoadAsksForKueueOnceGroupsNameAQueue(t *testing.T) {
 		"forbidden": {forbidden("workloads"), true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := runningGroups()
+			c := runningLeaderWorkerSet()
 			c.Set.Labels = map[string]string{jobsetv1alpha2.QueueNameKey: "team"}
 			w := newEnv(t, &Evidence{})
 			w.dynamic.PrependReactor("list", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) { return tc.err != nil, nil, tc.err })
 			l := &loader{Clients: w.Clients, e: c.evidence()}
-			l.readKueueOfGroups(t.Context())
+			l.readKueueOfLeaderWorkerSet(t.Context())
 			if k := l.e.Kueue; k.Served != tc.served || k.Absent != tc.absent || len(l.e.NotLookedAt) > 0 {
 				t.Errorf("%+v, not looked at %v", k, l.e.NotLookedAt)
 			}

@@ -12,7 +12,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	groupshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -39,8 +39,8 @@ func render(w io.Writer, kind cli.Kind, r *Report, term cli.Terminal, now time.T
 	if r.RoleCounts != nil {
 		state += fmt.Sprintf(", %s roles ready", r.RoleCounts.ReadyOf())
 	}
-	if r.GroupCounts != nil {
-		state += fmt.Sprintf(", %s groups ready", r.GroupCounts.ReadyOf())
+	if r.ReplicaCounts != nil {
+		state += fmt.Sprintf(", %s groups ready", r.ReplicaCounts.ReadyOf())
 	}
 	head := term.Paint(cli.Bold, fmt.Sprintf("%s %s/%s", kind.Names[0], r.Namespace, r.Name)) + "  "
 	lines := append(term.Wrap(state, head, "  "), "")
@@ -72,7 +72,7 @@ func colorOf(r *Report) cli.Color {
 	case r.Findings[0].Cause.Normal():
 		return cli.Good
 	case slices.Contains([]string{helper.PhaseSuspended, helper.PhasePending, helper.PhaseStarting, helper.PhaseRestarting,
-		string(batchv1alpha1.PhaseWaiting), groupshelper.PhaseProgressing, groupshelper.PhaseUpdating, groupshelper.PhasePaused}, r.State):
+		string(batchv1alpha1.PhaseWaiting), lwshelper.PhaseProgressing, lwshelper.PhaseUpdating, lwshelper.PhasePaused}, r.State):
 		return cli.Busy
 	}
 	return cli.Bad

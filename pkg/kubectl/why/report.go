@@ -19,11 +19,11 @@ type Report struct {
 	Name      string `json:"name"`
 	// Phase is the state of the object. State is the phase, or Unknown or NotFound.
 	snapshot.Phase
-	// Jobs are the numbers of a set, Progress is the progress of a sequence, GroupCounts are the numbers of a LeaderWorkerSet or of all roles
-	// of a DisaggregatedSet, and RoleCounts are the numbers of each role.
+	// Jobs are the numbers of a set, Progress is the progress of a sequence, ReplicaCounts are the numbers of a LeaderWorkerSet or of all
+	// roles of a DisaggregatedSet, and RoleCounts are the numbers of each role.
 	*snapshot.Jobs
 	*snapshot.Progress
-	*snapshot.GroupCounts
+	*snapshot.ReplicaCounts
 	*snapshot.RoleCounts
 	// Findings are the causes, most decisive first. There is at least one.
 	Findings []Finding `json:"findings"`

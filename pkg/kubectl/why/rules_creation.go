@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -25,7 +26,7 @@ func creationRefused(d *diagnosis) []Finding {
 	if len(d.missing) == 0 {
 		return nil
 	}
-	events := d.about(d.JobSet.UID, "JobCreationFailed", "HeadlessServiceCreationFailed", "PVCCreationFailed")
+	events := d.about(d.JobSet.UID, helper.ReasonJobCreationFailed, helper.ReasonHeadlessServiceCreationFailed, helper.ReasonPVCCreationFailed)
 	// A refusal that was overcome has a Job that is younger.
 	for _, job := range d.current {
 		events = slices.DeleteFunc(events, func(e corev1.Event) bool {
@@ -36,8 +37,10 @@ func creationRefused(d *diagnosis) []Finding {
 		return nil
 	}
 	e := &events[0]
-	what := map[string]string{"JobCreationFailed": "job", "HeadlessServiceCreationFailed": "service",
-		"PVCCreationFailed": "volume claim"}[e.Reason]
+	what := map[string]string{
+		helper.ReasonJobCreationFailed: "job", helper.ReasonHeadlessServiceCreationFailed: "service",
+		helper.ReasonPVCCreationFailed: "volume claim",
+	}[e.Reason]
 	f := Finding{
 		Evidence: []Fact{eventFact(e), {Object: d.set(), Text: fmt.Sprintf("%s not created: %s", count(len(d.missing), "job"),
 			some(d.missing, maxFacts))}},
@@ -177,7 +180,7 @@ func jobSuspended(d *diagnosis) []Finding {
 	}
 	return []Finding{{
 		Cause:    JobSuspendedByOther,
-		Summary:  fmt.Sprintf("%s suspended by somebody else: %s", count(len(names), "job"), some(names, maxFacts)),
+		Summary:  fmt.Sprintf("%s suspended by another party: %s", count(len(names), "job"), some(names, maxFacts)),
 		Evidence: []Fact{{Object: object("job", names[0]), Text: "spec.suspend is true, though the set let the job run"}},
 		Commands: []string{d.kubectl("get job %s --show-managed-fields -o yaml", names[0])},
 	}}
@@ -190,7 +193,7 @@ func podsRefused(d *diagnosis) []Finding {
 	have := Fact{}
 	for _, job := range d.current {
 		existing, wanted := len(alive(d.podsOf[job.UID])), int(podsWanted(job))
-		events := d.about(job.UID, "FailedCreate")
+		events := d.about(job.UID, jobsetv1alpha2.ReasonFailedCreate)
 		if len(events) == 0 || existing >= wanted || !mayHavePods(job) {
 			continue
 		}

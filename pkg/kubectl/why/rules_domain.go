@@ -196,14 +196,14 @@ func (l *loader) readPlacement(ctx context.Context, d *diagnosis) {
 	}
 	if slices.ContainsFunc(l.e.Jobs, byAffinity) {
 		list, err := l.Kube.CoreV1().Events(l.Namespace).List(ctx, metav1.ListOptions{
-			FieldSelector: "reason=" + reasonNoDomain + ",involvedObject.kind=JobSet,involvedObject.name=" + l.e.Name, Limit: maxNamed,
+			FieldSelector: "reason=" + helper.ReasonNoDomain + ",involvedObject.kind=JobSet,involvedObject.name=" + l.e.Name, Limit: maxNamed,
 		})
 		if err != nil {
 			l.gap("events", err)
 			return
 		}
 		l.e.Placing = slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
-			return e.InvolvedObject.UID != l.e.JobSet.UID || e.Reason != reasonNoDomain
+			return e.InvolvedObject.UID != l.e.JobSet.UID || e.Reason != helper.ReasonNoDomain
 		})
 	}
 	domains := map[string]*domain{}

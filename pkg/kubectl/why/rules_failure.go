@@ -18,19 +18,16 @@ import (
 
 // Why a set failed, and why it fails again and again.
 
-const (
-	reasonCancelled          = jobsetv1alpha2.ReasonCancelled
-	reasonDeadlineExceeded   = "DeadlineExceeded"
-	reasonReachedMaxRestarts = "ReachedMaxRestarts"
-)
-
-// failureCauses maps the reason of a failure to its cause. What is missing here is an exit code, or nothing more than that
-// the Job failed.
-var failureCauses = map[string]Cause{
-	oomKilled: OutOfMemory, reasonDeadlineExceeded: DeadlineExceeded,
-	"Evicted": Evicted, "EvictionByEvictionAPI": Evicted, "TerminationByKubelet": Evicted,
-	"Preempting": Preempted, "Preempted": Preempted, "PreemptionByScheduler": Preempted,
-	"NodeLost": NodeLost, "DeletionByTaintManager": NodeLost, "DeletionByPodGC": NodeLost, "NodeShutdown": NodeLost, "Terminated": NodeLost,
+// causeOfReason returns the cause of a failure by its reason; empty for an exit code, or if nothing more is known than that the Job failed.
+func causeOfReason(reason string) Cause {
+	switch reason {
+	case helper.ReasonOOMKilled:
+		return OutOfMemory
+	case helper.ReasonDeadlineExceeded:
+		return DeadlineExceeded
+	}
+	causes := map[helper.Interruption]Cause{helper.Evicted: Evicted, helper.Preempted: Preempted, helper.LostNode: NodeLost}
+	return causes[helper.InterruptionOf(reason)]
 }
 
 func failed(d *diagnosis) []Finding {
@@ -39,12 +36,12 @@ func failed(d *diagnosis) []Finding {
 	when := ago(d.Now, c.LastTransitionTime.Time)
 	history := d.history()
 	switch c.Reason {
-	case reasonCancelled:
+	case jobsetv1alpha2.ReasonCancelled:
 		return []Finding{{
 			Cause: Cancelled, Summary: fmt.Sprintf("%s, %s", oneLine(c.Message), when),
 			Evidence: append([]Fact{conditionFact(d.set(), c)}, history...), Commands: []string{d.runAgain()},
 		}}
-	case reasonDeadlineExceeded:
+	case helper.ReasonDeadlineExceeded:
 		return []Finding{{
 			Cause: DeadlineExceeded,
 			Summary: fmt.Sprintf("failed %s: the set ran longer than its activeDeadlineSeconds of %d", when,
@@ -60,7 +57,7 @@ func failed(d *diagnosis) []Finding {
 		f.Evidence = append(append(f.Evidence, conditionFact(d.set(), c)), history...)
 		findings = append(findings, f)
 	}
-	if c.Reason == reasonReachedMaxRestarts {
+	if c.Reason == helper.ReasonReachedMaxRestarts {
 		findings = append(findings, d.maxRestarts(c, cause, when, history))
 	}
 	if len(findings) == 0 {
@@ -126,7 +123,7 @@ func (d *diagnosis) causeOfFailure(c *metav1.Condition) *jobsetv1alpha2.FailureC
 }
 
 func classify(cause *jobsetv1alpha2.FailureCause) Cause {
-	if known := failureCauses[cause.Reason]; known != "" {
+	if known := causeOfReason(cause.Reason); known != "" {
 		return known
 	}
 	if cause.ExitCode != nil {

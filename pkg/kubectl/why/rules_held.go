@@ -26,7 +26,7 @@ func heldAfterRestore(d *diagnosis) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Cause: HeldAfterRestore, Summary: "held until somebody resumes or deletes it: " + oneLine(c.Message),
+		Cause: HeldAfterRestore, Summary: "held until a user resumes or deletes it: " + oneLine(c.Message),
 		Evidence: []Fact{conditionFact(d.set(), c)},
 		Commands: []string{d.plugin("timeline %s", d.ref()), d.plugin("resume %s", d.ref()), d.kubectl("delete %s %s", d.kind().Names[0],
 			d.Name)},

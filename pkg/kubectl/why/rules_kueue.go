@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
 // queued says what a queue waits for, of a suspended set that has one.
@@ -119,7 +120,7 @@ func workloadState(d *diagnosis, queue string) *Finding {
 	w := k.Workload
 	name := object("workload", w.GetName())
 	f := &Finding{Commands: []string{d.kubectl("describe workload %s", w.GetName())}}
-	reserved, evicted := conditionOf(w, "QuotaReserved"), conditionOf(w, "Evicted")
+	reserved, evicted := conditionOf(w, kueueplan.ConditionQuotaReserved), conditionOf(w, kueueplan.ConditionEvicted)
 	switch {
 	case deactivated(w):
 		f.Cause, f.Summary = WorkloadDeactivated, fmt.Sprintf("suspended by Kueue: its Workload %s was deactivated (spec.active is false)",
@@ -144,7 +145,7 @@ const podsReadyTimeout = "PodsReadyTimeout"
 // noQuota says what a Workload without quota waits for, and for whom it had to give its quota back, if it had any.
 func noQuota(d *diagnosis, queue string, reserved *metav1.Condition, f *Finding) {
 	w := d.Kueue.Workload
-	preemption, evicted := preemptionOf(w), conditionOf(w, "Evicted")
+	preemption, evicted := preemptionOf(w), conditionOf(w, kueueplan.ConditionEvicted)
 	taken := preemption
 	if taken == nil && conditionTrue(evicted) {
 		taken = evicted
@@ -199,7 +200,7 @@ func admissionChecks(d *diagnosis, w *unstructured.Unstructured, f *Finding) {
 		f.Evidence = append(f.Evidence, Fact{Object: name, Text: state})
 	}
 	f.Summary = fmt.Sprintf("Kueue has admitted the %s and will resume it", d.noun())
-	if !conditionTrue(conditionOf(w, "Admitted")) {
+	if !conditionTrue(conditionOf(w, kueueplan.ConditionAdmitted)) {
 		f.Summary = fmt.Sprintf("suspended by Kueue: the quota is reserved, but the %s is not admitted yet", d.noun())
 	}
 	if len(open) > 0 {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
 // What Kueue runs in another cluster (MultiKueue). The Workload in this cluster names the other one, and says what the object waits for.
@@ -47,7 +48,7 @@ func (l *loader) readClusters(ctx context.Context, version string) {
 			k.Clusters = append(k.Clusters, cluster)
 		}
 	}
-	if len(names) > 0 || !inMultiKueue(l.e.subject()) || !conditionTrue(conditionOf(k.Workload, "QuotaReserved")) {
+	if len(names) > 0 || !inMultiKueue(l.e.subject()) || !conditionTrue(conditionOf(k.Workload, kueueplan.ConditionQuotaReserved)) {
 		return
 	}
 	list, err := l.Dynamic.Resource(kueue(version, "multikueueclusters")).List(ctx, metav1.ListOptions{Limit: maxWorkloads})
@@ -84,7 +85,7 @@ func clusterUnreachable(d *diagnosis, _ string) *Finding {
 // inWorkerCluster says in which cluster the object runs. What a suspended set waits for is said by its queue.
 func inWorkerCluster(d *diagnosis) []Finding {
 	w := d.Kueue.Workload
-	waits := w != nil && !conditionTrue(conditionOf(w, "Admitted"))
+	waits := w != nil && !conditionTrue(conditionOf(w, kueueplan.ConditionAdmitted))
 	if d.JobSet != nil && ptr.Deref(d.JobSet.Spec.Suspend, false) && (w != nil || d.JobSet.Labels[jobsetv1alpha2.QueueNameKey] != "") {
 		return nil
 	}

@@ -42,16 +42,16 @@ func serviceTrouble(d *diagnosis) []Finding {
 	if len(wrong) == 0 {
 		return nil // a user made it for this very set
 	}
-	owner := "nobody's"
+	owner := "has no owner"
 	if refs := service.OwnerReferences; len(refs) > 0 {
-		owner = fmt.Sprintf("that of %s %s", refs[0].Kind, refs[0].Name)
+		owner = fmt.Sprintf("belongs to %s %s", refs[0].Kind, refs[0].Name)
 	}
 	return []Finding{{
 		Cause: ServiceForeign,
 		Summary: fmt.Sprintf("a Service %s exists that does not belong to the set, so the pods cannot find each other: %s", name,
 			strings.Join(wrong, ", and ")),
 		Evidence: []Fact{
-			{Object: object("service", name), Text: fmt.Sprintf("is %s; %s", owner, strings.Join(wrong, ", and ")),
+			{Object: object("service", name), Text: fmt.Sprintf("%s; %s", owner, strings.Join(wrong, ", and ")),
 				Time: at(service.CreationTimestamp.Time)},
 			{Object: d.set(), Text: "its pods expect names like " + example},
 		},

@@ -11,18 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement/shortage"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 // Why Jobs with exclusive placement have no domain.
-
-// Reasons of the condition PlacementPending, and of the event about Jobs whose domain the scheduler chooses.
-const (
-	reasonNoDomain        = "NoDomain"
-	reasonNodesUnknown    = "NodesUnknown"
-	reasonInvalidTemplate = "InvalidTemplate"
-)
 
 // shortageSays is how the sentence about each cause begins.
 var shortageSays = map[Cause]string{
@@ -43,7 +37,7 @@ func domainsPending(d *diagnosis) []Finding {
 		Object: d.set(), Text: fmt.Sprintf("waits for domains: condition %s, reason %s", c.Type, c.Reason), Time: at(c.LastTransitionTime.Time),
 	}}}
 	switch c.Reason {
-	case reasonNodesUnknown:
+	case helper.ReasonNodesUnknown:
 		f.Cause, f.Summary = NodesUnknown, "the controller does not know the nodes and pods of the cluster, so that it cannot choose domains: "+
 			oneLine(c.Message)
 		f.Commands = []string{
@@ -51,7 +45,7 @@ func domainsPending(d *diagnosis) []Finding {
 				leaseNamespace),
 			fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", leaseNamespace),
 		}
-	case reasonInvalidTemplate:
+	case helper.ReasonInvalidTemplate:
 		f.Cause, f.Summary = JobTemplateRefused, "the controller finds no domain for a pod template that is invalid: "+oneLine(c.Message)
 		f.Commands = []string{d.kubectl("get jobset %s -o yaml", d.Name)}
 	default:

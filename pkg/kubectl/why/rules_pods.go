@@ -65,8 +65,6 @@ var waitingReasons = map[string]Cause{
 	"PreCreateHookError": ContainerConfig, "PreStartHookError": ContainerConfig, "PostStartHookError": ContainerConfig,
 }
 
-const oomKilled = "OOMKilled"
-
 // containersWaiting looks for containers that cannot start, or were ended for their memory.
 func containersWaiting(d *diagnosis) []Finding {
 	type group struct {
@@ -103,7 +101,7 @@ func containerTrouble(pod *corev1.Pod) (Cause, corev1.ContainerStatus) {
 		if ended == nil {
 			ended = status.LastTerminationState.Terminated
 		}
-		if !status.Ready && ended != nil && ended.Reason == oomKilled {
+		if !status.Ready && ended != nil && ended.Reason == helper.ReasonOOMKilled {
 			return OutOfMemory, status
 		}
 		if waiting := status.State.Waiting; waiting != nil && waitingReasons[waiting.Reason] != "" {

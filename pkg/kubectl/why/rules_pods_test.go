@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -90,7 +91,7 @@ func podCases() map[string]diagnosisCase {
 			want:     CrashLoop, words: []string{"7 container restarts", "exit code 3", `"no file"`}, further: []Cause{PodsNotReady},
 		},
 		"a container is restarted for its memory": {
-			evidence: healthy(pods(crashing("CrashLoopBackOff", 2, corev1.ContainerStateTerminated{ExitCode: 137, Reason: oomKilled}))),
+			evidence: healthy(pods(crashing("CrashLoopBackOff", 2, corev1.ContainerStateTerminated{ExitCode: 137, Reason: helper.ReasonOOMKilled}))),
 			want:     OutOfMemory, words: []string{"memory", "2 container restarts"}, further: []Cause{PodsNotReady},
 		},
 		"a container cannot be configured": {

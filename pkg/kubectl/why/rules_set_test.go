@@ -103,7 +103,7 @@ func setCases() map[string]diagnosisCase {
 					Type: "Held", Status: metav1.ConditionTrue, Reason: "RestoredFromBackup", Message: "the store was restored from a backup", LastTransitionTime: before(time.Minute),
 				})
 			})),
-			want: HeldAfterRestore, words: []string{"held until somebody resumes or deletes it: the store was restored from a backup"},
+			want: HeldAfterRestore, words: []string{"held until a user resumes or deletes it: the store was restored from a backup"},
 		},
 		"the set is older than its namespace": {
 			evidence: healthy(without, status(func(s *jobsetv1alpha2.JobSetStatus) {

@@ -75,7 +75,7 @@ func (e *Evidence) subject() subject {
 	case e.Sequence != nil:
 		return sequenceSubject{e.Sequence}
 	case e.Set != nil:
-		return groupsSubject{e.Set}
+		return leaderWorkerSetSubject{e.Set}
 	case e.RolesSet != nil:
 		return rolesSubject{e.RolesSet}
 	}

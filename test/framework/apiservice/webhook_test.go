@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 )
 
 // TestWebhookIsThatOfTheManifest keeps tests and local clusters from working with another configuration than
@@ -32,8 +32,8 @@ func TestWebhookIsThatOfTheManifest(t *testing.T) {
 		t.Errorf("Webhook (-) differs from artifacts/base/webhook.yaml (+):\n%s", diff)
 	}
 	webhook := manifest.Webhooks[0]
-	if got := *webhook.ClientConfig.Service.Path; got != groups.PodsPath {
-		t.Errorf("the path is %s, must be %s", got, groups.PodsPath)
+	if got := *webhook.ClientConfig.Service.Path; got != apigroups.PodsPath {
+		t.Errorf("the path is %s, must be %s", got, apigroups.PodsPath)
 	}
 	if got := webhook.ObjectSelector.MatchExpressions[0].Key; got != leaderworkersetv1.SetNameLabelKey {
 		t.Errorf("pods are selected by %s, must be by %s", got, leaderworkersetv1.SetNameLabelKey)

@@ -58,9 +58,9 @@ func begin(t *testing.T, c *localcluster.Cluster, namespace string) *Kubectl {
 		t.Fatal(err)
 	}
 	k := &Kubectl{T: t, Cluster: c, program: filepath.Join(binaries, "kubectl"), Namespace: namespace}
-	k.OK("create", "namespace", k.Namespace)
-	k.OK("wait", "--for=create", "serviceaccount/default", "--timeout=180s")
-	t.Cleanup(func() { k.Run("", "delete", "namespace", k.Namespace, "--wait=false") })
+	CreateNamespace(t, c.Kubeconfig(), namespace)
+	AwaitServiceAccount(t, c.Kubeconfig(), namespace)
+	t.Cleanup(func() { DeleteNamespace(t, c.Kubeconfig(), namespace) })
 	return k
 }
 
@@ -101,15 +101,6 @@ func Call(t *testing.T, program, kubeconfig, stdin string, env []string, args ..
 		t.Fatalf("%s %s: %v", filepath.Base(program), strings.Join(args, " "), err)
 	}
 	return Result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-}
-
-// Namespace returns a name for a namespace of the test that no other run has.
-func Namespace(t *testing.T) string {
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	if len(name) > 40 {
-		name = name[:40]
-	}
-	return fmt.Sprintf("%s-%d", strings.Trim(name, "-"), time.Now().UnixNano()%100000)
 }
 
 // OK calls kubectl, which must succeed, and returns what it printed.

@@ -8,6 +8,7 @@ package kueue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ var manifest string
 const (
 	group = "kueue.x-k8s.io"
 	// installTimeout is how long the kinds may take to be served, or to be gone.
-	installTimeout, installPoll = time.Minute, 100 * time.Millisecond
+	installTimeout, installPoll = 2 * time.Minute, 100 * time.Millisecond
 )
 
 // Resources of Kueue.
@@ -47,23 +48,45 @@ func resource(plural string) schema.GroupVersionResource {
 
 // Install defines the kinds of Kueue, and waits until they are served.
 func Install(ctx context.Context, client dynamic.Interface) error {
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
+	defer cancel()
 	for _, object := range objects() {
-		_, err := client.Resource(resourceOf(object)).Create(ctx, object, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return err
+		if err := create(ctx, client.Resource(resourceOf(object)), object); err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
-	return wait.PollUntilContextTimeout(ctx, installPoll, installTimeout, true, func(ctx context.Context) (bool, error) {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
 		for _, r := range []schema.GroupVersionResource{Workloads, ClusterQueues, LocalQueues, ResourceFlavors, PriorityClasses} {
 			if _, err := client.Resource(r).List(ctx, metav1.ListOptions{}); err != nil {
+				last = fmt.Errorf("%s: %w", r.Resource, err)
 				return false, nil
 			}
 		}
 		return true, nil
 	})
+	if err != nil {
+		return errors.Join(err, last)
+	}
+	return nil
 }
 
-// Uninstall removes the kinds with all of their objects, and waits until they are not served.
+// create creates an object, or finds that it is there to stay. One that is being deleted is waited for.
+func create(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+	return wait.PollUntilContextCancel(ctx, installPoll, true, func(ctx context.Context) (bool, error) {
+		_, err := client.Create(ctx, object, metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			return true, err
+		}
+		current, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return false, ignore(err)
+		}
+		return current.GetDeletionTimestamp() == nil, nil
+	})
+}
+
+// Uninstall removes the kinds with all of their objects, and waits until all are gone.
 func Uninstall(ctx context.Context, client dynamic.Interface) error {
 	if err := dropFinalizers(ctx, client); err != nil {
 		return err
@@ -75,6 +98,11 @@ func Uninstall(ctx context.Context, client dynamic.Interface) error {
 		}
 	}
 	return wait.PollUntilContextTimeout(ctx, installPoll, installTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, object := range objects() {
+			if _, err := client.Resource(resourceOf(object)).Get(ctx, object.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				return false, nil
+			}
+		}
 		_, err := client.Resource(Workloads).List(ctx, metav1.ListOptions{})
 		return apierrors.IsNotFound(err), nil
 	})

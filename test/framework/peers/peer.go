@@ -148,6 +148,8 @@ func (p *Peer) apply(documents *bytes.Buffer) error {
 	}
 	for _, args := range [][]string{
 		{"apply", "--server-side", "--force-conflicts", "-f", "-"},
+		// Until then there are no conditions, which the next call would not accept.
+		{"wait", "--for=jsonpath={.status.acceptedNames.plural}", "customresourcedefinitions", "--all", "--timeout=60s"},
 		{"wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=60s"},
 	} {
 		cmd := exec.Command(filepath.Join(binaries, "kubectl"), append([]string{"--kubeconfig", p.cluster.Kubeconfig()}, args...)...)

@@ -39,6 +39,9 @@ type Operation struct {
 	// Crossed counts the failures of requests that met a GOAWAY on their way. The server has not seen them, but
 	// kube-apiserver, which has passed on their body already, cannot send them again.
 	Crossed int `json:"crossed"`
+	// Refused counts the failures of requests that came to a server when its delay of the shutdown was over. It says when to try
+	// again (Retry-After), and has not carried them out. client-go tries again.
+	Refused int `json:"refused"`
 	// Gap is the longest time without a success.
 	Gap time.Duration `json:"gapNanoseconds"`
 	// Slowest is the request that took longest and succeeded.
@@ -47,21 +50,26 @@ type Operation struct {
 	Errors map[string]int `json:"errors,omitempty"`
 }
 
-// Failures is the number of requests that failed, and of those among them that met a GOAWAY on their way.
-func (r *Report) Failures() (count, crossed int) {
+// Total returns the sums of the failures of all operations, and the slowest request of all.
+func (r *Report) Total() Operation {
+	var total Operation
 	for i := range r.Operations {
-		count += r.Operations[i].Failures
-		crossed += r.Operations[i].Crossed
+		o := &r.Operations[i]
+		total.Failures += o.Failures
+		total.Crossed += o.Crossed
+		total.Refused += o.Refused
+		total.Slowest = max(total.Slowest, o.Slowest)
 	}
-	return count, crossed
+	return total
 }
 
 // String is a table.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s %7s %8s %8s %10s %10s\n", "", "count", "failed", "crossed", "worst gap", "slowest")
+	fmt.Fprintf(&b, "%-8s %7s %8s %8s %8s %10s %10s\n", "", "count", "failed", "crossed", "refused", "worst gap", "slowest")
 	for _, o := range r.Operations {
-		fmt.Fprintf(&b, "%-8s %7d %8d %8d %10s %10s\n", o.Name, o.Count, o.Failures, o.Crossed, rounded(o.Gap), rounded(o.Slowest))
+		fmt.Fprintf(&b, "%-8s %7d %8d %8d %8d %10s %10s\n",
+			o.Name, o.Count, o.Failures, o.Crossed, o.Refused, rounded(o.Gap), rounded(o.Slowest))
 		for text, count := range o.Errors {
 			fmt.Fprintf(&b, "         %d times: %s\n", count, text)
 		}
@@ -123,8 +131,11 @@ func (r *recorder) fail(err error) {
 		r.seen.Errors = map[string]int{}
 	}
 	text := describe(err)
-	if slices.ContainsFunc(crossings, func(crossing string) bool { return strings.Contains(text, crossing) }) {
+	switch {
+	case slices.ContainsFunc(crossings, func(crossing string) bool { return strings.Contains(text, crossing) }):
 		r.seen.Crossed++
+	case strings.Contains(text, refusal):
+		r.seen.Refused++
 	}
 	if _, known := r.seen.Errors[text]; known || len(r.seen.Errors) < maxErrors {
 		r.seen.Errors[text]++
@@ -132,7 +143,14 @@ func (r *recorder) fail(err error) {
 }
 
 // crossings are what kube-apiserver says about a request that met a GOAWAY, depending on how far it was.
-var crossings = []string{"GOAWAY] after Request.Body was written", "cannot rewind body after connection loss"}
+var crossings = []string{
+	"GOAWAY] after Request.Body was written",
+	"cannot rewind body after connection loss",
+	"ReverseProxy does an invalid Read on closed Body",
+}
+
+// refusal is what a server says about requests that come when its delay of the shutdown is over.
+const refusal = "apiserver is shutting down"
 
 // describe returns the message of an error with what the server has sent in place of an object, if it has.
 func describe(err error) string {

@@ -4,6 +4,7 @@
 package replicas
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -170,7 +171,7 @@ func (s *Server) probe(ctx context.Context) {
 func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.set.settings.Readiness.Timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.Address()+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.Address()+cmp.Or(s.set.settings.Readiness.Path, "/readyz"), nil)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ import (
 
 // Readiness is how soon the balancer learns what becomes of a server.
 type Readiness struct {
+	// Path is what the probe asks for. An empty one is /readyz.
+	Path string
 	// Period, Timeout and Failures configure the readiness probe.
 	Period, Timeout time.Duration
 	Failures        int
@@ -114,6 +116,24 @@ func (s *Set) Close() {
 	}
 	s.running.Wait()
 	s.close()
+}
+
+// Replace replaces one server by one of another program, as Surge replaces each.
+func (s *Set) Replace(ctx context.Context, index int, binary string) error {
+	old := s.Servers[index]
+	s.settings.Binary = binary
+	next, err := s.newServer()
+	if err == nil {
+		err = next.Start()
+	}
+	if err == nil {
+		err = next.AwaitEndpoint(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("replacing %s: %w", old.Name, err)
+	}
+	s.Servers[index] = next
+	return old.Terminate()
 }
 
 // Surge replaces one server after the other as a Deployment with maxSurge 1 and maxUnavailable 0 does: a new one is ready

@@ -5,14 +5,13 @@
 package runbook
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-// line is an indented line with a command of a program that tests have.
-var line = regexp.MustCompile(`(?m)^ {4,}((?:jobset-apiserver|kubectl|etcdctl|etcdutl) .*)$`)
+// program is an indented line with a command of a program that tests have.
+var program = regexp.MustCompile(`^(?:jobset-apiserver|kubectl|etcdctl|etcdutl) .*$`)
 
 // Page is a page with commands.
 type Page struct {
@@ -23,14 +22,12 @@ type Page struct {
 // Open reads the page. Its commands are the indented lines that begin with the name of a program.
 func Open(t testing.TB, path string) *Page {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := &Page{path: path, commands: map[string]bool{}}
-	for _, match := range line.FindAllStringSubmatch(string(content), -1) {
-		command, _, _ := strings.Cut(match[1], "    #")
-		p.commands[strings.TrimSpace(command)] = false
+	for _, text := range Lines(t, path, "") {
+		if command := program.FindString(strings.TrimLeft(text, " ")); command != "" {
+			command, _, _ = strings.Cut(command, "    #")
+			p.commands[strings.TrimSpace(command)] = false
+		}
 	}
 	if len(p.commands) == 0 {
 		t.Fatalf("%s has no commands", path)

@@ -23,8 +23,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 )
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-
 // change changes a cluster-scoped object until the end of the fault.
 func (w ward) change(resource schema.GroupVersionResource, name string, change func(*unstructured.Unstructured)) {
 	w.Helper()
@@ -114,32 +112,7 @@ var registrationFaults = map[string]func(ward){
 		w.finds("service", "fail", "kubectl patch apiservice "+apiservice.JobSets, "points to Service jobset-system/elsewhere, which does not exist")
 	},
 	"CRD left over": func(w ward) {
-		definition := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "jobsets.jobset.x-k8s.io"},
-			"spec": map[string]any{
-				"group": "jobset.x-k8s.io", "scope": "Namespaced", "names": map[string]any{"kind": "JobSet", "listKind": "JobSetList", "plural": "jobsets", "singular": "jobset"},
-				"versions": []any{map[string]any{
-					"name": "v1alpha2", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
-				}},
-			},
-		}}
-		definition.SetAnnotations(map[string]string{"api-approved.kubernetes.io": "unapproved, test"})
-		all := plane.Dynamic.Resource(definitions)
-		if _, err := all.Create(w.Context(), definition, metav1.CreateOptions{}); err != nil {
-			w.Fatal(err)
-		}
-		w.Cleanup(func() {
-			ctx := context.WithoutCancel(w.Context())
-			if err := all.Delete(ctx, definition.GetName(), metav1.DeleteOptions{}); err != nil {
-				w.Error(err)
-			}
-			framework.EventuallyNoProblem(w, time.Minute, func() string {
-				if _, err := all.Get(ctx, definition.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-					return "the definition still exists"
-				}
-				return ""
-			})
-		})
+		defineJobSets(w.T, nil)
 		w.finds("crd", "warn", "kubectl patch customresourcedefinition jobsets.jobset.x-k8s.io", "is left of another controller and still serves a version")
 	},
 }

@@ -43,19 +43,13 @@ type clinic struct {
 	kubeconfig, nobody string
 }
 
-// newClinic starts both programs on an etcd of 70 MiB, and builds the plugin. All have the version of the server.
+// newClinic starts both programs on an etcd of 70 MiB.
 func newClinic(t *testing.T) *clinic {
 	t.Helper()
 	newInstallation(t)
-	c := &clinic{etcd: plane.StartEtcd(t, "--quota-backend-bytes=73400320")}
-	dir := t.TempDir()
-	for program, to := range map[string]*string{"kubectl-jobset": &c.plugin, "controller": &c.manager} {
-		*to = filepath.Join(dir, program)
-		build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-X k8s.io/component-base/version.gitVersion="+framework.Version, "-o", *to,
-			"github.com/jobset-apiserver/jobset-apiserver/cmd/"+program)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+	c := &clinic{
+		etcd:   plane.StartEtcd(t, "--quota-backend-bytes=73400320"),
+		plugin: plane.Own("kubectl-jobset"), manager: plane.Own("jobset-controller"),
 	}
 	c.server = plane.StartServer(t, withWitness(c.etcd.Flags...)...)
 	plane.Aggregate(t, c.server)

@@ -53,6 +53,7 @@ func TestLeaderWorkerSets(t *testing.T) {
 		"two managers own containers each":      testSetOwners,
 		"an autoscaler owns the replicas":       testSetScale,
 		"the status is apart":                   testSetStatus,
+		"updates keep what upstream lacks":      testSetKeptFields,
 		"kubectl shows, explains and scales it": testSetKubectl,
 		"discovery is that of upstream":         testSetDiscovery,
 		"collections are deleted":               testSetCollections,

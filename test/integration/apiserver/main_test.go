@@ -63,13 +63,19 @@ func newEnv(t testing.TB, server *framework.Server, config *rest.Config) *env {
 // clientset speaks protobuf.
 func clientset(t testing.TB, config *rest.Config) typedv1alpha2.JobsetV1alpha2Interface {
 	t.Helper()
+	return protobufClients(t, config).JobsetV1alpha2()
+}
+
+// protobufClients returns clients that send protobuf.
+func protobufClients(t testing.TB, config *rest.Config) versioned.Interface {
+	t.Helper()
 	config = rest.CopyConfig(config)
 	config.ContentType = runtime.ContentTypeProtobuf
 	clients, err := versioned.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clients.JobsetV1alpha2()
+	return clients
 }
 
 // jobSet returns a small JobSet with one group of workers.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,7 @@ func TestOperations(t *testing.T) {
 	plane.Aggregate(t, server)
 	o.run(t, 0, o.upgrade.Command(t, "jobset-apiserver store migrate"))
 	o.external(t, file)
+	o.away(t, restored)
 	for _, page := range []*runbook.Page{o.witness, o.backup, o.upgrade} {
 		page.Done(t)
 	}
@@ -108,6 +110,41 @@ func (o *operator) external(t *testing.T, file string) {
 	if _, err := os.Stat(filepath.Join(target, "member")); err != nil {
 		t.Error(err)
 	}
+}
+
+// away does what is written about backups that leave the cluster, as far as it needs no pod.
+func (o *operator) away(t *testing.T, data string) {
+	t.Helper()
+	credentials := t.TempDir()
+	var files []string
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		if err := os.WriteFile(filepath.Join(credentials, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, "="+name, "="+filepath.Join(credentials, name))
+	}
+	o.run(t, 0, append(o.backup.Command(t, "kubectl -n jobset-system create secret", files...), "--dry-run=client"))
+	o.run(t, 0, append(o.backup.Command(t, "kubectl apply -k", "artifacts", "../../../artifacts"), "--dry-run=client"))
+
+	words := o.backup.Command(t, "kubectl -n jobset-system exec", "/var/lib/jobset-apiserver/data", data)
+	begin, end := slices.Index(words, "--")+1, slices.Index(words, ">")
+	if begin < 1 || end < begin {
+		t.Fatalf("the command must have a command of the server, and a file for its output: %q", words)
+	}
+	file := filepath.Join(t.TempDir(), words[end+1])
+	output, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer output.Close()
+	cmd := exec.CommandContext(t.Context(), plane.Binary, words[begin+1:end]...)
+	cmd.Stdout = output
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v", strings.Join(words, " "), err)
+	}
+	o.run(t, 0, []string{"jobset-apiserver", "store", "verify", file})
+	// Unit tests send a backup to the command of the pod.
+	o.backup.Command(t, "kubectl -n jobset-system attach")
 }
 
 // createJob creates a Job that a set owns, as the controller does.

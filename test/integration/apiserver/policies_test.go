@@ -8,6 +8,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 )
 
@@ -36,9 +37,16 @@ func (e *env) validatingPolicy(t *testing.T, match *admissionregistrationv1.Matc
 	}
 }
 
-// mutatingPolicy changes what matches.
+// mutatingPolicy changes what matches. The test is skipped before Kubernetes 1.36, which has no such policies in v1.
 func (e *env) mutatingPolicy(t *testing.T, match *admissionregistrationv1.MatchResources, mutations ...admissionregistrationv1.Mutation) {
 	t.Helper()
+	info, err := plane.Kube.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version.MustParse(info.GitVersion).LessThan(version.MustParse("v1.36.0")) {
+		t.Skipf("Kubernetes %s has no MutatingAdmissionPolicies of v1", info.GitVersion)
+	}
 	client := plane.Kube.AdmissionregistrationV1()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},

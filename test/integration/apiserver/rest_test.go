@@ -26,6 +26,7 @@ func TestThroughKubeAPIServer(t *testing.T) {
 		"update counts changes of the spec and nothing else":         testGeneration,
 		"update needs the current resourceVersion":                   testConflict,
 		"status takes the status and nothing else":                   testStatus,
+		"updates of the status keep what upstream lacks":             testKeptStatus,
 		"replicas 0 survives and a missing name is refused":          testValues,
 		"every patch type works on both resources":                   testPatchTypes,
 		"strategic merge patch merges replicatedJobs by name":        testStrategicMerge,

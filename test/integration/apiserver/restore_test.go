@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )

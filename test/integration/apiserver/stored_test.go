@@ -21,8 +21,8 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/groups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
@@ -88,7 +88,7 @@ func writeStored(t *testing.T, dir string) {
 	}
 	_, codecs := apiserver.NewScheme()
 	info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-	codec := codecs.CodecForVersions(info.Serializer, codecs.UniversalDeserializer(), groups.All().StorageVersions(), runtime.InternalGroupVersioner)
+	codec := codecs.CodecForVersions(info.Serializer, codecs.UniversalDeserializer(), apigroups.All().StorageVersions(), runtime.InternalGroupVersioner)
 	for resource, file := range filled {
 		content, err := os.ReadFile(file)
 		if err != nil {

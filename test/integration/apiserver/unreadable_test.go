@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 

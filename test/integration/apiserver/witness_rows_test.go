@@ -62,7 +62,7 @@ func TestWitness(t *testing.T) {
 		"the ConfigMap has no content": {change: func(t *testing.T, _ storedKey) { forgetStore(t) }},
 		"the store is empty": {
 			change: func(t *testing.T, k storedKey) { k.change(t, func(*witness.Key) *witness.Key { return nil }) },
-			reason: witness.ReasonEmptyStore, want: []string{"is empty", "Nothing is at stake", "store restore", "store accept --uuid="},
+			reason: witness.ReasonEmptyStore, want: []string{"is empty", "No object would be deleted", "store restore", "store accept --uuid="},
 		},
 		"the store is foreign": {
 			change: func(t *testing.T, k storedKey) {

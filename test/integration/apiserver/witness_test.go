@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )

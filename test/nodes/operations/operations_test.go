@@ -130,7 +130,7 @@ func observe(t *testing.T, what string, harmless bool, do func(s *steps)) {
 	for _, lost := range report.Lost[:min(10, len(report.Lost))] {
 		t.Errorf("%s: %s", what, lost)
 	}
-	if failures, _ := report.Failures(); harmless && failures > 0 {
+	if failures := report.Total().Failures; harmless && failures > 0 {
 		t.Errorf("%s: %d requests failed, must be none", what, failures)
 	}
 }

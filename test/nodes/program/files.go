@@ -4,11 +4,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // appendLine adds a line with the name of the host and $LINE to a file, and prints the file. It is an error if the file
@@ -35,4 +37,23 @@ func appendLine(path, lines string) error {
 		return fmt.Errorf("%s has %s lines, want %s", path, got, lines)
 	}
 	return nil
+}
+
+// count appends the Unix time to a file every second until the context ends.
+func count(ctx context.Context, path string) (int, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return 1, err
+	}
+	defer file.Close()
+	for ticks := time.Tick(time.Second); ; {
+		if _, err := fmt.Fprintf(file, "%.3f\n", float64(time.Now().UnixMilli())/1000); err != nil {
+			return 1, err
+		}
+		select {
+		case <-ticks:
+		case <-ctx.Done():
+			return terminated, ctx.Err()
+		}
+	}
 }

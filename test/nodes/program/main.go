@@ -27,6 +27,7 @@ const usage = `usage: program                    wait for SIGTERM
        program -c COMMAND         run a command of words without quotes, as a shell does
        program meet NAME...       end once this pod and each of those with these names have spoken to each other
        program append FILE LINES  add a line to the file, and succeed if it has LINES then; any is any number
+       program count FILE         append the time to the file every second until a signal ends it
        program serve              answer requests over HTTP until it is told to end or not to be ready; with LWS_GROUP_SIZE, for a group
        program load URL           request the URL 20 times a second, and count
        program allreduce FLAGS    be a worker of a training run; --help lists the flags`
@@ -60,6 +61,7 @@ var commands = map[string]struct {
 	"-c":        {1, 1, func(_ context.Context, args []string) (int, error) { return shell(args[0]) }},
 	"meet":      {1, math.MaxInt, func(ctx context.Context, args []string) (int, error) { return codeOf(meet(ctx, args)) }},
 	"append":    {2, 2, func(_ context.Context, args []string) (int, error) { return codeOf(appendLine(args[0], args[1])) }},
+	"count":     {1, 1, func(ctx context.Context, args []string) (int, error) { return count(ctx, args[0]) }},
 	"serve":     {0, 0, func(ctx context.Context, _ []string) (int, error) { return serve(ctx) }},
 	"load":      {1, 1, func(ctx context.Context, args []string) (int, error) { return codeOf(load(ctx, args[0])) }},
 	"allreduce": {0, math.MaxInt, work},

@@ -64,13 +64,13 @@ func newEnv(t *testing.T) *env {
 }
 
 // example applies a manifest of testdata/examples.
-func (e *env) example(name string) {
+func (e *env) example(name string, changes ...string) {
 	e.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", "examples", name+".yaml"))
 	if err != nil {
 		e.Fatal(err)
 	}
-	e.apply(string(content))
+	e.apply(strings.NewReplacer(changes...).Replace(string(content)))
 }
 
 func (e *env) apply(manifest string) {

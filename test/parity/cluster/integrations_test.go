@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,9 +24,25 @@ func (e *env) passesGroup(job *batchv1.Job, group string) {
 	}
 }
 
+// groupsExample applies an example that has objects of the scheduling API. They are written for Kubernetes 1.36; later versions have them
+// in v1beta1, with other fields.
+func (e *env) groupsExample(name string) {
+	e.Helper()
+	switch {
+	case shared.groups == "":
+		e.Skip("Kubernetes before 1.36 has no objects for groups of pods")
+	case strings.Contains(shared.groups, "v1alpha2"):
+		e.example(name)
+	default:
+		e.example(name, "scheduling.k8s.io/v1alpha2", "scheduling.k8s.io/v1beta1", "disruptionMode: PodGroup", "disruptionMode: {all: {}}",
+			"podGroupTemplateRef:\n    workload:\n", "workloadRef:\n", "      workloadName:", "    workloadName:",
+			"      podGroupTemplateName:", "    templateName:")
+	}
+}
+
 func TestRow7_1_26_PodsNameTheirGang(t *testing.T) {
 	e := newEnv(t)
-	e.example("workload-gang")
+	e.groupsExample("workload-gang")
 	e.passesGroup(e.awaitJobs("gang-workers-0")["gang-workers-0"], "gang-workers")
 	e.awaitCompleted("gang")
 	if got := len(e.pods("gang-workers-0")); got != 6 {
@@ -40,7 +57,7 @@ func TestRow7_1_26_PodsNameTheirGang(t *testing.T) {
 
 func TestRow7_1_27_PodsNameTheirGroupAndPriorityClass(t *testing.T) {
 	e := newEnv(t)
-	e.example("workload-preemption")
+	e.groupsExample("workload-preemption")
 	jobs := e.awaitJobs("high-workers-0", "low-workers-0")
 	for name, class := range map[string]string{"high": "parity-high", "low": "parity-low"} {
 		job := jobs[name+"-workers-0"]
@@ -54,7 +71,7 @@ func TestRow7_1_27_PodsNameTheirGroupAndPriorityClass(t *testing.T) {
 
 func TestRow7_1_28_PodsNameTheirTopologyGroup(t *testing.T) {
 	e := newEnv(t)
-	e.example("workload-topology")
+	e.groupsExample("workload-topology")
 	e.passesGroup(e.awaitJobs("rack-workers-0")["rack-workers-0"], "rack")
 	js := e.awaitCompleted("rack")
 	if got := js.Spec.FailurePolicy.MaxRestarts; got != 10 {
@@ -65,7 +82,7 @@ func TestRow7_1_28_PodsNameTheirTopologyGroup(t *testing.T) {
 // No node has the device, so the pods wait for it.
 func TestRow7_1_29_SharedDevice(t *testing.T) {
 	e := newEnv(t)
-	e.example("workload-dra")
+	e.groupsExample("workload-dra")
 	job := e.awaitJobs("devices-workers-0")["devices-workers-0"]
 	e.passesGroup(job, "devices")
 	e.eventually(func() string {

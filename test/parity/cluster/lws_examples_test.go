@@ -154,12 +154,12 @@ func TestLWSRow6_1_06_VolumeClaimTemplates(t *testing.T) {
 // The autoscaler moves the groups into its limits; without metrics it does no more.
 func TestLWSRow6_1_07_HorizontalPodAutoscaler(t *testing.T) {
 	e := newLWSEnv(t)
-	e.create(groupsOf("simple", 1, 2))
-	e.awaitAvailable("simple", 1, 2)
+	e.create(groupsOf("simple-groups", 1, 2))
+	e.awaitAvailable("simple-groups", 1, 2)
 	e.applyFile("autoscaling")
-	e.awaitAvailable("simple", 3, 6)
-	e.run("", "scale", "lws/simple", "--replicas=7")
-	e.awaitAvailable("simple", 5, 10)
+	e.awaitAvailable("simple-groups", 3, 6)
+	e.run("", "scale", "lws/simple-groups", "--replicas=7")
+	e.awaitAvailable("simple-groups", 5, 10)
 }
 
 func TestLWSRow6_1_10_VLLM(t *testing.T) {

@@ -10,9 +10,7 @@ package cluster
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -26,7 +24,9 @@ const gates = "--feature-gates=RestartJob=true,ElasticJobSet=true,InPlaceRestart
 // cluster is the control plane of the package.
 type cluster struct {
 	*localcluster.Cluster
-	programs, kubectl string
+	kubectl string
+	// groups is the flag of kube-apiserver for the API of groups of pods; empty if this version of Kubernetes has none.
+	groups string
 	*framework.Clients
 }
 
@@ -48,29 +48,30 @@ func runSuite(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	programs := filepath.Join(dir, "bin")
-	shared = &cluster{programs: programs, Cluster: &localcluster.Cluster{
+	binaries, err := localcluster.TestBinaries(root)
+	if err != nil {
+		return 0, err
+	}
+	version, err := localcluster.Version(binaries)
+	if err != nil {
+		return 0, err
+	}
+	kubeGates, api := localcluster.SchedulingFlags(version)
+	shared = &cluster{groups: api, Cluster: &localcluster.Cluster{
 		Root: root, Dir: filepath.Join(dir, "cluster"),
 		Env: []string{
-			"CLUSTER_BIN=" + programs, "CLUSTER_NODES=8", "CLUSTER_APISERVER_ARGS=" + gates, "CLUSTER_CONTROLLER_ARGS=" + gates,
-			"CLUSTER_KUBE_APISERVER_ARGS=--feature-gates=GenericWorkload=true --runtime-config=scheduling.k8s.io/v1alpha2=true",
+			"CLUSTER_NODES=8", "CLUSTER_APISERVER_ARGS=" + gates, "CLUSTER_CONTROLLER_ARGS=" + gates,
+			"CLUSTER_KUBE_APISERVER_ARGS=" + kubeGates + " " + api,
 		},
 	}}
-	if err := shared.build(); err != nil {
+	if err := shared.findKubectl(); err != nil {
 		return 0, err
 	}
 	return shared.Run(m, shared.connect)
 }
 
-// build makes our two programs and finds those of the control plane.
-func (c *cluster) build() error {
-	for program, path := range map[string]string{"jobset-apiserver": "./cmd/apiserver", "jobset-controller": "./cmd/controller"} {
-		cmd := exec.Command("go", "build", "-o", filepath.Join(c.programs, program), path)
-		cmd.Dir = c.Root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("building %s: %w: %s", program, err, out)
-		}
-	}
+// findKubectl finds the kubectl of the control plane.
+func (c *cluster) findKubectl() error {
 	binaries, err := localcluster.TestBinaries(c.Root)
 	if err != nil {
 		return err

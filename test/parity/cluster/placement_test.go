@@ -6,8 +6,6 @@ package cluster
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,13 +69,9 @@ func (e *env) ownDomains(topology string, n int, labels map[string]string) *doma
 // exampleOnOwnNodes applies a manifest of testdata/examples whose pods run on the nodes of ownDomains, until they are ended.
 func (e *env) exampleOnOwnNodes(name string, changes ...string) {
 	e.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", "examples", name+".yaml"))
-	if err != nil {
-		e.Fatal(err)
-	}
 	const spec, tolerations = "            restartPolicy: Never\n", "            tolerations: [{key: example.com/only-for, operator: Equal, value: %s}]\n"
 	changes = append(changes, spec, spec+fmt.Sprintf(tolerations, e.namespace), `jobset-apiserver.io/kwok-run-seconds: "1"`, "jobset-apiserver.io/kwok-outcome: running")
-	e.apply(strings.NewReplacer(changes...).Replace(string(content)))
+	e.example(name, changes...)
 }
 
 // ownPods is a change of a manifest by which its pods ask for the nodes of ownDomains, and for further fields of their specs.

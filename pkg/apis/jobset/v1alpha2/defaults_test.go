@@ -63,11 +63,11 @@ spec:
 		},
 		"another restart strategy stays": {
 			text: "spec: {failurePolicy: {restartStrategy: BlockingRecreate}}",
-			want: "{metadata: {}, spec: {failurePolicy: {restartStrategy: BlockingRecreate}}}",
+			want: "{metadata: {}, spec: {failurePolicy: {maxRestarts: 0, restartStrategy: BlockingRecreate}}}",
 		},
 		"names of rules are left to the create strategy": {
 			text: "spec: {failurePolicy: {rules: [{action: FailJobSet}]}}",
-			want: `{metadata: {}, spec: {failurePolicy: {restartStrategy: Recreate, rules: [{name: "", action: FailJobSet}]}}}`,
+			want: `{metadata: {}, spec: {failurePolicy: {maxRestarts: 0, restartStrategy: Recreate, rules: [{name: "", action: FailJobSet}]}}}`,
 		},
 		"whenDeleted is defaulted only where there is a retention policy": {
 			text: "spec: {volumeClaimPolicies: [{retentionPolicy: {}}, {}, {retentionPolicy: {whenDeleted: Retain}}]}",
@@ -78,8 +78,12 @@ spec:
 			want: "{metadata: {}, spec: {volumeClaimPolicies: [{templates: [{metadata: {name: data}, spec: {resources: {requests: {storage: 1Gi}}}, status: {}}]}]}}",
 		},
 		"policies that the create strategy adds are not added by the schema": {
-			text: "spec: {network: {}, coordinator: {replicatedJob: a}}",
-			want: "{metadata: {}, spec: {network: {}, coordinator: {replicatedJob: a}}}",
+			text: "spec: {network: {}}",
+			want: "{metadata: {}, spec: {network: {}}}",
+		},
+		"numbers that are 0 when they are absent are shown": {
+			text: "spec: {coordinator: {replicatedJob: a}, failurePolicy: {restartStrategy: Recreate}}",
+			want: "{metadata: {}, spec: {coordinator: {replicatedJob: a, jobIndex: 0, podIndex: 0}, failurePolicy: {maxRestarts: 0, restartStrategy: Recreate}}}",
 		},
 	}
 	for name, tc := range cases {

@@ -209,9 +209,9 @@ type Coordinator struct {
 
 	// jobIndex is the index of the Job in its replicatedJob, from 0. Defaults to 0.
 	// +optional
-	JobIndex int32 `json:"jobIndex,omitempty" protobuf:"varint,2,opt,name=jobIndex"`
+	JobIndex int32 `json:"jobIndex" protobuf:"varint,2,opt,name=jobIndex"`
 
 	// podIndex is the completion index of the pod in its Job, from 0. Defaults to 0.
 	// +optional
-	PodIndex int32 `json:"podIndex,omitempty" protobuf:"varint,3,opt,name=podIndex"`
+	PodIndex int32 `json:"podIndex" protobuf:"varint,3,opt,name=podIndex"`
 }

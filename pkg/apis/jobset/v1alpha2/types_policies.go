@@ -34,7 +34,7 @@ type FailurePolicy struct {
 	// maxRestarts is the number of counted restarts after which the next failure fails the set. Defaults to 0;
 	// negative values behave like 0.
 	// +optional
-	MaxRestarts int32 `json:"maxRestarts,omitempty" protobuf:"varint,1,opt,name=maxRestarts"`
+	MaxRestarts int32 `json:"maxRestarts" protobuf:"varint,1,opt,name=maxRestarts"`
 
 	// restartStrategy says how Jobs are replaced in a restart. Defaults to Recreate.
 	// +optional

@@ -5,7 +5,10 @@ package validation
 
 import (
 	"fmt"
+	"regexp"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -105,4 +108,98 @@ func resetDirectives(rj, was *jobset.ReplicatedJob) {
 	pod.Spec.NodeSelector = old.Spec.NodeSelector
 	pod.Spec.Tolerations = old.Spec.Tolerations
 	pod.Spec.SchedulingGates = old.Spec.SchedulingGates
+}
+
+const (
+	// immutable is what users read about every field that must stay as it was created.
+	immutable = "cannot be changed after creation; delete and recreate the JobSet"
+	// fieldIsImmutable begins what they read about replicatedJobs and managedBy. Clients of upstream look for these words.
+	fieldIsImmutable = "field is immutable"
+	// fieldImmutable is the same as immutable for these fields.
+	fieldImmutable = fieldIsImmutable + ": " + immutable
+)
+
+// always explains fields that can never be changed.
+func always(string) string { return immutable }
+
+const whileSuspended = fieldIsImmutable + " unless the JobSet is suspended: set spec.suspend to true"
+
+var (
+	directives = regexp.MustCompile(`\.template\.spec\.template\.` +
+		`(metadata\.(labels|annotations)|spec\.(nodeSelector|tolerations|schedulingGates))\b`)
+	resources   = regexp.MustCompile(`\.spec\.(containers|initContainers)\[\d+\]\.resources\.(requests|limits)\b`)
+	elasticSize = regexp.MustCompile(`^spec\.replicatedJobs\[\d+\]\.template\.spec\.(parallelism|completions)$`)
+)
+
+// jobChanges returns what users can do about a change of a field of replicatedJobs.
+func jobChanges(suspended bool, opts gates.Gates) func(path string) string {
+	return func(path string) string {
+		switch {
+		case elasticSize.MatchString(path) && !opts.ElasticJobSet:
+			return fieldIsImmutable + " while the feature gate ElasticJobSet of the API server is off; delete and recreate the JobSet"
+		case elasticSize.MatchString(path):
+			return fieldIsImmutable + " unless completionMode is Indexed; delete and recreate the JobSet"
+		case suspended:
+			return fieldImmutable
+		case directives.MatchString(path), opts.MutablePodResourcesForSuspendedJobSets && resources.MatchString(path):
+			return whileSuspended
+		}
+		return fieldImmutable
+	}
+}
+
+// validateElastic checks a change of the size of an Indexed Job. The texts of the last three errors are known to clients.
+func validateElastic(next, prev *jobset.ReplicatedJob, stored *jobset.JobSetStatus, path *field.Path) field.ErrorList {
+	job, was := &next.Template.Spec, &prev.Template.Spec
+	if equality.Semantic.DeepEqual(job.Parallelism, was.Parallelism) && equality.Semantic.DeepEqual(job.Completions, was.Completions) {
+		return nil
+	}
+	if finished(stored) {
+		return field.ErrorList{field.Forbidden(path, "parallelism and completions "+finishedAlready)}
+	}
+	var errs field.ErrorList
+	if job.Completions == nil && was.Completions != nil {
+		errs = append(errs, field.Required(path.Child("completions"), "must be set: a Job with completionMode Indexed needs completions"))
+	}
+	errs = append(errs, validateNewSize(job.Parallelism, was.Parallelism, path, "parallelism")...)
+	errs = append(errs, validateNewSize(job.Completions, was.Completions, path, "completions")...)
+	if job.Parallelism != nil && job.Completions != nil && *job.Parallelism != *job.Completions {
+		errs = append(errs, field.Invalid(path.Child("completions"), *job.Completions,
+			fmt.Sprintf("completions must be equal to parallelism for Elastic Indexed Jobs, which is %d: change both", *job.Parallelism)))
+	}
+	return errs
+}
+
+// validateNewSize checks a size that differs from the stored one.
+func validateNewSize(next, prev *int32, path *field.Path, name string) field.ErrorList {
+	if next == nil || *next >= 1 || equality.Semantic.DeepEqual(next, prev) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child(name), *next, name+" must be >= 1; suspend the JobSet to stop its pods")}
+}
+
+// resetResources resets the requests and limits of containers that both templates have.
+func resetResources(rj, was *jobset.ReplicatedJob) {
+	pod, old := &rj.Template.Spec.Template.Spec, &was.Template.Spec.Template.Spec
+	resetContainerResources(pod.InitContainers, old.InitContainers)
+	resetContainerResources(pod.Containers, old.Containers)
+}
+
+// resetContainerResources looks for each container at its old index only: the order of containers may not change, and names
+// need not be unique in an object that was stored under other rules.
+func resetContainerResources(next, prev []corev1.Container) {
+	for i := range min(len(next), len(prev)) {
+		if next[i].Name == prev[i].Name {
+			next[i].Resources.Requests, next[i].Resources.Limits = prev[i].Resources.Requests, prev[i].Resources.Limits
+		}
+	}
+}
+
+// ManagedByOther returns whether another controller makes something of the set: maybe not the Jobs that the templates describe.
+func ManagedByOther(spec *jobset.JobSetSpec) bool {
+	return spec.ManagedBy != nil && *spec.ManagedBy != jobset.ControllerName
+}
+
+func validateManagedByUpdate(next, prev *string, path *field.Path) field.ErrorList {
+	return generic.Changed(next, prev, path, func(string) string { return fieldImmutable })
 }

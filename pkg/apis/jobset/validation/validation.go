@@ -9,8 +9,10 @@
 package validation
 
 import (
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -99,4 +101,49 @@ func valueOf[T any](p *T) any {
 		return field.OmitValueType{}
 	}
 	return *p
+}
+
+// validateMetadata checks which keys Jobs and pods are to get.
+func validateMetadata(js *jobset.JobSet) field.ErrorList {
+	value, set := js.Annotations[jobset.MetadataKey]
+	if !set || value == jobset.MetadataCompact {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations").Key(jobset.MetadataKey)
+	return field.ErrorList{field.NotSupported(path, value, []string{jobset.MetadataCompact})}
+}
+
+// validateNetwork checks an explicit subdomain. The default, the name of the set, is covered by the names of its Jobs.
+func validateNetwork(network *jobset.Network, path *field.Path) field.ErrorList {
+	if network == nil || network.Subdomain == "" {
+		return nil
+	}
+	return label(path.Child("subdomain"), network.Subdomain, ", because it is the name of a Service")
+}
+
+// validateServiceEndpoints checks who is to write the addresses of the headless Service.
+func validateServiceEndpoints(js *jobset.JobSet) field.ErrorList {
+	known := []string{jobset.ServiceEndpointsCluster, jobset.ServiceEndpointsController}
+	value, set := js.Annotations[jobset.ServiceEndpointsKey]
+	if !set || slices.Contains(known, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(field.NewPath("metadata", "annotations").Key(jobset.ServiceEndpointsKey), value, known)}
+}
+
+// finishedAlready is what users read about a field that can be changed until the set has finished.
+const finishedAlready = "cannot be changed after the JobSet has finished; delete and recreate the JobSet"
+
+func validateActiveDeadline(seconds *int64, path *field.Path) field.ErrorList {
+	if seconds == nil || *seconds >= 1 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, *seconds, "must be 1 or more; leave it out for no limit")}
+}
+
+func validateActiveDeadlineUpdate(next, prev *jobset.JobSet, path *field.Path) field.ErrorList {
+	if !finished(&prev.Status) || equality.Semantic.DeepEqual(next.Spec.ActiveDeadlineSeconds, prev.Spec.ActiveDeadlineSeconds) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, finishedAlready)}
 }

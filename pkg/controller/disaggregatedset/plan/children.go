@@ -14,6 +14,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // ChildOf returns what decisions use of a LeaderWorkerSet.
@@ -72,7 +73,7 @@ func (c Creation) Child(ds *disaggregatedsetv1.DisaggregatedSet) *leaderworkerse
 	lws := &leaderworkersetv1.LeaderWorkerSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: c.Name, Namespace: ds.Namespace,
-			Labels: merged(role.Labels, labels), Annotations: maps.Clone(role.Annotations),
+			Labels: hostplan.Merged(role.Labels, labels), Annotations: maps.Clone(role.Annotations),
 			OwnerReferences: []metav1.OwnerReference{ownerReference(ds)},
 		},
 		Spec: *role.Spec.DeepCopy(),
@@ -81,19 +82,11 @@ func (c Creation) Child(ds *disaggregatedsetv1.DisaggregatedSet) *leaderworkerse
 	template := &lws.Spec.LeaderWorkerTemplate
 	for _, pod := range []*corev1.PodTemplateSpec{template.LeaderTemplate, &template.WorkerTemplate} {
 		if pod != nil {
-			pod.Labels = merged(pod.Labels, labels)
+			pod.Labels = hostplan.Merged(pod.Labels, labels)
 			addPlacement(pod, ds.Spec.PlacementPolicy, ds.Name, slice)
 		}
 	}
 	return lws
-}
-
-// merged returns both, where those of the system win.
-func merged(user, system map[string]string) map[string]string {
-	all := make(map[string]string, len(user)+len(system))
-	maps.Copy(all, user)
-	maps.Copy(all, system)
-	return all
 }
 
 func ownerReference(ds *disaggregatedsetv1.DisaggregatedSet) metav1.OwnerReference {
@@ -143,4 +136,48 @@ func newScaler(ds *disaggregatedsetv1.DisaggregatedSet, role string, replicas in
 		},
 		Spec: disaggregatedsetv1.DisaggregatedSetRoleScalerSpec{Replicas: int32(min(replicas, leaderworkersetv1.MaxReplicas))},
 	}
+}
+
+// addPlacement adds the terms of the policy to the affinity of a template: its pods go where those of their slice are,
+// and not where those of other slices are.
+func addPlacement(pod *corev1.PodTemplateSpec, policy *disaggregatedsetv1.PlacementPolicy, set string, slice int32) {
+	if policy == nil || policy.Type == "" || policy.Type == disaggregatedsetv1.PlacementNone {
+		return
+	}
+	index := strconv.Itoa(int(slice))
+	mine := requirement(disaggregatedsetv1.SetNameLabelKey, metav1.LabelSelectorOpIn, set)
+	labeled := requirement(disaggregatedsetv1.SliceLabelKey, metav1.LabelSelectorOpExists)
+	others := []metav1.LabelSelectorRequirement{mine}
+	if slice == 0 { // children of early versions, without the label, are of slice 0
+		others = append(others, labeled)
+	}
+	others = append(others, requirement(disaggregatedsetv1.SliceLabelKey, metav1.LabelSelectorOpNotIn, index))
+	apart := []corev1.PodAffinityTerm{term(policy.Topology, others...)}
+	if policy.Type == disaggregatedsetv1.PlacementExclusiveTopology {
+		apart = append(apart, term(policy.Topology, requirement(disaggregatedsetv1.SetNameLabelKey, metav1.LabelSelectorOpExists),
+			requirement(disaggregatedsetv1.SetNameLabelKey, metav1.LabelSelectorOpNotIn, set), labeled))
+	}
+
+	if pod.Spec.Affinity == nil {
+		pod.Spec.Affinity = &corev1.Affinity{}
+	}
+	affinity := pod.Spec.Affinity
+	if affinity.PodAffinity == nil {
+		affinity.PodAffinity = &corev1.PodAffinity{}
+	}
+	if affinity.PodAntiAffinity == nil {
+		affinity.PodAntiAffinity = &corev1.PodAntiAffinity{}
+	}
+	together, away := &affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+		&affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	*together = append(*together, term(policy.Topology, mine, requirement(disaggregatedsetv1.SliceLabelKey, metav1.LabelSelectorOpIn, index)))
+	*away = append(*away, apart...)
+}
+
+func term(topology string, requirements ...metav1.LabelSelectorRequirement) corev1.PodAffinityTerm {
+	return corev1.PodAffinityTerm{TopologyKey: topology, LabelSelector: &metav1.LabelSelector{MatchExpressions: requirements}}
+}
+
+func requirement(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
+	return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
 }

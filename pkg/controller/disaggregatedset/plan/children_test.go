@@ -14,6 +14,7 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // newChild returns the LeaderWorkerSet of a role.
@@ -36,12 +37,12 @@ func TestNewChild(t *testing.T) {
 	}
 	want := &leaderworkersetv1.LeaderWorkerSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "llm-1-e61c8ac2-prefill", Namespace: "ml", Labels: merged(map[string]string{"kueue.x-k8s.io/queue-name": "gpus"}, system), Annotations: map[string]string{"a": "b"},
+			Name: "llm-1-e61c8ac2-prefill", Namespace: "ml", Labels: hostplan.Merged(map[string]string{"kueue.x-k8s.io/queue-name": "gpus"}, system), Annotations: map[string]string{"a": "b"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "disaggregatedset.x-k8s.io/v1", Kind: "DisaggregatedSet", Name: "llm", UID: "set", Controller: ptr.To(true)}},
 		},
 	}
 	want.Spec.Replicas, want.Spec.StartupPolicy = ptr.To[int32](4), leaderworkersetv1.StartupPolicyLeaderReady
-	want.Spec.LeaderWorkerTemplate.WorkerTemplate.Labels = merged(map[string]string{"tier": "gpu"}, system)
+	want.Spec.LeaderWorkerTemplate.WorkerTemplate.Labels = hostplan.Merged(map[string]string{"tier": "gpu"}, system)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("child (-want +got):\n%s", diff)
 	}

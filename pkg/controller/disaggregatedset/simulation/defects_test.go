@@ -66,19 +66,14 @@ func TestHistoriesShowDefects(t *testing.T) {
 }
 
 // deciding is a controller that is given something else than what is, or does something else than what is decided.
-func deciding(told func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
-	return mutant{finish: plan.Finish, decide: func(o plan.Observed) plan.Plan {
-		wrong := o
-		wrong.Children, wrong.Scalers = slices.Clone(o.Children), slices.Clone(o.Scalers)
-		if told != nil {
-			told(&wrong)
-		}
-		p := plan.Decide(wrong)
-		if does != nil {
-			does(o, &p)
-		}
-		return p
-	}}
+func deciding(misread func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
+	return mutant{finish: plan.Finish, decide: simulation.Deciding(plan.Decide, copied, misread, does)}
+}
+
+// copied returns a snapshot with copies of its lists.
+func copied(o plan.Observed) *plan.Observed {
+	o.Children, o.Scalers = slices.Clone(o.Children), slices.Clone(o.Scalers)
+	return &o
 }
 
 func seedBySum(o plan.Observed, p *plan.Plan) {

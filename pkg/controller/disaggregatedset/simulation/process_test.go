@@ -14,19 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
-
-// quiet is a context whose logger writes nothing.
-var quiet = klog.NewContext(context.Background(), klog.Logger{})
 
 // process is a run of the controller. What it knows ends with it.
 type process struct {
@@ -101,7 +97,7 @@ func (p *process) newSyncer() *disaggregatedset.Syncer {
 		"disaggregatedsets": &p.sets, "disaggregatedsetrolescalers": &p.scalers, "leaderworkersets": &p.children, "services": &p.services,
 	})
 	return disaggregatedset.NewSyncer(disaggregatedset.SyncerConfig{
-		Host:   &children.Host{Runner: runner{}, Consistency: writes, Clock: p, Shuffle: p.Dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: writes, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: recorder{p},
 		Sets:             func(string) children.LiveOwnerClient[disaggregatedSet] { return setClient{p, p.setClient()} },
 		LeaderWorkerSets: func(string) children.Client[leaderWorkerSet] { return p.leaderWorkerSetClient() },
@@ -131,7 +127,7 @@ func (e *env) sync() {
 // pass lets the real controller sync the set, and checks rules.
 func (p *process) pass() (queue.Due, error) {
 	p.observed, p.warned, p.writes = plan.Observed{}, false, nil
-	ctx, end := context.WithCancel(quiet)
+	ctx, end := context.WithCancel(simulation.Quiet)
 	defer end()
 	p.cancel, p.end = end, nil
 	due, err := p.syncer.Sync(ctx, key)
@@ -194,21 +190,6 @@ func (r recorder) Eventf(_, _ runtime.Object, kind, reason, _, note string, args
 	r.p.Seen["events: "+reason]++
 	r.p.warned = r.p.warned || kind == corev1.EventTypeWarning
 }
-
-// runner makes requests one after another, and begins none when the time of the pass is over.
-type runner struct{}
-
-func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
-	var errs []error
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		if err := do(context.WithoutCancel(ctx), i); !errors.Is(err, children.ErrSkipped) {
-			errs = append(errs, err)
-		}
-	}
-	return children.FirstErrors(errs...)
-}
-
-func (runner) Forget(cache.ObjectName) {}
 
 // caches are the caches of a process, which hold what the real ones hold.
 type caches struct{ p *process }

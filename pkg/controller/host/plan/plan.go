@@ -6,6 +6,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -52,18 +53,6 @@ func NoteAdopted(n int, name func(i int) string) string {
 	return note + ", which had no controller"
 }
 
-// Rules about pods that the API refuses to the controllers of the cluster.
-const (
-	// PodsRefusedAfter is how long pods are refused before that is reported. A quota may be free in a moment, when pods have stopped.
-	PodsRefusedAfter = 5 * time.Second
-	// RefusedLately is how old a refusal may be to begin with. An older one may be about pods that exist since; a process
-	// that has just started does not know.
-	RefusedLately = 2 * time.Minute
-	// PodsRefusedAgain is how long a refusal is taken for true before it is looked at again, without any event: an event
-	// does not say when its cause is gone.
-	PodsRefusedAgain = 5 * time.Minute
-)
-
 // PassesAfter is how long refusals and failures that may pass are not reported. While the API server restarts, every
 // object would get a condition, and lose it a moment later.
 const PassesAfter = 15 * time.Second
@@ -80,10 +69,37 @@ func RefusedSince(since, now time.Time, refused, interrupted bool) time.Time {
 	return since
 }
 
-// CountPods returns a number of pods in words.
-func CountPods(n int) string {
-	if n == 1 {
-		return "1 pod"
+// Refusal is why children were not created.
+type Refusal struct {
+	// Reason is a reason of a condition.
+	Reason string
+	// Message is the answer of the API, or why there was none.
+	Message string
+	// MayPass means that the API has not decided against the children: the next try may succeed without any change.
+	MayPass bool
+}
+
+// Restored is what is known of an object in a store that was restored from a backup, if no controller has written its status since.
+type Restored struct {
+	// Edited means that the rest of the object was written since the restore, and Acted that a user has acted on it.
+	Edited, Acted bool
+}
+
+// Merged returns a new map with the entries of all maps. Later maps win.
+func Merged(all ...map[string]string) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		maps.Copy(out, m)
 	}
-	return fmt.Sprintf("%d pods", n)
+	return out
+}
+
+// Sooner returns the shortest of several times; 0 is never.
+func Sooner(times ...time.Duration) (soonest time.Duration) {
+	for _, after := range times {
+		if soonest == 0 || after != 0 && after < soonest {
+			soonest = after
+		}
+	}
+	return soonest
 }

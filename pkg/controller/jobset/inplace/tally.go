@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
@@ -226,14 +226,14 @@ func (t *Tally) drop(name podName, was counted) (changed bool) {
 
 // Of returns how far the pods of a Job have come. It costs as much as the Job has different attempts, of which there
 // are two while it restarts.
-func (t *Tally) Of(uid types.UID) (plan.InPlace, bool) {
+func (t *Tally) Of(uid types.UID) (planinplace.State, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	j := t.jobs[uid]
 	if j == nil {
-		return plan.InPlace{}, false
+		return planinplace.State{}, false
 	}
-	var out plan.InPlace
+	var out planinplace.State
 	for n, a := range j.attempts {
 		if out.Pods == 0 || n < out.Lowest {
 			out.Lowest = n

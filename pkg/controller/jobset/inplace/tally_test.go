@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // shown is a pod as a test has it.
@@ -39,7 +39,7 @@ func (p shown) pod() Pod {
 }
 
 // sum looks at all pods of a Job one by one. It does not know which pod came first.
-func sum(pods map[string]shown, job types.UID) (out plan.InPlace) {
+func sum(pods map[string]shown, job types.UID) (out planinplace.State) {
 	for _, name := range slices.Sorted(maps.Keys(pods)) {
 		p := pods[name]
 		if p.job != job {
@@ -69,7 +69,7 @@ func sum(pods map[string]shown, job types.UID) (out plan.InPlace) {
 
 // relevant is what decisions depend on, if the Job has so many pods: how many pods have come does not matter while they
 // have come to different attempts.
-func relevant(p plan.InPlace) plan.InPlace {
+func relevant(p planinplace.State) planinplace.State {
 	if p.Lowest != p.Highest {
 		p.Pods, p.Succeeded = 0, 0
 	}
@@ -81,7 +81,7 @@ func relevant(p plan.InPlace) plan.InPlace {
 }
 
 // stripped leaves out what a sum does not know.
-func stripped(p plan.InPlace) plan.InPlace {
+func stripped(p planinplace.State) planinplace.State {
 	p.First, p.Order = "", 0
 	for i, problem := range p.Problems {
 		p.Problems[i] = strings.Split(problem, `"`)[1]
@@ -152,7 +152,7 @@ func TestTallyCountsAsOneByOne(t *testing.T) {
 	reported, all := 0, 0
 	for seed := range uint64(histories) {
 		e := newEvents(seed)
-		before := map[types.UID]plan.InPlace{}
+		before := map[types.UID]planinplace.State{}
 		for range steps {
 			jobs, changed := e.step()
 			differs := false
@@ -203,7 +203,7 @@ func TestRestartOfManyPodsIsReportedSeldom(t *testing.T) {
 		t.Errorf("%d events were reported although nothing changed", got)
 	}
 	is, _ := tally.Of("job")
-	want := plan.InPlace{Pods: pods, Lowest: 1, Highest: 1, First: "p0", Order: 2, ContainerRestarts: 1}
+	want := planinplace.State{Pods: pods, Lowest: 1, Highest: 1, First: "p0", Order: 2, ContainerRestarts: 1}
 	if d := cmp.Diff(want, is); d != "" {
 		t.Errorf("pods (-want +got):\n%s", d)
 	}

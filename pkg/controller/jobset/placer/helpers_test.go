@@ -24,7 +24,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
@@ -112,13 +112,13 @@ func (e *env) store(js *jobsetv1alpha2.JobSet) {
 }
 
 // ask asks for the domains of all Jobs of a set, and returns them, or why there are none.
-func (e *env) ask(js *jobsetv1alpha2.JobSet) (*plan.Placed, string) {
+func (e *env) ask(js *jobsetv1alpha2.JobSet) (*domains.Placed, string) {
 	e.Helper()
-	u := plan.Unplaced{Topology: rack}
+	u := domains.Unplaced{Topology: rack}
 	for index := range helper.Replicas(&js.Spec.ReplicatedJobs[0]) {
 		u.Indexes, u.Restarts = append(u.Indexes, index), append(u.Restarts, 0)
 	}
-	placed, err := e.Place(e.Context(), js, []plan.Unplaced{u})
+	placed, err := e.Place(e.Context(), js, []domains.Unplaced{u})
 	switch {
 	case err != nil:
 		e.Fatal(err)
@@ -135,7 +135,7 @@ func (e *env) ask(js *jobsetv1alpha2.JobSet) (*plan.Placed, string) {
 }
 
 // await asks until the watches are filled.
-func (e *env) await(js *jobsetv1alpha2.JobSet, want string) *plan.Placed {
+func (e *env) await(js *jobsetv1alpha2.JobSet, want string) *domains.Placed {
 	e.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
@@ -172,7 +172,7 @@ func (e *env) awaitWoken(name string) {
 }
 
 // written stores what a set was given, as its status would be.
-func (e *env) written(js *jobsetv1alpha2.JobSet, placed *plan.Placed) *jobsetv1alpha2.JobSet {
+func (e *env) written(js *jobsetv1alpha2.JobSet, placed *domains.Placed) *jobsetv1alpha2.JobSet {
 	js = js.DeepCopy()
 	js.Status.Placement = placed.Placement
 	e.store(js)

@@ -9,17 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
 // Locate returns the domains of the nodes on which pods of Jobs are, and when to ask again if one is not known.
-func (p *Placer) Locate(js *jobsetv1alpha2.JobSet, jobs []plan.Unlocated) plan.Located {
+func (p *Placer) Locate(js *jobsetv1alpha2.JobSet, jobs []domains.Unlocated) domains.Located {
 	view := p.watch.View()
 	if view == nil {
-		return plan.Located{After: watchedAfter}
+		return domains.Located{After: watchedAfter}
 	}
-	out := plan.Located{Domains: make(map[types.UID]jobsetv1alpha2.JobPlacement, len(jobs))}
+	out := domains.Located{Domains: make(map[types.UID]jobsetv1alpha2.JobPlacement, len(jobs))}
 	request, err := view.requestOf(js, unplacedFrom(jobs))
 	for i := range jobs {
 		job := &jobs[i]
@@ -38,11 +38,11 @@ func (p *Placer) Locate(js *jobsetv1alpha2.JobSet, jobs []plan.Unlocated) plan.L
 }
 
 // unplacedFrom returns Jobs by replicatedJob.
-func unplacedFrom(jobs []plan.Unlocated) (out []plan.Unplaced) {
+func unplacedFrom(jobs []domains.Unlocated) (out []domains.Unplaced) {
 	for i := range jobs {
-		at := slices.IndexFunc(out, func(u plan.Unplaced) bool { return u.Place == jobs[i].Place })
+		at := slices.IndexFunc(out, func(u domains.Unplaced) bool { return u.Place == jobs[i].Place })
 		if at < 0 {
-			at, out = len(out), append(out, plan.Unplaced{Place: jobs[i].Place, Topology: jobs[i].Topology})
+			at, out = len(out), append(out, domains.Unplaced{Place: jobs[i].Place, Topology: jobs[i].Topology})
 		}
 		out[at].Indexes = append(out[at].Indexes, jobs[i].Index)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
@@ -22,9 +22,9 @@ func TestLocate(t *testing.T) {
 	e := newEnv(t, placement.WhenFullAffinity)
 	js := e.set("js", 2, 0)
 	js.Spec.ReplicatedJobs[0].Template.Spec.Parallelism = ptr.To[int32](4)
-	landed := func(nodes ...string) (out []plan.Unlocated) {
+	landed := func(nodes ...string) (out []domains.Unlocated) {
 		for index, node := range nodes {
-			out = append(out, plan.Unlocated{Index: int32(index), UID: types.UID(fmt.Sprint("uid-", index)), Topology: rack, Node: node})
+			out = append(out, domains.Unlocated{Index: int32(index), UID: types.UID(fmt.Sprint("uid-", index)), Topology: rack, Node: node})
 		}
 		return out
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
@@ -44,23 +44,23 @@ func newMoves() moves {
 // Move returns to which domain one of the Jobs of a set goes whose pods get no nodes, and when to ask again. It is
 // asked each time the set is looked at: then the status of the set shows the last answer, or that could not be stored.
 // Jobs go one after the other.
-func (p *Placer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error) {
+func (p *Placer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []domains.Stuck) (domains.Moving, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := cache.MetaObjectToName(js)
 	delete(p.moving, key)
 	if len(stuck) == 0 {
 		delete(p.stayed, key)
-		return plan.Moving{}, nil
+		return domains.Moving{}, nil
 	}
 	view := p.watch.View()
 	if view == nil {
-		return plan.Moving{After: watchedAfter}, nil
+		return domains.Moving{After: watchedAfter}, nil
 	}
 	m := &mover{Placer: p, view: view, key: key, js: js, tried: map[int]bool{}}
 	for i := range stuck {
 		if err := m.try(ctx, &stuck[i]); err != nil || m.out.Move != nil {
-			return plan.Moving{Move: m.out.Move}, err
+			return domains.Moving{Move: m.out.Move}, err
 		}
 	}
 	return m.out, nil
@@ -74,7 +74,7 @@ type mover struct {
 	js   *jobsetv1alpha2.JobSet
 	// tried are the replicatedJobs for which there is no domain now. What one of their Jobs cannot have, the others cannot have either.
 	tried map[int]bool
-	out   plan.Moving
+	out   domains.Moving
 }
 
 // again has the set looked at after a time, or sooner; 0 is never.
@@ -85,7 +85,7 @@ func (m *mover) again(after time.Duration) {
 }
 
 // try moves a Job if it is time and there is a domain with room.
-func (m *mover) try(ctx context.Context, s *plan.Stuck) error {
+func (m *mover) try(ctx context.Context, s *domains.Stuck) error {
 	now := m.Clock.Now()
 	pending := placement.Pending{After: m.MoveAfter, Since: s.Since, Nominated: s.Nominated}
 	if moves := s.At.Moves; moves != nil && moves.LastTime != nil {
@@ -100,7 +100,7 @@ func (m *mover) try(ctx context.Context, s *plan.Stuck) error {
 		m.again(left)
 		return nil
 	}
-	request, err := m.view.requestOf(m.js, []plan.Unplaced{{Place: s.Place, Topology: s.Topology, Indexes: []int32{s.Index}}})
+	request, err := m.view.requestOf(m.js, []domains.Unplaced{{Place: s.Place, Topology: s.Topology, Indexes: []int32{s.Index}}})
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Left a Job in its domain, in which its pods get no nodes")
 		m.again(retryMove)
@@ -151,7 +151,7 @@ func (p *Placer) gained(view *view, group *placement.Group, domain placement.Nam
 
 // place asks for a domain for one Job, after all sets that wait have been served. It goes only where there is room, and
 // to a domain that it has left only if there is no other.
-func (m *mover) place(ctx context.Context, s *plan.Stuck, request placement.Request, cause string) error {
+func (m *mover) place(ctx context.Context, s *domains.Stuck, request placement.Request, cause string) error {
 	if !m.current && len(m.waiting) > 0 {
 		if err := m.decide(ctx, m.view, cache.ObjectName{}); err != nil {
 			return err
@@ -174,7 +174,7 @@ func (m *mover) place(ctx context.Context, s *plan.Stuck, request placement.Requ
 		if result.Outcome == placement.Placed {
 			to := result.Assignments[0]
 			m.moving[m.key] = to
-			m.out.Move = &plan.Move{Stuck: *s, Domain: to.Domain.String(), Nodes: to.Nodes, Cause: cause}
+			m.out.Move = &domains.Move{Stuck: *s, Domain: to.Domain.String(), Nodes: to.Nodes, Cause: cause}
 			return nil
 		}
 	}

@@ -13,22 +13,22 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
 // stuck returns Jobs of a placed set whose pods have got no nodes since a time ago.
-func (e *env) stuck(js *jobsetv1alpha2.JobSet, ago time.Duration, indexes ...int32) (out []plan.Stuck) {
+func (e *env) stuck(js *jobsetv1alpha2.JobSet, ago time.Duration, indexes ...int32) (out []domains.Stuck) {
 	for _, index := range indexes {
-		out = append(out, plan.Stuck{
-			Waiting: plan.Waiting{Since: e.clock.Now().Add(-ago)}, Index: index, Topology: rack, At: js.Status.Placement.ReplicatedJobs[0].Jobs[index],
+		out = append(out, domains.Stuck{
+			Waiting: domains.Waiting{Since: e.clock.Now().Add(-ago)}, Index: index, Topology: rack, At: js.Status.Placement.ReplicatedJobs[0].Jobs[index],
 		})
 	}
 	return out
 }
 
 // move asks where Jobs go, and returns it with the time after which to ask again.
-func (e *env) move(js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) string {
+func (e *env) move(js *jobsetv1alpha2.JobSet, stuck []domains.Stuck) string {
 	e.Helper()
 	got, err := e.Move(e.Context(), js, stuck)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestMoveNeedsRoom(t *testing.T) {
 	e := newEnv(t, placement.WhenFullAffinity, node("a", 0), node("b", 0), hog("b-0"))
 	js := e.set("js", 1, 0)
 	js = e.written(js, e.await(js, "a"))
-	late := func() []plan.Stuck { return e.stuck(js, 10*time.Minute, 0) }
+	late := func() []domains.Stuck { return e.stuck(js, 10*time.Minute, 0) }
 	e.want("no domain has room", "again after 1m0s", e.move(js, late()))
 	e.clock.Step(20 * time.Second)
 	e.want("a little later", "again after 40s", e.move(js, late()))
@@ -120,7 +120,7 @@ func TestMoveWaitsForNodes(t *testing.T) {
 	e := newEnv(t, placement.WhenFullWait, node("a", 0), tainted, node("b", 0), node("b", 1))
 	js := e.set("js", 1, 0)
 	js = e.written(js, e.await(js, "a"))
-	late := func() []plan.Stuck { return e.stuck(js, time.Hour, 0) }
+	late := func() []domains.Stuck { return e.stuck(js, time.Hour, 0) }
 	young := node("a", 2)
 	young.CreationTimestamp = metav1.NewTime(e.clock.Now().Add(-time.Minute))
 	nodes := e.kube.CoreV1().Nodes()
@@ -185,7 +185,7 @@ func TestSingleRestart(t *testing.T) {
 	js = e.written(js, e.await(js, "a b"))
 	again := func(restarts int32) string {
 		e.Helper()
-		placed, err := e.Place(t.Context(), js, []plan.Unplaced{{Topology: rack, Indexes: []int32{1}, Restarts: []int32{restarts}}})
+		placed, err := e.Place(t.Context(), js, []domains.Unplaced{{Topology: rack, Indexes: []int32{1}, Restarts: []int32{restarts}}})
 		if err != nil || placed == nil || placed.Placement == nil {
 			t.Fatalf("got %+v, %v", placed, err)
 		}

@@ -20,8 +20,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
@@ -35,9 +35,9 @@ const newsAfter = time.Minute
 const watchedAfter = 10 * time.Second
 
 const (
-	reasonUnknown  = "NodesUnknown"
-	reasonNoDomain = "NoDomain"
-	reasonInvalid  = "InvalidTemplate"
+	reasonUnknown  = helper.ReasonNodesUnknown
+	reasonNoDomain = helper.ReasonNoDomain
+	reasonInvalid  = helper.ReasonInvalidTemplate
 )
 
 // Config is what a Placer needs.
@@ -83,10 +83,10 @@ type Placer struct {
 // waiting is a set that waits for domains.
 type waiting struct {
 	js       *jobsetv1alpha2.JobSet
-	unplaced []plan.Unplaced
+	unplaced []domains.Unplaced
 	request  placement.Request
 	// answer is why the set waits, and since when that is the answer.
-	answer *plan.Placed
+	answer *domains.Placed
 	since  time.Time
 	// woken is the turn in which the set was last woken.
 	woken int
@@ -97,7 +97,7 @@ type waiting struct {
 // given is what a set was given.
 type given struct {
 	uid    types.UID
-	answer *plan.Placed
+	answer *domains.Placed
 }
 
 // New returns a Placer that has given nothing away.
@@ -123,7 +123,7 @@ func (p *Placer) Run(ctx context.Context) { p.watch.Run(ctx) }
 
 // Place returns what became of the question for the domains of the unplaced Jobs of a set. It returns nil while that is
 // not known; then the set is woken once it is.
-func (p *Placer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+func (p *Placer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) (*domains.Placed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := cache.MetaObjectToName(js)
@@ -154,13 +154,13 @@ func (p *Placer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced 
 }
 
 // isFor reports whether the question of a set is the one that was answered.
-func (w *waiting) isFor(js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) bool {
+func (w *waiting) isFor(js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) bool {
 	return w.js.UID == js.UID && w.js.Generation == js.Generation && w.js.Status.Restarts == js.Status.Restarts &&
 		equality.Semantic.DeepEqual(w.unplaced, unplaced)
 }
 
 // unwatched returns the answer to a set while nodes and pods are not known: none at first, and then why they are not.
-func (p *Placer) unwatched(w *waiting) *plan.Placed {
+func (p *Placer) unwatched(w *waiting) *domains.Placed {
 	now := p.Clock.Now()
 	if w.asked.IsZero() {
 		w.asked = now
@@ -184,7 +184,7 @@ func unknownMessage(unfilled []string) string {
 }
 
 // answers reports whether a placement is about the present attempt of a set, and has all Jobs that are unplaced.
-func answers(at *jobsetv1alpha2.Placement, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) bool {
+func answers(at *jobsetv1alpha2.Placement, js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) bool {
 	status := &jobsetv1alpha2.JobSetStatus{Restarts: js.Status.Restarts, Placement: at}
 	for _, u := range unplaced {
 		entry := helper.PlacementOf(status, js.Spec.ReplicatedJobs[u.Place].Name, u.Topology)
@@ -239,7 +239,7 @@ func (p *Placer) record(key cache.ObjectName, result placement.Result, now time.
 	if result.Action == placement.Wait {
 		return w.explain(now, reasonNoDomain, result.Shortage.Message())
 	}
-	answer := &plan.Placed{Placement: placementFrom(w.js, w.request, w.unplaced, result.Assignments)}
+	answer := &domains.Placed{Placement: placementFrom(w.js, w.request, w.unplaced, result.Assignments)}
 	if result.Action == placement.Affinity {
 		answer.Reason, answer.Message = reasonNoDomain, result.Shortage.Message()
 	}
@@ -254,7 +254,7 @@ func (w *waiting) explain(now time.Time, reason, message string) (news bool) {
 	if w.answer != nil && w.answer.Reason == reason && (w.answer.Message == message || now.Sub(w.since) < newsAfter) {
 		return false
 	}
-	w.answer, w.since = &plan.Placed{Reason: reason, Message: message}, now
+	w.answer, w.since = &domains.Placed{Reason: reason, Message: message}, now
 	return true
 }
 

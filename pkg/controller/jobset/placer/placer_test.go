@@ -25,8 +25,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
@@ -163,7 +163,7 @@ func TestRequest(t *testing.T) {
 	second.DependsOn = []jobsetv1alpha2.DependsOn{{Name: "w", Status: jobsetv1alpha2.DependencyComplete}, {Name: "gone"}}
 	js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, second)
 	e.await(e.set("fills", 0, 0), "")
-	got, err := e.watch.Current().requestOf(js, []plan.Unplaced{{Place: 0, Topology: rack, Indexes: []int32{1}}, {Place: 1, Topology: rack, Indexes: []int32{0, 2}}})
+	got, err := e.watch.Current().requestOf(js, []domains.Unplaced{{Place: 0, Topology: rack, Indexes: []int32{1}}, {Place: 1, Topology: rack, Indexes: []int32{0, 2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestJobsWithoutPlacementKeepTheirDomains(t *testing.T) {
 	}
 	e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0), node("c", 0), node("d", 0), runs("js-w-0-0", "a-0", 0), runs("js-w-0-1", "c-0", 0))
 	js, other := e.set("js", 2, 0), e.set("other", 2, 1)
-	missing := []plan.Unplaced{{Topology: rack, Indexes: []int32{1}, Restarts: []int32{0}}}
+	missing := []domains.Unplaced{{Topology: rack, Indexes: []int32{1}, Restarts: []int32{0}}}
 	e.await(other, "b d")
 	if placed, err := e.Place(t.Context(), js, missing); err != nil || placed.Placement != nil || !strings.Contains(placed.Message, "of 4 domains, 4 are taken by jobs (ns/js: 2, ns/other: 2)") {
 		t.Errorf("without a free domain: %+v, %v", placed, err)

@@ -15,11 +15,12 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
 )
 
 // requestOf returns the request of a set for domains of its unplaced Jobs.
-func (v *view) requestOf(js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (placement.Request, error) {
+func (v *view) requestOf(js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) (placement.Request, error) {
 	request := placement.Request{Set: placement.NameOf(cache.MetaObjectToName(js).String()), Created: js.CreationTimestamp,
 		Levels: levelsOf(js)}
 	places := make(map[string]int, len(js.Spec.ReplicatedJobs))
@@ -28,7 +29,7 @@ func (v *view) requestOf(js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (p
 		rj := &js.Spec.ReplicatedJobs[i]
 		group := placement.Group{Name: placement.NameOf(rj.Name), DependsOn: dependenciesOf(js, i, places)}
 		places[rj.Name] = i
-		if n := slices.IndexFunc(unplaced, func(u plan.Unplaced) bool { return u.Place == i }); n >= 0 {
+		if n := slices.IndexFunc(unplaced, func(u domains.Unplaced) bool { return u.Place == i }); n >= 0 {
 			if err := v.fillGroup(&group, js, rj, unplaced[n], first); err != nil {
 				return request, fmt.Errorf("replicatedJob %q: %w", rj.Name, err)
 			}
@@ -41,7 +42,7 @@ func (v *view) requestOf(js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (p
 
 // fillGroup adds the Jobs of a replicatedJob.
 func (v *view) fillGroup(
-	group *placement.Group, js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob, jobs plan.Unplaced, first int32,
+	group *placement.Group, js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob, jobs domains.Unplaced, first int32,
 ) (err error) {
 	group.Topology = placement.NameOf(jobs.Topology)
 	template := rj.Template.Spec.Template
@@ -151,7 +152,7 @@ func assignments(key cache.ObjectName, at *jobsetv1alpha2.Placement) (out []plac
 
 // placementFrom returns the next placement of a set: what it has, and the assignments of its unplaced Jobs, which come in the order of the
 // request. Without assignments the scheduler chooses.
-func placementFrom(js *jobsetv1alpha2.JobSet, request placement.Request, unplaced []plan.Unplaced,
+func placementFrom(js *jobsetv1alpha2.JobSet, request placement.Request, unplaced []domains.Unplaced,
 	assigned []placement.Assignment) *jobsetv1alpha2.Placement {
 	next := &jobsetv1alpha2.Placement{Restarts: js.Status.Restarts}
 	n := 0
@@ -167,7 +168,7 @@ func placementFrom(js *jobsetv1alpha2.JobSet, request placement.Request, unplace
 			copy(entry.Jobs, current.Jobs)
 			entry.Priority = current.Priority
 		}
-		if at := slices.IndexFunc(unplaced, func(u plan.Unplaced) bool { return u.Place == i }); at >= 0 {
+		if at := slices.IndexFunc(unplaced, func(u domains.Unplaced) bool { return u.Place == i }); at >= 0 {
 			entry.Priority = request.Groups[i].Shape.Priority()
 			for k, index := range unplaced[at].Indexes {
 				entry.Jobs[index] = jobsetv1alpha2.JobPlacement{Restarts: unplaced[at].Restarts[k]}

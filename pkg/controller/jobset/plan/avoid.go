@@ -18,6 +18,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 // Pods keep off nodes on which an earlier attempt failed, if the set asks for it. Which nodes these are is decided once
@@ -38,55 +40,45 @@ const (
 	reasonNodesForgotten = "AvoidedNodesForgotten"
 )
 
-// NodesMatter reports whether a decision on the snapshot depends on the number of nodes. It costs a decision, but only
-// for sets that keep off nodes, while an attempt begins.
-func NodesMatter(o Observed) bool {
-	if !o.KeepAttempts || helper.AvoidTime(o.JobSet, o.AvoidFailedNodes) <= 0 {
-		return false
+// avoidance returns the nodes that the pods of the attempt that runs are to keep off from now on, and whether that depends
+// on the number of nodes, which was not asked for. It is late for that once the Jobs of the attempt exist.
+func avoidance(o Observed, status *jobsetv1alpha2.JobSetStatus) (failed []jobsetv1alpha2.AvoidedNode, open bool) {
+	a := helper.RunningAttempt(status)
+	if !o.KeepAttempts || a == nil || a.CreateTime != nil || len(a.AvoidedNodes) > 0 || deferredOf(o, a).CreateTime != nil {
+		return nil, false
 	}
-	a, ended := helper.RunningAttempt(&o.JobSet.Status), o.JobSet.Status.Attempts
-	if a != nil {
-		ended = ended[:len(ended)-1]
+	failed = avoidable(o, status.Attempts[:len(status.Attempts)-1])
+	if len(failed) == 0 || o.Nodes.Open() {
+		return nil, len(failed) > 0
 	}
-	fails := len(o.Causes) > 0 || a != nil && a.FirstCause != nil
-	begins := (a == nil || a.CreateTime == nil) && len(avoidable(o, ended)) > 0
-	return (fails || begins) && Decide(o).CountNodes
+	return failed[:min(len(failed), maxAvoided(o.Nodes))], false
 }
 
-// ShutOutMatters reports whether a decision depends on which Jobs find no room because of nodes that their pods keep off.
-func ShutOutMatters(o Observed) bool {
-	return o.Unschedulable.Pods > 0 && shutsOut(helper.RunningAttempt(&o.JobSet.Status))
-}
-
-// AvoidanceDue reports whether it is still to be stored which nodes the pods of the attempt that runs keep off.
-func AvoidanceDue(o Observed) bool {
-	b := newStatus(o)
-	b.avoidNodes()
-	return b.avoids
-}
-
-// avoidNodes decides which nodes the pods of the attempt that runs keep off. It is late for that once its Jobs exist.
-func (b *statusBuilder) avoidNodes() {
-	a := helper.RunningAttempt(b.next)
-	if !b.o.KeepAttempts || a == nil || a.CreateTime != nil || len(a.AvoidedNodes) > 0 || b.deferred(a).CreateTime != nil {
-		return
-	}
-	failed := avoidable(b.o, b.next.Attempts[:len(b.next.Attempts)-1])
+// avoidNodes notes which nodes the pods of the attempt that runs keep off.
+func avoidNodes(s state) changes {
+	failed, open := avoidance(s.Observed, s.next)
 	if len(failed) == 0 {
-		return
+		return changes{nodes: open}
 	}
-	b.countNodes = b.o.Nodes == 0
-	failed = failed[:min(len(failed), maxAvoided(b.o.Nodes))]
-	if len(failed) == 0 {
-		return
+	note := noteAvoided(helper.RunningAttempt(s.next).Number, failed)
+	return changes{
+		nodes:  open,
+		edits:  []edit{ofRunning(func(a *jobsetv1alpha2.Attempt) { a.AvoidedNodes = failed })},
+		events: []Event{{Type: corev1.EventTypeNormal, Reason: reasonNodesAvoided, Note: note}},
 	}
-	a.AvoidedNodes, b.avoids = failed, true
-	b.events = append(b.events, Event{Type: corev1.EventTypeNormal, Reason: reasonNodesAvoided, Note: noteAvoided(a)})
 }
 
-// maxAvoided returns how many nodes pods may keep off in a cluster of so many; 0 if that is not known.
-func maxAvoided(nodes int) int {
-	if nodes == 0 {
+// storeAvoided has the nodes that pods keep off stored before any pod does.
+func storeAvoided(s state) changes {
+	stored, next := helper.RunningAttempt(&s.JobSet.Status), helper.RunningAttempt(s.next)
+	known := stored != nil && next != nil && stored.Number == next.Number && len(stored.AvoidedNodes) > 0
+	return changes{commits: next != nil && len(next.AvoidedNodes) > 0 && !known}
+}
+
+// maxAvoided returns how many nodes pods may keep off.
+func maxAvoided(known hostplan.Known[int]) int {
+	nodes, counted := known.Get()
+	if !counted {
 		return avoidedUncounted
 	}
 	return min(nodes/shareOfNodes, jobsetv1alpha2.MaxAvoidedNodes)
@@ -165,56 +157,58 @@ func shutOut(o Observed, active []*batchv1.Job) []*batchv1.Job {
 
 func withoutRoom(o Observed, active []*batchv1.Job) (out []*batchv1.Job) {
 	for _, job := range active {
-		if o.ShutOut.Has(job.UID) && job.Annotations[jobsetv1alpha2.AvoidedNodesKey] != "" && job.DeletionTimestamp == nil {
+		if o.ShutOut.Value().Has(job.UID) && job.Annotations[jobsetv1alpha2.AvoidedNodesKey] != "" && job.DeletionTimestamp == nil {
 			out = append(out, job)
 		}
 	}
 	return out
 }
 
-// forgetNodes has pods run on the nodes that they keep off, if they have found no room elsewhere for some time. It reports whether it did.
-func (b *statusBuilder) forgetNodes(owned children) bool {
-	if !b.waitsForRoom(owned) || b.leftToForget() > 0 {
-		return false
+// forgetNodes has pods run on the nodes that they keep off, if they have found no room elsewhere for some time.
+func forgetNodes(s state) changes {
+	if !waitsForRoom(s) || leftToForget(s) > 0 {
+		return changes{}
 	}
-	a := helper.RunningAttempt(b.next)
-	a.ForgetTime = helper.NotBeforeAttempts(b.next, b.o.Now.Time)
-	b.events = append(b.events, Event{Type: corev1.EventTypeWarning, Reason: reasonNodesForgotten, Note: fmt.Sprintf(
-		"pods of attempt %d found no room without %s for some minutes; their jobs are created again, and no restart is counted", a.Number,
-		nameNodes(a.AvoidedNodes))})
-	return true
+	at, a := helper.NotBeforeAttempts(s.next, s.Now.Time), helper.RunningAttempt(s.next)
+	return changes{
+		commits: true,
+		edits:   []edit{ofRunning(func(a *jobsetv1alpha2.Attempt) { a.ForgetTime = at })},
+		events: []Event{{Type: corev1.EventTypeWarning, Reason: reasonNodesForgotten, Note: fmt.Sprintf(
+			"pods of attempt %d found no room without %s for some minutes; their jobs are created again, and no restart is counted", a.Number,
+			nameNodes(a.AvoidedNodes))}},
+	}
 }
 
 // timeToForget returns when that is due; 0 if it is not.
-func (b *statusBuilder) timeToForget(owned children) time.Duration {
-	if !b.waitsForRoom(owned) {
+func timeToForget(s state) time.Duration {
+	if !waitsForRoom(s) {
 		return 0
 	}
-	return max(b.leftToForget(), time.Second)
+	return max(leftToForget(s), time.Second)
 }
 
-func (b *statusBuilder) waitsForRoom(owned children) bool {
-	a := helper.RunningAttempt(b.next)
-	return b.o.Unschedulable.Pods > 0 && shutsOut(a) && a.ForgetTime == nil && !suspended(b.o.JobSet) &&
-		len(withoutRoom(b.o, owned.active)) > 0
+func waitsForRoom(s state) bool {
+	a := helper.RunningAttempt(s.next)
+	return s.Unschedulable.Pods > 0 && shutsOut(a) && a.ForgetTime == nil && !suspended(s.JobSet) &&
+		len(withoutRoom(s.Observed, s.owned.active)) > 0
 }
 
-func (b *statusBuilder) leftToForget() time.Duration {
-	since := b.o.Unschedulable.Since
-	if a := helper.RunningAttempt(b.next); a.RequestTime != nil && a.RequestTime.After(since) {
+func leftToForget(s state) time.Duration {
+	since := s.Unschedulable.Since
+	if a := helper.RunningAttempt(s.next); a.RequestTime != nil && a.RequestTime.After(since) {
 		since = a.RequestTime.Time
 	}
 	timeout := forgetAfter
-	if b.o.Gates.ExclusivePlacement && AsksForPlacement(b.o.JobSet) {
-		timeout += b.o.MoveAfter // the Job may find room in another domain
+	if s.Gates.ExclusivePlacement && domains.AskedFor(s.JobSet) {
+		timeout += s.MoveAfter // the Job may find room in another domain
 	}
-	return timeout - b.o.Now.Sub(since)
+	return timeout - s.Now.Sub(since)
 }
 
-func noteAvoided(a *jobsetv1alpha2.Attempt) string {
-	last := &a.AvoidedNodes[0]
-	return fmt.Sprintf("pods of attempt %d keep off %s; on node %s attempt %d failed: %s", a.Number, nameNodes(a.AvoidedNodes), last.Name,
-		last.Attempt, last.Reason)
+func noteAvoided(attempt int32, nodes []jobsetv1alpha2.AvoidedNode) string {
+	last := &nodes[0]
+	return fmt.Sprintf("pods of attempt %d keep off %s; on node %s attempt %d failed: %s", attempt, nameNodes(nodes), last.Name, last.Attempt,
+		last.Reason)
 }
 
 // nameNodes names a few of the nodes.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 func sortedWords(words []string) string {
@@ -119,27 +120,24 @@ func TestAvoidedNodesOfAnAttempt(t *testing.T) {
 				avoids(tc.annotation)(js)
 			}
 			o := observe(js)
-			o.KeepAttempts, o.AvoidFailedNodes, o.Nodes = true, tc.byDefault, tc.nodes
+			o.KeepAttempts, o.AvoidFailedNodes = true, tc.byDefault
+			if tc.nodes > 0 {
+				o.Nodes = hostplan.Of(tc.nodes)
+			}
 			p := Decide(o)
 			diff(t, "nodes", tc.want, listed(statusAfter(o, p)))
 			changed := listed(statusAfter(o, p)) != listed(&js.Status)
-			diff(t, "due", changed, AvoidanceDue(o))
+			due, _ := avoidance(o, &js.Status)
+			diff(t, "due", changed, len(due) > 0)
 			if changed != (len(p.CreateJobs) == 0) {
 				t.Errorf("the list changes: %t, and Jobs are created: %v", changed, names(p.CreateJobs))
 			}
 			diff(t, "event", changed, slices.ContainsFunc(p.Events, func(e Event) bool { return e.Reason == reasonNodesAvoided }))
-			if o.Nodes = 0; changed && !NodesMatter(o) {
+			if changed && !nodesAsked(o) {
 				t.Error("the number of nodes is not asked for")
 			}
 		})
 	}
-}
-
-func times(words []string, suffix string) (out []string) {
-	for _, word := range words {
-		out = append(out, word+suffix)
-	}
-	return out
 }
 
 func failedBy(reason string) func(*jobsetv1alpha2.Attempt) {
@@ -153,14 +151,14 @@ func TestRestartKeepsOffTheNode(t *testing.T) {
 	js := newSet(with("w", 2), failurePolicy(3), avoids("1h"), withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1), readySince(2))))
 	o := observe(js, jobNamed("w", 0, failedWith("BackoffLimitExceeded", "", 59)), jobNamed("w", 1, ready))
 	o.KeepAttempts = true
-	if NodesMatter(o) {
+	if nodesAsked(o) {
 		t.Error("the number of nodes is asked for although the cause is not known")
 	}
-	o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{"uid-js-w-0": killOn("n7", metav1.NewTime(now.Add(-time.Minute)))}
-	if !NodesMatter(o) {
+	o.Cause = hostplan.Of(killOn("n7", metav1.NewTime(now.Add(-time.Minute))))
+	if !nodesAsked(o) {
 		t.Error("the number of nodes is not asked for")
 	}
-	o.Nodes = 10
+	o.Nodes = hostplan.Of(10)
 	p := Decide(o)
 	diff(t, "nodes", "n7/1/59", listed(p.Status))
 	last := p.Events[slices.IndexFunc(p.Events, func(e Event) bool { return e.Reason == reasonNodesAvoided })]
@@ -217,7 +215,7 @@ func TestForgetWhenOnlyThatRoomIsLeft(t *testing.T) {
 			js := newSet(with("w", 3), failurePolicy(3), restarted(1, 1), avoids("1h"), withAttempts(past(1), tc.attempt))
 			jobs := []*batchv1.Job{jobNamed("w", 0, attempt("1"), ready, avoiding("n1,n2")), jobNamed("w", 1, attempt("1"), avoiding("n1,n2")), jobNamed("w", 2, attempt("1"))}
 			o := observe(js, jobs...)
-			o.KeepAttempts, o.Nodes, o.ShutOut = true, 30, sets.New(tc.shutOut...)
+			o.KeepAttempts, o.Nodes, o.ShutOut = true, hostplan.Of(30), hostplan.Of(sets.New(tc.shutOut...))
 			if tc.placed {
 				js.Annotations[jobsetv1alpha2.ExclusiveKey] = rack
 				o.Gates.ExclusivePlacement, o.MoveAfter = true, 10*time.Minute
@@ -256,7 +254,7 @@ func forgetsOnce(t *testing.T, o Observed, p Plan) {
 	if slices.ContainsFunc(p.Events, func(e Event) bool { return e.Reason == reasonNodesForgotten }) {
 		t.Error("the event is repeated")
 	}
-	o.Jobs, o.ShutOut, o.Unschedulable = []*batchv1.Job{o.Jobs[0], o.Jobs[2]}, nil, Unschedulable{}
+	o.Jobs, o.ShutOut, o.Unschedulable = []*batchv1.Job{o.Jobs[0], o.Jobs[2]}, hostplan.NotObtained[sets.Set[types.UID]](), Unschedulable{}
 	p = Decide(o)
 	diff(t, "created", []string{"js-w-1"}, names(p.CreateJobs))
 	diff(t, "annotation", "", p.CreateJobs[0].Annotations[jobsetv1alpha2.AvoidedNodesKey])
@@ -287,7 +285,7 @@ func TestResumedJobsKeepOffTheNodesOfTheirAttempt(t *testing.T) {
 				avoiding(tc.job)(job)
 			}
 			o := observe(newSet(with("w", 1), avoids("1h"), withAttempts(past(1), a)), job)
-			o.KeepAttempts, o.Nodes = true, 30
+			o.KeepAttempts, o.Nodes = true, hostplan.Of(30)
 			p := Decide(o)
 			var resumed []string
 			for _, patch := range p.PatchJobs {

@@ -99,3 +99,28 @@ func BenchmarkDecide(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPass decides about sets of 10,000 Jobs, and answers that nothing can be obtained.
+func BenchmarkPass(b *testing.B) {
+	for _, name := range []string{"running", "restarted", "one failed", "succeeded"} {
+		for _, size := range [][2]int{{1, 10_000}, {10_000, 1}} {
+			b.Run(fmt.Sprintf("%s/replicatedJobs=%d", name, size[0]), func(b *testing.B) {
+				known := situations[name].of(size[0], size[1])
+				open := Observed{
+					JobSet: known.JobSet, Jobs: known.Jobs, ServiceExists: true, Claims: known.Claims, Now: known.Now, KeepAttempts: true,
+					Gates: known.Gates, Deferred: known.Deferred,
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					o := open
+					p := Decide(o)
+					if !p.Asks.Empty() {
+						o = known
+						p = Decide(o)
+					}
+					Finish(o, p, Results{})
+				}
+			})
+		}
+	}
+}

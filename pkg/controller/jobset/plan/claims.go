@@ -13,6 +13,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // missingClaims returns the volume claims that do not exist yet (docs/reference/jobset.md#volume-claims).
@@ -35,7 +36,7 @@ func newClaim(js *jobsetv1alpha2.JobSet, template *corev1.PersistentVolumeClaim,
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        helper.ClaimName(js.Name, template.Name),
 			Namespace:   js.Namespace,
-			Labels:      merged(template.Labels, map[string]string{jobsetv1alpha2.JobSetNameKey: js.Name}),
+			Labels:      hostplan.Merged(template.Labels, map[string]string{jobsetv1alpha2.JobSetNameKey: js.Name}),
 			Annotations: maps.Clone(template.Annotations),
 		},
 		Spec: *template.Spec.DeepCopy(),

@@ -12,6 +12,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/policy"
 )
 
 // countJobs returns one entry per replicatedJob, in the order of the spec (docs/reference/jobset.md#counters).
@@ -100,4 +101,41 @@ func tracksJobs(o Observed) bool {
 		func(count jobsetv1alpha2.ReplicatedJobStatus) bool {
 			return len(count.JobRestarts) > 0
 		})
+}
+
+// countJobRestarts moves single Jobs to their next attempts.
+func countJobRestarts(o Observed, v verdict) edit {
+	return func(next *jobsetv1alpha2.JobSetStatus) {
+		counts := byName(next.ReplicatedJobsStatus)
+		for _, job := range v.Restarted {
+			counting := int32(0)
+			if policy.Counted(v.Action) {
+				counting = 1
+			}
+			addJobRestarts(o, counts, job, 1, counting)
+		}
+	}
+}
+
+// addJobRestarts counts restarts of one Job. The arrays have one item per Job of the replicatedJob and come into being with the
+// first restart that they count.
+func addJobRestarts(o Observed, counts map[string]*jobsetv1alpha2.ReplicatedJobStatus, job *batchv1.Job, restarts, counting int32) {
+	rj, _ := o.replicatedJob(replicatedJobOf(job))
+	count, length, index := counts[rj.Name], helper.Replicas(rj), jobIndex(job)
+	count.JobRestarts = withLength(count.JobRestarts, length)
+	count.JobRestarts[index] += restarts
+	if counting > 0 {
+		count.JobRestartsCountTowardsMax = withLength(count.JobRestartsCountTowardsMax, length)
+		count.JobRestartsCountTowardsMax[index] += counting
+	}
+}
+
+// withLength returns counters of the length.
+func withLength(counters []int32, length int32) []int32 {
+	if len(counters) == int(length) {
+		return counters
+	}
+	next := make([]int32, length)
+	copy(next, counters)
+	return next
 }

@@ -5,11 +5,12 @@ package plan
 
 import (
 	"slices"
-	"time"
 
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/policy"
 )
 
 // Decide returns what to do about a set.
@@ -21,54 +22,72 @@ func Decide(o Observed) Plan {
 		return timeToLive(o)
 	}
 	o = indexed(o)
+	if asks := asksFirst(o); !asks.Empty() {
+		return Plan{Asks: asks}
+	}
 	owned := classify(o)
-	st := newStatus(o)
-	st.next.ReplicatedJobsStatus = asStored(owned.counts)
+	asks, awaitsDomains := asksOfJobs(o, owned)
+	if !asks.Empty() {
+		return Plan{Asks: asks}
+	}
+	p := decide(o, owned)
+	if p.Asks.Empty() {
+		p.AwaitsDomains, p.DespiteQueue = awaitsDomains, runsDespiteQueue(o.JobSet)
+	}
+	return p
+}
 
-	var p Plan
+// decide decides about a set that this controller runs. The plan asks for what only the decision itself shows to matter.
+func decide(o Observed, owned children) (p Plan) {
+	b := newStatus(o, owned)
+	b.next.ReplicatedJobsStatus = asStored(owned.counts)
 	switch {
-	case st.afterRestore(owned):
+	case b.afterRestore():
 	case finishedCondition(&o.JobSet.Status) != nil:
 		p = afterFinish(o, owned)
-		keepEnded(o.JobSet, st.next.ReplicatedJobsStatus)
-		st.closeAttempt()
-	case !st.advance(owned):
-		p = childWrites(o, owned, st)
+		keepEnded(o.JobSet, b.next.ReplicatedJobsStatus)
+		b.run(closeAttempt)
+	case !b.advance() && b.asks.Empty():
+		p = b.childWrites()
 	}
-	p.Problems = append(p.Problems, owned.problems...)
-	p.Status, p.Events = st.result()
-	p.FailedJob, p.CountNodes = st.failedJob, st.countNodes
+	if !b.asks.Empty() {
+		return Plan{Asks: b.asks}
+	}
+	p.Problems = slices.Concat(b.problems, owned.problems)
+	p.Status, p.Events = b.result()
 	return p
 }
 
 // advance ends the set, or moves it to its next attempt or execution, if that is due. It reports whether it did: then
 // nothing else may happen until that is stored.
-func (b *statusBuilder) advance(owned children) bool {
-	b.followAttempt(owned)
-	b.locate()
-	succeeded := len(owned.failed) == 0 && successPolicyMet(b.o, owned)
-	for _, policy := range []func(Observed, children) *verdict{deadlineVerdict, failureVerdict, inPlaceVerdict} {
-		if v := policy(b.o, owned); v != nil && !succeeded {
-			b.applyFailure(*v)
+func (b *statusBuilder) advance() bool {
+	if b.KeepAttempts && !suspended(b.JobSet) {
+		b.run(beginAttempt, avoidNodes, noteCreated, noteReady)
+	}
+	b.run(locate)
+	succeeded := len(b.owned.failed) == 0 && policy.Succeeded(b.JobSet, b.owned.succeeded)
+	for _, verdictOf := range []func(Observed, children) *policy.Verdict{deadlineVerdict, failureVerdict, inPlaceVerdict} {
+		if v := verdictOf(b.Observed, b.owned); v != nil && !succeeded {
+			b.run(verdict{v}.steps()...)
 			return true
 		}
 	}
-	b.endRestart()
+	b.run(endRestart)
 	if succeeded {
-		b.complete()
+		b.run(complete)
 		return true
 	}
-	b.wantCause(firstFailed(owned.failureTarget), false)
-	return b.recordSuspension(owned) || b.countExecution() || b.avoids || b.move() || b.forgetNodes(owned)
+	return b.run(causeOfTarget, recordSuspension, countExecution, storeAvoided, moveJob, forgetNodes)
 }
 
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.
-func childWrites(o Observed, owned children, st *statusBuilder) Plan {
+func (b *statusBuilder) childWrites() Plan {
+	o, owned := b.Observed, b.owned
 	open, inOrder := startable(o, owned.counts)
-	st.setStartup(inOrder)
-	st.notePlaced(owned)
-	st.place(owned, open)
-	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: st.group(owned, open)}
+	b.fold(startup(o, inOrder))
+	b.run(notePlaced)
+	b.fold(placement(b.state, closeUnplaced(o, owned, open)))
+	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: groupChanges(o, owned, open)}
 	var moreDeletions, moreCreations bool
 	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(owned.previous, replaced(o, owned.active, open), shutOut(o, owned.active)))
 	p.Backlog = backlog(o, owned)
@@ -76,33 +95,23 @@ func childWrites(o Observed, owned children, st *statusBuilder) Plan {
 	p.PatchJobs, p.Resumed = patched.patches, patched.resumed
 	p.CreateJobs, moreCreations = missingJobs(o, owned, open, p.Backlog+p.Resumed)
 	p.More = moreDeletions || patched.more || moreCreations
-	st.setSuspended(owned, patched.stillSuspended || inOrder == orderWaiting)
-	p.Problems = st.setInPlaceAttempts(owned)
-	st.noteReady()
-	st.setEndpoints()
-	st.setStartTime()
-	p.RequeueAfter = sooner(sooner(sooner(timeToDeadline(o, st.next.StartTime), st.setUnschedulable()), o.Moving.After),
-		st.timeToForget(owned))
-	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused(owned))
-	p.RequeueAfter = sooner(sooner(p.RequeueAfter, p.Groups.awaitGroups(o)), o.Located.After)
-	if p.Held = moreCreations || patched.held; p.Held {
-		p.RequeueAfter = sooner(p.RequeueAfter, BacklogTimeout) // in case the Job controller does not take care of the Jobs that are there
+	b.fold(suspension(b.state, patched.stillSuspended || inOrder == orderWaiting))
+	b.run(followInPlace, noteReady)
+	b.fold(endpoints(o))
+	b.fold(changes{edits: []edit{followClock(o)}})
+	p.RequeueAfter = hostplan.Sooner(timeToDeadline(o, b.next.StartTime), b.fold(unschedulable(o)), o.Moving.Value().After,
+		timeToForget(b.state), b.fold(podsRefused(o, owned)), p.Groups.After, o.Located.Value().After)
+	if p.BacklogFull = moreCreations || patched.backlogFull; p.BacklogFull {
+		// In case the Job controller does not take care of the Jobs that exist.
+		p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, BacklogTimeout)
 	}
 	if len(p.CreateJobs) == 0 && !moreCreations {
-		st.endNameConflict()
+		b.fold(wants(endNameConflict()))
 		if p.nothingMissing(owned) {
-			st.endCreationFailure(reasonJobsCreated, messageJobsCreated)
+			b.fold(wants(end(jobsetv1alpha2.JobCreationFailure, reasonJobsCreated, messageJobsCreated)))
 		}
 	}
 	return p
-}
-
-// sooner returns the shorter one of two times; 0 is never.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // Ours reports whether the set is this controller's to run. Other controllers run those that name one in managedBy.

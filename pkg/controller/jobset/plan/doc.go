@@ -2,10 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package plan decides what the controller does about one JobSet. Decide takes one snapshot of the set and its children
-// and returns a plan; it does nothing itself, reads no clock and gives equal plans for equal snapshots.
+// and returns a plan; it does nothing itself, reads no clock and gives equal plans for equal snapshots. Finish takes the
+// plan and what became of each write, and returns the next status, the events and the time of the next decision.
 //
-// docs/reference/jobset.md#order-of-decisions gives the order of the decisions. A decision that moves a commit point (the attempt counter,
-// a terminal condition) is a status write and nothing else: the next decision, made on what was stored, then deals with
-// the children. So a controller that dies at any moment, or acts on an outdated snapshot, never restarts a set twice
-// for one failure: the status write is refused with a conflict, and child writes name the incarnation that they mean.
+// Decide has these steps. docs/reference/jobset.md#order-of-decisions gives the rules.
+//
+//  1. A set that is being deleted is left to the garbage collector. A set that another controller runs is only deleted when
+//     its time to live is over.
+//  2. asksFirst and asksOfJobs ask for what depends on the set and its Jobs (Asks). classify sorts the Jobs between them:
+//     previous, succeeded, failed, active. A plan that asks for something holds nothing else; the loop answers, and decides
+//     again. What is known of an answer is unknown, none or a value (Known). A rule that stops, deletes or replaces
+//     something does not take unknown for none.
+//  3. After the store was restored from a backup, attempts that only the Jobs show are taken over, and a set that may have
+//     finished since is held (afterRestore).
+//  4. Of a finished set, the Jobs that still run are deleted, and the set itself when its time is over (afterFinish).
+//  5. advance moves a commit point, if one is due: the deadline, the failure policy and restarts in place, in this order, end
+//     the set or begin its next attempt; then success ends it; then a suspension that was taken back, the start of an
+//     execution, the nodes that pods keep off, and the move of a Job to another domain are stored. Nothing else happens then.
+//  6. childWrites brings the children to where they should be. startable, closeUnplaced and groupChanges say which
+//     replicatedJobs are open; then Jobs of earlier attempts are deleted, active ones suspended, resumed or resized, and missing
+//     ones created, at most as many as one pass and the backlog of the Job controller may hold.
+//
+// A step looks at the state (the snapshot, its Jobs, the next status so far) and returns the changes that it wants of the next
+// status, with the events that report them. Only fold makes changes; attempt.go has those of attempts, conditions.go those of
+// conditions. Rules that need no state are in packages of their own: policy, gang, domains and inplace.
+//
+// A decision that moves a commit point (the attempt counter, a terminal condition) is a status write and nothing else: the
+// next decision, made on what was stored, then deals with the children. So a controller that dies at any moment, or acts
+// on an outdated snapshot, never restarts a set twice for one failure: the status write is refused with a conflict, and
+// child writes name the incarnation that they mean.
 package plan

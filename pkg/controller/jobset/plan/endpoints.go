@@ -3,11 +3,7 @@
 
 package plan
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-)
+import jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 
 const (
 	reasonEndpointsAsAsked  = "AsRequested"
@@ -21,21 +17,15 @@ type EndpointsRefusal struct {
 	Reason, Message string
 }
 
-// setEndpoints reports who writes the addresses of the Service, if that is not who is to. The controller of the addresses sends the event.
-func (b *statusBuilder) setEndpoints() {
-	events := b.events
-	switch refusal := b.o.EndpointsRefusal; {
+// endpoints reports who writes the addresses of the Service, unless it is as the set asks. The controller of the addresses
+// sends the event.
+func endpoints(o Observed) changes {
+	switch refusal := o.EndpointsRefusal; {
 	case refusal == nil:
+		return changes{}
 	case refusal.Reason == "":
-		b.endEndpoints(reasonEndpointsAsAsked, messageEndpointsAsAsked)
+		return wants(quietly(end(jobsetv1alpha2.ServiceEndpointsByCluster, reasonEndpointsAsAsked, messageEndpointsAsAsked)))
 	default:
-		b.set(jobsetv1alpha2.ServiceEndpointsByCluster, metav1.ConditionTrue, refusal.Reason, refusal.Message)
+		return wants(quietly(begin(jobsetv1alpha2.ServiceEndpointsByCluster, refusal.Reason, refusal.Message)))
 	}
-	b.events = events
-}
-
-func (b *statusBuilder) endEndpoints(reason, message string) {
-	events := b.events
-	b.set(jobsetv1alpha2.ServiceEndpointsByCluster, metav1.ConditionFalse, reason, message)
-	b.events = events
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
@@ -25,25 +26,25 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 			"the main cluster must have the feature gate MutablePodResourcesForSuspendedJobs: %s", refused.Job, refused.Error))
 	}
 	if r.ServiceError != "" {
-		warn("HeadlessServiceCreationFailed", r.ServiceError)
+		warn(helper.ReasonHeadlessServiceCreationFailed, r.ServiceError)
 	}
 	for _, message := range r.ClaimErrors {
-		warn("PVCCreationFailed", message)
+		warn(helper.ReasonPVCCreationFailed, message)
 	}
 	for _, job := range p.jobsWith(r, LabelsRestored) {
 		warn("JobLabelsRestored", fmt.Sprintf("labels that identify job %q as part of the jobset were removed or changed; they have been "+
 			"restored", job))
 	}
 	if r.CreationError != "" {
-		warn("JobCreationFailed", r.CreationError)
+		warn(helper.ReasonJobCreationFailed, r.CreationError)
 	}
 	for _, mismatch := range o.Mismatches {
 		warn("FeatureGateMismatch", mismatch)
 	}
-	if o.IgnoredQueue != "" {
+	if r.IgnoredQueue != "" {
 		warn(reasonQueueIgnored, fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so "+
 			"that the jobset runs without quota",
-			jobsetv1alpha2.QueueNameKey, o.IgnoredQueue, kueueGroup))
+			jobsetv1alpha2.QueueNameKey, r.IgnoredQueue, kueueGroup))
 	}
 	return events
 }
@@ -53,9 +54,9 @@ const (
 	kueueGroup         = "kueue.x-k8s.io"
 )
 
-// RunsDespiteQueue returns whether the set names a queue and does not wait for it. In a cluster without Kueue, such a
+// runsDespiteQueue returns whether the set names a queue and does not wait for it. In a cluster without Kueue, such a
 // set runs without quota.
-func RunsDespiteQueue(js *jobsetv1alpha2.JobSet) bool {
+func runsDespiteQueue(js *jobsetv1alpha2.JobSet) bool {
 	ended, _ := helper.Finished(js)
 	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" && Ours(js) && !suspended(js) && ended == "" && js.DeletionTimestamp == nil &&
 		!helper.Held(js)
@@ -70,18 +71,18 @@ func Recreates(trigger jobsetv1alpha2.AttemptTrigger) bool {
 	return false
 }
 
-// jobsRecreated reports that all Jobs of an attempt exist.
-func jobsRecreated(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) Event {
+// jobsRecreated reports that all Jobs of an attempt exist since the time.
+func jobsRecreated(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt, at *metav1.MicroTime) Event {
 	note := fmt.Sprintf("%s of attempt %d %s recreated", startedPart(js, a), a.Number, wereOrWas(js, a))
 	if a.RequestTime != nil {
-		note = fmt.Sprintf("%s %s after %s", note, readable(a.CreateTime.Sub(a.RequestTime.Time)), origin(a))
+		note = fmt.Sprintf("%s %s after %s", note, readable(at.Sub(a.RequestTime.Time)), origin(a))
 	}
 	return Event{Type: corev1.EventTypeNormal, Reason: reasonJobsRecreated, Note: note}
 }
 
 // startedPart names the Jobs that an attempt started.
 func startedPart(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) string {
-	rj := replicatedJobNamed(js, a.ReplicatedJob)
+	rj := helper.ReplicatedJob(js, a.ReplicatedJob)
 	switch {
 	case rj != nil && a.Scope == jobsetv1alpha2.ScopeJob:
 		return "job " + helper.JobName(js.Name, rj.Name, ptr.Deref(a.JobIndex, 0))
@@ -100,7 +101,7 @@ func allOf(jobs int64) string {
 
 func wereOrWas(js *jobsetv1alpha2.JobSet, a *jobsetv1alpha2.Attempt) string {
 	jobs := helper.TotalReplicas(js)
-	if rj := replicatedJobNamed(js, a.ReplicatedJob); rj != nil {
+	if rj := helper.ReplicatedJob(js, a.ReplicatedJob); rj != nil {
 		jobs = int64(helper.Replicas(rj))
 	}
 	if a.Scope == jobsetv1alpha2.ScopeJob || jobs == 1 {

@@ -7,11 +7,11 @@ import (
 	"math"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/policy"
 )
 
 // An execution is a time in which the set runs: it begins with the first start, with a resume and with a restart of the
@@ -19,43 +19,46 @@ import (
 
 // countExecution counts a start or a resume. The count is stored before any Job of the execution may run, together with
 // the end of the suspension: that is how the next decision knows that this one has been counted.
-func (b *statusBuilder) countExecution() bool {
-	if !b.o.Gates.ExecutionAttemptsTracking || suspended(b.o.JobSet) {
-		return false
+func countExecution(s state) changes {
+	if !s.Gates.ExecutionAttemptsTracking || suspended(s.JobSet) {
+		return changes{}
 	}
-	stopped := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.JobSetSuspended)
-	switch {
-	case b.next.ExecutionAttempts == nil:
-		// A set that was run before anybody counted has had one execution for each restart, and the first one.
-		b.next.ExecutionAttempts = ptr.To(b.next.Restarts)
-	case stopped != nil && stopped.Status == metav1.ConditionTrue:
-		b.next.ExecutionAttempts = ptr.To(*b.next.ExecutionAttempts + 1)
-	default:
-		return false
+	executions := s.next.Restarts // a set that was run before anybody counted has had one for each restart, and the first one
+	if counted := s.next.ExecutionAttempts; counted != nil {
+		if current(s.next, jobsetv1alpha2.JobSetSuspended) == nil {
+			return changes{}
+		}
+		executions = *counted + 1
 	}
-	b.endSuspension()
-	return true
+	c := endSuspension()
+	c.edits = []edit{func(next *jobsetv1alpha2.JobSetStatus) { next.ExecutionAttempts = &executions }}
+	c.commits = true
+	return c
 }
 
-// setStartTime starts the clock of an execution, which stands still while the set is suspended.
-func (b *statusBuilder) setStartTime() {
-	switch {
-	case !b.o.Gates.JobSetActiveDeadlineSeconds || suspended(b.o.JobSet):
-		b.next.StartTime = nil
-	case b.next.StartTime == nil:
-		b.next.StartTime = ptr.To(b.o.Now)
+// followClock starts the clock of an execution, which stands still while the set is suspended.
+func followClock(o Observed) edit {
+	return func(next *jobsetv1alpha2.JobSetStatus) {
+		switch {
+		case !o.Gates.JobSetActiveDeadlineSeconds || suspended(o.JobSet):
+			next.StartTime = nil
+		case next.StartTime == nil:
+			next.StartTime = ptr.To(o.Now)
+		}
 	}
 }
+
+func clearStartTime(next *jobsetv1alpha2.JobSetStatus) { next.StartTime = nil }
 
 // deadlineVerdict ends a set whose execution takes too long; nil for others.
-func deadlineVerdict(o Observed, _ children) *verdict {
+func deadlineVerdict(o Observed, _ children) *policy.Verdict {
 	left, limited := deadline(o, o.JobSet.Status.StartTime)
 	if !limited || left > 0 {
 		return nil
 	}
-	return &verdict{
-		action: jobsetv1alpha2.FailJobSet, reason: reasonDeadlineExceeded,
-		message: "jobset failed due to running longer than its active deadline",
+	return &policy.Verdict{
+		Action: jobsetv1alpha2.FailJobSet, Reason: reasonDeadlineExceeded,
+		Message: "jobset failed due to running longer than its active deadline",
 	}
 }
 

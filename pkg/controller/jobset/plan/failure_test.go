@@ -173,7 +173,7 @@ func TestFailureVerdict(t *testing.T) {
 			o = indexed(o)
 			v := failureVerdict(o, classify(o))
 			type result struct{ Action, Reason, Message string }
-			diff(t, "verdict", result{string(tc.action), tc.reason, tc.message}, result{string(v.action), v.reason, v.message})
+			diff(t, "verdict", result{string(tc.action), tc.reason, tc.message}, result{string(v.Action), v.Reason, v.Message})
 		})
 	}
 }

@@ -57,6 +57,8 @@ type Results struct {
 	ClaimErrors []string
 	// RefusedResources are patches of resources that the API refused.
 	RefusedResources []RefusedPatch
+	// IgnoredQueue is the queue that the set names in a cluster without Kueue, while that is to be reported; empty otherwise.
+	IgnoredQueue string
 	// MissingRules is one of the containers that were created without their restart rules; nil if all have them.
 	MissingRules *MissingRules
 	// Accepted is the number of requests about Jobs that were carried out.
@@ -92,7 +94,7 @@ type Outcome struct {
 
 // Finish returns what to store, report and remember about a set, given what was observed and decided, and what became of it.
 func Finish(o Observed, p Plan, r Results) Outcome {
-	r = p.Groups.add(r)
+	r = withRefusal(p.Groups, r)
 	out := Outcome{
 		Status: p.Status, Events: p.Events, Warnings: warnings(o, p, r), CreateFrom: nextCreateFrom(o, p, r),
 		RefusedSince: hostplan.RefusedSince(o.RefusedSince, o.Now.Time, len(r.Refusals) > 0, r.Interrupted),
@@ -120,22 +122,22 @@ func (out *Outcome) noteResults(o Observed, p Plan, r Results, takenNames []stri
 	if len(takenNames)+len(r.Refusals) == 0 && !r.MissingRules.noted(&o.JobSet.Status) {
 		return
 	}
-	st := newStatus(o)
-	st.pending = true // Decide knows whether the conditions are about the present spec
+	st := newStatus(o, children{})
+	st.premature = true // Decide knows whether the conditions are about the present spec
 	if out.Status != nil {
 		st.next = out.Status.DeepCopy()
 	}
 	st.events = out.Events
-	if len(takenNames) > 0 {
-		st.setNameConflict(p, takenNames)
-	}
-	st.setCreationFailure(p, r, out.RefusedSince)
-	st.setRulesMissing(r)
+	st.fold(nameConflict(o, p, takenNames, current(st.next, jobsetv1alpha2.ChildNameConflict)))
+	st.fold(creationFailure(o, p, r, current(st.next, jobsetv1alpha2.JobCreationFailure), out.RefusedSince))
+	st.fold(rulesMissing(o, r))
 	out.Status, out.Events = st.result()
 }
 
 // requeue makes the next sync due after the time, unless it is due earlier; 0 is never.
-func (out *Outcome) requeue(after time.Duration) { out.RequeueAfter = sooner(out.RequeueAfter, after) }
+func (out *Outcome) requeue(after time.Duration) {
+	out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, after)
+}
 
 // jobsWith returns the names of the Jobs whose creation had the result.
 func (p Plan) jobsWith(r Results, result Creation) (names []string) {

@@ -5,7 +5,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,6 +12,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/policy"
 )
 
 // reasonOfAnyContainer is the reason of a container that failed for an unknown reason.
@@ -29,34 +29,30 @@ type FailedJob struct {
 	Failure batchv1.JobCondition
 }
 
-// MissingCause returns the Job whose first cause a decision on the snapshot needs and does not have; nil for none. It costs
-// a decision, but only while a Job fails and the attempt has no first cause.
-func MissingCause(o Observed) *FailedJob {
-	if a := helper.RunningAttempt(&o.JobSet.Status); a != nil && a.FirstCause != nil {
-		return nil
+// firstCause records the first cause of the end of the running attempt, unless it has one, or asks for it. It is reported first,
+// since all else follows from it.
+func firstCause(s state, job *batchv1.Job, decided bool) (c changes) {
+	a := helper.RunningAttempt(s.next)
+	if a == nil || !s.KeepAttempts || a.FirstCause != nil || job == nil {
+		return changes{}
 	}
-	if !slices.ContainsFunc(o.Jobs, func(job *batchv1.Job) bool { return failureOf(job) != nil }) {
-		return nil
+	if cause, known := s.Cause.Get(); known {
+		c.edits = []edit{ofRunning(func(a *jobsetv1alpha2.Attempt) { a.FirstCause = cause.DeepCopy() })}
+		c.first = []Event{firstFailure(cause)}
 	}
-	return Decide(o).FailedJob
+	if s.Cause.Open() {
+		rj := helper.ReplicatedJob(s.JobSet, replicatedJobOf(job))
+		c.cause = &FailedJob{
+			JobRef: refTo(job), Decided: decided, Failure: *policy.FailureOf(job),
+			InContainers: rj.Template.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever,
+		}
+	}
+	return c
 }
 
-// wantCause records the first cause of the end of the running attempt, unless it has one, or asks for it.
-func (b *statusBuilder) wantCause(job *batchv1.Job, decided bool) {
-	a := helper.RunningAttempt(b.next)
-	if a == nil || !b.o.KeepAttempts || a.FirstCause != nil || job == nil {
-		return
-	}
-	if cause := b.o.Causes[job.UID]; cause != nil {
-		a.FirstCause = cause.DeepCopy()
-		b.events = append([]Event{firstFailure(cause)}, b.events...)
-		return
-	}
-	rj := replicatedJobNamed(b.o.JobSet, replicatedJobOf(job))
-	b.failedJob = &FailedJob{
-		JobRef: refTo(job), Decided: decided, Failure: *failureOf(job),
-		InContainers: rj.Template.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever,
-	}
+// causeOfTarget records why a Job is bound to fail, before its pods are gone.
+func causeOfTarget(s state) changes {
+	return firstCause(s, policy.FirstFailed(s.owned.failureTarget), false)
 }
 
 // CauseWanted reports whether the failure of a Job would be the first cause of the end of the attempt that the set is in.

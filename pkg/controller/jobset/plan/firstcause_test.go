@@ -11,11 +11,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // second returns the time so many seconds after some time ago.
@@ -192,9 +192,8 @@ func TestWhoseCauseIsLookedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
 			o.KeepAttempts, o.Gates.JobSetActiveDeadlineSeconds = true, true
-			p := Decide(o)
 			var got string
-			if job := p.FailedJob; job != nil {
+			if job := causeAsked(o); job != nil {
 				got = job.Name + map[bool]string{true: " ends", false: " dooms"}[job.Decided]
 				diff(t, "pods that hold a failure without having failed", true, job.InContainers)
 			}
@@ -208,15 +207,16 @@ func TestMissingCauseIsAskedForOnce(t *testing.T) {
 	js := newSet(with("w", 1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1))))
 	o := observe(js, job)
 	o.KeepAttempts = true
-	diff(t, "Job whose cause is missing", job.Name, MissingCause(o).Name)
+	diff(t, "Job whose cause is missing", job.Name, causeAsked(o).Name)
 	cause := &jobsetv1alpha2.FailureCause{Job: job.Name, Pod: "p"}
-	known := observed(o, func(o *Observed) { o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: cause} })
-	diff(t, "Job whose cause is missing when it was looked up", (*FailedJob)(nil), MissingCause(known))
+	known := observed(o, func(o *Observed) { o.Cause = hostplan.Of(cause) })
+	diff(t, "Job whose cause is missing when it was looked up", (*FailedJob)(nil), Decide(known).Asks.FirstCause)
 	diff(t, "recorded cause", cause, Decide(known).Status.Attempts[0].FirstCause)
 	js.Status = *Decide(known).Status
-	diff(t, "Job whose cause is missing when it is stored", (*FailedJob)(nil), MissingCause(o))
+	diff(t, "Job whose cause is missing when it is stored", (*FailedJob)(nil), causeAsked(o))
 	healthy := observe(newSet(with("w", 1)), jobNamed("w", 0))
-	diff(t, "Job whose cause is missing when none fails", (*FailedJob)(nil), MissingCause(healthy))
+	healthy.KeepAttempts = true
+	diff(t, "Job whose cause is missing when none fails", (*FailedJob)(nil), causeAsked(healthy))
 }
 
 func startedLongAgo(js *jobsetv1alpha2.JobSet) {
@@ -227,7 +227,7 @@ func TestFirstCauseIsOnTheEndedAttempt(t *testing.T) {
 	o := observe(newSet(with("w", 1), failurePolicy(1), withAttempts(begun(1, jobsetv1alpha2.TriggerStart))), jobNamed("w", 0, jobFailed))
 	o.KeepAttempts = true
 	cause := &jobsetv1alpha2.FailureCause{Job: "js-w-0", Reason: "x"}
-	o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{o.Jobs[0].UID: cause}
+	o.Cause = hostplan.Of(cause)
 	p := Decide(o)
 	diff(t, "number of attempts", 2, len(p.Status.Attempts))
 	diff(t, "cause of the end of the first", cause, p.Status.Attempts[0].FirstCause)

@@ -19,6 +19,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // now is the time of every observation in tests; before is some time ago.
@@ -178,9 +181,54 @@ func failureTarget(reason string, minute int) func(*batchv1.Job) {
 
 func terminating(job *batchv1.Job) { job.DeletionTimestamp = &before }
 
-// observe is a snapshot in which the Service exists.
+// observe is a snapshot in which the Service exists, and from which nothing can be learned by asking.
 func observe(js *jobsetv1alpha2.JobSet, jobs ...*batchv1.Job) Observed {
-	return Observed{JobSet: js, Jobs: jobs, ServiceExists: true, Claims: sets.New[string](), Now: now}
+	return Observed{
+		JobSet: js, Jobs: jobs, ServiceExists: true, Claims: sets.New[string](), Now: now,
+		Restored: hostplan.None[Restored](), Nodes: hostplan.NotObtained[int](), ShutOut: hostplan.NotObtained[sets.Set[types.UID]](),
+		InPlace: hostplan.NotObtained[map[types.UID]inplace.State](), Placed: hostplan.NotObtained[domains.Placed](), Moving: hostplan.NotObtained[domains.Moving](),
+		Located: hostplan.NotObtained[domains.Located](), Cause: hostplan.NotObtained[*jobsetv1alpha2.FailureCause](),
+		FailedInPlace: hostplan.NotObtained[*jobsetv1alpha2.FailureCause](),
+	}
+}
+
+// The following functions return what a decision asks for if the answer is not known.
+
+func restoreAsked(o Observed) bool {
+	o.Restored = hostplan.Known[Restored]{}
+	return Decide(o).Asks.Restored
+}
+
+func causeAsked(o Observed) *FailedJob {
+	o.Cause = hostplan.Known[*jobsetv1alpha2.FailureCause]{}
+	return Decide(o).Asks.FirstCause
+}
+
+func nodesAsked(o Observed) bool {
+	o.Nodes = hostplan.Known[int]{}
+	return Decide(o).Asks.Nodes
+}
+
+func unplacedJobs(o Observed) []domains.Unplaced {
+	o.Placed = hostplan.Known[domains.Placed]{}
+	return Decide(o).Asks.Unplaced
+}
+
+func unlocatedJobs(o Observed) []domains.Unlocated {
+	o.Located = hostplan.Known[domains.Located]{}
+	return Decide(o).Asks.Unlocated
+}
+
+func stuck(o Observed) []domains.Stuck {
+	o.Moving = hostplan.Known[domains.Moving]{}
+	return Decide(o).Asks.Stuck
+}
+
+func times(words []string, suffix string) (out []string) {
+	for _, word := range words {
+		out = append(out, word+suffix)
+	}
+	return out
 }
 
 func names[T metav1.Object](objects []T) []string {

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 )
 
 // index finds the parts of a set by name. Without it a decision about many replicatedJobs would search their list for each
@@ -20,11 +22,11 @@ type index struct {
 	// tracksJobs tells that Jobs have attempts of their own.
 	tracksJobs bool
 	// placed are the domains of Jobs, by position in the spec.
-	placed []placedJobs
+	placed []domains.Jobs
 	// groups are the groups of the pods of replicatedJobs, by name; nil if the set has none.
-	groups map[string]groupNames
-	// held are the names of Jobs that wait for their group, while others of their replicatedJob do not.
-	held sets.Set[string]
+	groups map[string]gang.Names
+	// awaitGroup are the names of Jobs that wait for their group, while others of their replicatedJob do not.
+	awaitGroup sets.Set[string]
 }
 
 // indexed returns the snapshot with its index.
@@ -32,7 +34,8 @@ func indexed(o Observed) Observed {
 	replicatedJobs := o.JobSet.Spec.ReplicatedJobs
 	ix := &index{
 		places: make(map[string]int, len(replicatedJobs)), stored: make([]jobsetv1alpha2.ReplicatedJobStatus, len(replicatedJobs)),
-		tracksJobs: tracksJobs(o), placed: make([]placedJobs, len(replicatedJobs)), groups: groupsOf(o), held: sets.New[string](),
+		tracksJobs: tracksJobs(o), placed: make([]domains.Jobs, len(replicatedJobs)),
+		groups: gang.NamesOf(o.JobSet, o.Grouped), awaitGroup: sets.New[string](),
 	}
 	for i := range replicatedJobs {
 		if _, found := ix.places[replicatedJobs[i].Name]; !found {
@@ -42,7 +45,7 @@ func indexed(o Observed) Observed {
 	stored := byName(o.JobSet.Status.ReplicatedJobsStatus)
 	for i := range replicatedJobs {
 		ix.stored[i] = entryOf(stored, replicatedJobs[i].Name)
-		ix.placed[i] = placementOf(o, &replicatedJobs[i])
+		ix.placed[i] = domainsOf(o, &replicatedJobs[i])
 	}
 	o.index = ix
 	return o

@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // inPlacePod is a pod that may restart where it is.
@@ -35,19 +37,19 @@ func podOf(job *batchv1.Job, attempt string, change ...func(*inPlacePod)) inPlac
 }
 
 // inPlaceOf sums up pods by their Job, the pod that was the first to restart first.
-func inPlaceOf(pods ...inPlacePod) map[types.UID]InPlace {
-	out := map[types.UID]InPlace{}
+func inPlaceOf(pods ...inPlacePod) map[types.UID]inplace.State {
+	out := map[types.UID]inplace.State{}
 	for i, pod := range pods {
 		sum := out[pod.job]
-		one := InPlace{ContainerRestarts: pod.restarts}
+		one := inplace.State{ContainerRestarts: pod.restarts}
 		if pod.done {
 			one.Succeeded = 1
 		} else if n, err := strconv.Atoi(pod.attempt); err == nil {
-			one = InPlace{Pods: 1, Lowest: int32(n), Highest: int32(n), First: pod.name, Order: uint64(i + 1), ContainerRestarts: pod.restarts} //nolint:gosec // small numbers
+			one = inplace.State{Pods: 1, Lowest: int32(n), Highest: int32(n), First: pod.name, Order: uint64(i + 1), ContainerRestarts: pod.restarts} //nolint:gosec // small numbers
 		} else if pod.attempt != "" {
 			one.Problems = []string{pod.name + " says " + pod.attempt}
 		}
-		sum.add(one)
+		sum.Add(one)
 		out[pod.job] = sum
 	}
 	return out
@@ -128,7 +130,7 @@ func TestInPlaceRestart(t *testing.T) {
 			if js.Status.Restarts > 0 {
 				o.Jobs = []*batchv1.Job{jobNamed("w", 0, attempt("1")), jobNamed("w", 1, attempt("1"))}
 			}
-			o.InPlace, o.Gates.InPlaceRestart = inPlaceOf(tc.pods...), !tc.off
+			o.InPlace, o.Gates.InPlaceRestart = hostplan.Of(inPlaceOf(tc.pods...)), !tc.off
 			p := Decide(o)
 			status := statusAfter(o, p)
 			diff(t, "previous attempt", tc.wantPrevious, status.PreviousInPlaceRestartAttempt)
@@ -145,7 +147,7 @@ func TestInPlaceRestart(t *testing.T) {
 func TestFailedJobRestartsSetWithInPlaceRestart(t *testing.T) {
 	o := observe(inPlaceSet(), jobNamed("w", 0, jobFailed), jobNamed("w", 1))
 	o.Gates.InPlaceRestart = true
-	o.InPlace = inPlaceOf(podOf(o.Jobs[0], "0"), podOf(o.Jobs[1], "0"))
+	o.InPlace = hostplan.Of(inPlaceOf(podOf(o.Jobs[0], "0"), podOf(o.Jobs[1], "0")))
 	status := Decide(o).Status
 	diff(t, "restarts", int32(1), status.Restarts)
 	o.JobSet.Status = *status
@@ -186,9 +188,12 @@ func TestFirstCauseOfRestartInPlace(t *testing.T) {
 				{tc.later, []inPlacePod{podOf(b, "1"), podOf(b, "1"), podOf(a, "1"), podOf(a, "1")}},
 				{tc.later, []inPlacePod{podOf(b, "1"), podOf(b, "1"), podOf(a, "1"), podOf(a, "1")}},
 			} {
-				o.InPlace, o.FailedInPlace = inPlaceOf(step.pods...), step.cause
-				job, pod := FirstInPlace(o)
-				diff(t, "first pod", "js-w-1 js-w-1-pod", job.Name+" "+pod)
+				o.InPlace, o.FailedInPlace = hostplan.Of(inPlaceOf(step.pods...)), hostplan.Known[*jobsetv1alpha2.FailureCause]{}
+				first := Decide(o).Asks.FirstInPlace
+				diff(t, "first pod", "js-w-1 js-w-1-pod", first.Job+" "+first.Pod)
+				if o.FailedInPlace = hostplan.NotObtained[*jobsetv1alpha2.FailureCause](); step.cause != nil {
+					o.FailedInPlace = hostplan.Of(step.cause)
+				}
 				p := Decide(o)
 				next := *o.JobSet
 				next.Status = *statusAfter(o, p)
@@ -215,10 +220,11 @@ func TestTooManyRestartsInPlaceHaveFirstCause(t *testing.T) {
 	a, b := jobNamed("w", 0, bothReady), jobNamed("w", 1, bothReady)
 	o := observe(inPlaceSet(createdBefore, withAttempts(begun(1, jobsetv1alpha2.TriggerStart, created(1)))), a, b)
 	o.KeepAttempts, o.Gates.InPlaceRestart = true, true
-	o.InPlace = inPlaceOf(podOf(a, "4"))
-	o.FailedInPlace = &jobsetv1alpha2.FailureCause{Job: "js-w-0", Pod: "js-w-0-pod", Container: "main", ExitCode: ptr.To[int32](1)}
+	o.InPlace = hostplan.Of(inPlaceOf(podOf(a, "4")))
+	cause := &jobsetv1alpha2.FailureCause{Job: "js-w-0", Pod: "js-w-0-pod", Container: "main", ExitCode: ptr.To[int32](1)}
+	o.FailedInPlace = hostplan.Of(cause)
 	p := Decide(o)
 	diff(t, "state", "Failed", p.Status.TerminalState)
-	diff(t, "first cause", o.FailedInPlace, p.Status.Attempts[0].FirstCause)
+	diff(t, "first cause", cause, p.Status.Attempts[0].FirstCause)
 	diff(t, "event", "FirstFailure", p.Events[0].Reason)
 }

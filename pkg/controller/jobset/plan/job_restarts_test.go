@@ -106,7 +106,7 @@ func TestMassFailureIsOneAttempt(t *testing.T) {
 	p := Decide(o)
 	const message = "applying RestartJob failure policy action to 1000 jobs (first failed job: js-w-999)"
 	diff(t, "events", []Event{{Type: "Warning", Reason: "RestartJobFailurePolicyAction", Note: message}}, p.Events)
-	diff(t, "Job whose pods are read", "js-w-999", p.FailedJob.Name)
+	diff(t, "Job whose pods are read", "js-w-999", causeAsked(o).Name)
 	diff(t, "number of attempts", 2, len(p.Status.Attempts))
 	got := p.Status.Attempts[1]
 	got.RequestTime = nil

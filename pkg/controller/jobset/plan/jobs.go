@@ -14,6 +14,9 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 )
 
 // missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start
@@ -46,7 +49,7 @@ func freePlaces(o Observed, owned children, open []bool) iter.Seq[change[freePla
 			rj := &o.JobSet.Spec.ReplicatedJobs[i]
 			for n := max(begin, at.first); open[i] && n < min(end, at.first+int64(helper.Replicas(rj))); n++ {
 				index := int32(n - at.first)
-				if name := helper.JobName(o.JobSet.Name, rj.Name, index); owned.names.Has(name) || o.index.held.Has(name) {
+				if name := helper.JobName(o.JobSet.Name, rj.Name, index); owned.names.Has(name) || o.index.awaitGroup.Has(name) {
 					continue
 				}
 				builder := builders(i)
@@ -90,11 +93,11 @@ type jobBuilder struct {
 	// placement are the annotations that ask for exclusive placement.
 	placement map[string]string
 	// domains are the domains that the Jobs have to themselves.
-	domains placedJobs
+	domains domains.Jobs
 	// avoided are the nodes that the pods keep off.
 	avoided []string
 	// groups are the groups that the pods belong to.
-	groups groupNames
+	groups gang.Names
 	// byNodeSelector means that the pods run on nodes that an administrator has set aside for each Job.
 	byNodeSelector bool
 }
@@ -115,7 +118,7 @@ func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *j
 	js := o.JobSet
 	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: helper.Placement(js.Annotations,
 		rj.Template.Annotations)}
-	b.domains, b.groups = placementOf(o, rj), groupNamesOf(o, rj.Name)
+	b.domains, b.groups = domainsOf(o, rj), groupNamesOf(o, rj.Name)
 	b.common.Suspend = ptr.To(suspended(js))
 	pod := &b.common.Template.Spec
 	if service := helper.ServiceName(js); service != "" {
@@ -125,7 +128,7 @@ func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *j
 	if b.avoided = AvoidedNodes(js, o.Now.Time); len(b.avoided) > 0 {
 		pod.Affinity = KeptOff(pod.Affinity, b.avoided)
 	}
-	annotations := merged(rj.Template.Annotations, b.placement)
+	annotations := hostplan.Merged(rj.Template.Annotations, b.placement)
 	_, exclusive := annotations[jobsetv1alpha2.ExclusiveKey]
 	_, byNodeSelector := annotations[jobsetv1alpha2.NodeSelectorStrategyKey]
 	if b.byNodeSelector = exclusive && byNodeSelector; b.byNodeSelector {
@@ -149,21 +152,21 @@ func (b *jobBuilder) build(index int32) *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      helper.JobName(js.Name, b.rj.Name, index),
 			Namespace: js.Namespace,
-			Labels:    merged(b.rj.Template.Labels, keys),
-			Annotations: merged(b.rj.Template.Annotations, b.placement, annotated(js, &b.common.Template.Spec, keys), executionKeys(b.o),
+			Labels:    hostplan.Merged(b.rj.Template.Labels, keys),
+			Annotations: hostplan.Merged(b.rj.Template.Annotations, b.placement, annotated(js, &b.common.Template.Spec, keys), executionKeys(b.o),
 				releaseKeys(js)),
 			OwnerReferences: []metav1.OwnerReference{ownerReference(js)},
 		},
 		Spec: b.common,
 	}
-	if b.domains.byScheduler(index) {
+	if b.domains.ByScheduler(index) {
 		job.Annotations[jobsetv1alpha2.PlacementKey] = jobsetv1alpha2.PlacementByAffinity
 	}
 	if len(b.avoided) > 0 {
 		job.Annotations[jobsetv1alpha2.AvoidedNodesKey] = avoidedKey(b.avoided)
 	}
-	if template := b.groups.of(index).template; template != "" && b.groups.provider == "" {
-		job.Annotations[GroupTemplateKey] = template
+	if template := b.groups.Of(index).Template; template != "" && b.groups.Provider == "" {
+		job.Annotations[gang.TemplateKey] = template
 	}
 	job.Spec.Template = b.podTemplate(index, keys)
 	return job
@@ -176,17 +179,17 @@ func (b *jobBuilder) template(index int32) corev1.PodTemplateSpec {
 
 func (b *jobBuilder) podTemplate(index int32, keys map[string]string) corev1.PodTemplateSpec {
 	js, template := b.o.JobSet, b.common.Template
-	template.Labels = merged(template.Labels, keys)
-	template.Annotations = merged(template.Annotations, b.placement, annotated(js, &template.Spec, keys), executionKeys(b.o))
+	template.Labels = hostplan.Merged(template.Labels, keys)
+	template.Annotations = hostplan.Merged(template.Annotations, b.placement, annotated(js, &template.Spec, keys), executionKeys(b.o))
 	if !b.byNodeSelector {
 		labelPriority(b.o, &template)
 	} else {
-		template.Spec.NodeSelector = merged(template.Spec.NodeSelector, map[string]string{
+		template.Spec.NodeSelector = hostplan.Merged(template.Spec.NodeSelector, map[string]string{
 			jobsetv1alpha2.NamespacedJobKey: js.Namespace + "_" + helper.JobName(js.Name, b.rj.Name, index),
 		})
 	}
-	b.domains.apply(&template, index)
-	b.groups.apply(&template, index)
+	b.domains.Apply(&template, index)
+	b.groups.Apply(&template, index)
 	return template
 }
 

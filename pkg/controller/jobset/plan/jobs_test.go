@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // ownedByJS is the owner reference of every child of the set in tests.
@@ -54,16 +55,16 @@ func TestNewJobIsComplete(t *testing.T) {
 	want := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "js-w-2", Namespace: "ns", OwnerReferences: ownedByJS,
-			Labels:      merged(identity, map[string]string{"team": "a"}),
-			Annotations: merged(identity, map[string]string{"note": "n", "jobset-apiserver.io/released-at-generation": "6"}),
+			Labels:      hostplan.Merged(identity, map[string]string{"team": "a"}),
+			Annotations: hostplan.Merged(identity, map[string]string{"note": "n", "jobset-apiserver.io/released-at-generation": "6"}),
 		},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: ptr.To[int32](3),
 			Suspend:      ptr.To(false),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
-					Labels:      merged(identity, map[string]string{"app": "x"}),
-					Annotations: merged(identity, map[string]string{"scrape": "y"}),
+					Labels:      hostplan.Merged(identity, map[string]string{"app": "x"}),
+					Annotations: hostplan.Merged(identity, map[string]string{"scrape": "y"}),
 				},
 				Spec: corev1.PodSpec{Subdomain: "js", Containers: []corev1.Container{{Name: "main", Image: "image"}}},
 			},

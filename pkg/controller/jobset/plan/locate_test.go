@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 // byAffinity is a set of two Jobs, of which the scheduler chooses the domain of the first.
@@ -53,7 +55,7 @@ func TestUnlocatedJobs(t *testing.T) {
 				o.Jobs[0] = tc.job
 			}
 			var got []string
-			for _, job := range UnlocatedJobs(o) {
+			for _, job := range unlocatedJobs(o) {
 				if job.Topology != rack || job.UID == "" {
 					t.Errorf("the Job is %+v", job)
 				}
@@ -67,7 +69,8 @@ func TestUnlocatedJobs(t *testing.T) {
 // TestLocate notes a domain that the scheduler has chosen, together with what else is to be written, and changes no Job.
 func TestLocate(t *testing.T) {
 	o := byAffinity()
-	o.Located = Located{Domains: map[types.UID]jobsetv1alpha2.JobPlacement{"uid-js-w-0": {Domain: "x", Nodes: 3}, "uid-js-w-1": {Domain: "y"}}, After: time.Minute}
+	chosen := map[types.UID]jobsetv1alpha2.JobPlacement{"uid-js-w-0": {Domain: "x", Nodes: 3}, "uid-js-w-1": {Domain: "y"}}
+	o.Located = hostplan.Of(domains.Located{Domains: chosen, After: time.Minute})
 	p := Decide(o)
 	if len(p.DeleteJobs)+len(p.CreateJobs)+len(p.PatchJobs) > 0 {
 		t.Errorf("Jobs change: %+v", p)
@@ -77,14 +80,14 @@ func TestLocate(t *testing.T) {
 	diff(t, "placed", jobsetv1alpha2.JobPlacement{Domain: "b"}, jobs[1])
 	diff(t, "when to ask again", time.Minute, p.RequeueAfter)
 
-	o.JobSet.Status, o.Located = *statusAfter(byAffinity(), Decide(byAffinity())), Located{Domains: o.Located.Domains}
+	o.JobSet.Status, o.Located = *statusAfter(byAffinity(), Decide(byAffinity())), hostplan.Of(domains.Located{Domains: chosen})
 	p = Decide(o)
 	if Finish(o, p, Results{}).DeferStatus == 0 {
 		t.Error("a domain alone is written at once")
 	}
 	o.JobSet.Status = *p.Status
-	o.Waiting = map[types.UID]Waiting{"uid-js-w-0": {Since: before.Time, Reason: noRoom}}
-	if stuck := StuckJobs(o); len(stuck) != 1 || stuck[0].At.Domain != "x" {
+	o.Waiting = map[types.UID]domains.Waiting{"uid-js-w-0": {Since: before.Time, Reason: noRoom}}
+	if stuck := stuck(o); len(stuck) != 1 || stuck[0].At.Domain != "x" {
 		t.Errorf("Jobs that may move: %+v", stuck)
 	}
 }
@@ -93,7 +96,7 @@ func TestLocate(t *testing.T) {
 func TestLocateFailedAttempt(t *testing.T) {
 	o := byAffinity(failurePolicy(1))
 	o.Jobs[1] = jobNamed("w", 1, failedWith("BackoffLimitExceeded", "", 0))
-	o.Located.Domains = map[types.UID]jobsetv1alpha2.JobPlacement{"uid-js-w-0": {Domain: "x"}}
+	o.Located = hostplan.Of(domains.Located{Domains: map[types.UID]jobsetv1alpha2.JobPlacement{"uid-js-w-0": {Domain: "x"}}})
 	p := Decide(o)
 	diff(t, "restarts", int32(1), p.Status.Restarts)
 	diff(t, "domain of the failed attempt", "x", p.Status.Placement.ReplicatedJobs[0].Jobs[0].Domain)

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"maps"
 	"strconv"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -84,14 +83,5 @@ func releaseKeys(js *jobsetv1alpha2.JobSet) map[string]string {
 }
 
 func released(js *jobsetv1alpha2.JobSet) string { return strconv.FormatInt(js.Generation, 10) }
-
-// merged returns a new map in which later maps win.
-func merged(sources ...map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, source := range sources {
-		maps.Copy(out, source)
-	}
-	return out
-}
 
 func itoa[N int32 | int64](n N) string { return strconv.FormatInt(int64(n), 10) }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 const noRoom = "0/4 nodes are available: 4 Insufficient cpu."
@@ -22,7 +24,7 @@ const noRoom = "0/4 nodes are available: 4 Insufficient cpu."
 // stuckSet is a set of two Jobs in the domains a and b, of which pods of the first one wait.
 func stuckSet(job *batchv1.Job, change ...func(*jobsetv1alpha2.JobSet)) Observed {
 	o := observe(newSet(append([]func(*jobsetv1alpha2.JobSet){with("w", 2), byRack, placedAt(racks(0, 0, "a", "b"))}, change...)...), job, jobNamed("w", 1))
-	o.Waiting = map[types.UID]Waiting{job.UID: {Since: before.Time, Reason: noRoom}, "another": {}}
+	o.Waiting = map[types.UID]domains.Waiting{job.UID: {Since: before.Time, Reason: noRoom}, "another": {}}
 	o.Gates.ExclusivePlacement = true
 	return o
 }
@@ -74,7 +76,7 @@ func TestStuckJobs(t *testing.T) {
 			o := stuckSet(tc.job, tc.change...)
 			o.Gates.ExclusivePlacement = !tc.off
 			var got []string
-			for _, s := range StuckJobs(o) {
+			for _, s := range stuck(o) {
 				if s.UID != tc.job.UID || s.Topology != rack || s.Reason != noRoom {
 					t.Errorf("the Job is %+v", s)
 				}
@@ -85,12 +87,15 @@ func TestStuckJobs(t *testing.T) {
 	}
 }
 
+func moving(move *domains.Move) hostplan.Known[domains.Moving] {
+	return hostplan.Of(domains.Moving{Move: move})
+}
+
 // TestMove follows a Job from one domain to another.
 func TestMove(t *testing.T) {
 	o := stuckSet(jobNamed("w", 0))
 	o.JobSet.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 1}}
-	stuck := StuckJobs(o)
-	o.Moving.Move = &Move{Stuck: stuck[0], Domain: "c", Nodes: 3, Cause: "its pods got no node for 5m0s"}
+	o.Moving = moving(&domains.Move{Stuck: stuck(o)[0], Domain: "c", Nodes: 3, Cause: "its pods got no node for 5m0s"})
 	p := Decide(o)
 	if len(p.DeleteJobs)+len(p.CreateJobs)+len(p.PatchJobs) > 0 {
 		t.Errorf("something is written before the move is stored: %+v", p)
@@ -106,11 +111,11 @@ func TestMove(t *testing.T) {
 		t.Errorf("the status waits for %s", waits)
 	}
 
-	o.JobSet.Status, o.Moving = *p.Status, Moving{}
+	o.JobSet.Status, o.Moving = *p.Status, hostplan.NotObtained[domains.Moving]()
 	p = Decide(o)
 	diff(t, "deleted", "js-w-0", deletedNames(p))
 	diff(t, "created while the Job exists", "", createdAt(p))
-	diff(t, "Jobs that are stuck", 0, len(StuckJobs(o)))
+	diff(t, "Jobs that are stuck", 0, len(stuck(o)))
 	o.Jobs = o.Jobs[1:]
 	p = Decide(o)
 	diff(t, "created", "w-0 c", createdAt(p))
@@ -121,23 +126,23 @@ func TestMove(t *testing.T) {
 	next := jobNamed("w", 0)
 	next.UID = "next"
 	o.Jobs = append(o.Jobs, next)
-	o.Waiting = map[types.UID]Waiting{"next": {Since: before.Time}}
-	diff(t, "where it is stuck next", "c", StuckJobs(o)[0].At.Domain)
-	o.Moving.After = time.Minute
+	o.Waiting = map[types.UID]domains.Waiting{"next": {Since: before.Time}}
+	diff(t, "where it is stuck next", "c", stuck(o)[0].At.Domain)
+	o.Moving = hostplan.Of(domains.Moving{After: time.Minute})
 	diff(t, "when to look again", time.Minute, Decide(o).RequeueAfter)
 }
 
 // TestMoveThatIsOutdated shows what else than the move may have happened.
 func TestMoveThatIsOutdated(t *testing.T) {
 	for name, change := range map[string]func(*Observed){
-		"the set has another placement next": func(o *Observed) { o.Placed = &Placed{Placement: racks(0, 0, "a", "b", "d")} },
+		"the set has another placement next": func(o *Observed) { o.Placed = hostplan.Of(domains.Placed{Placement: racks(0, 0, "a", "b", "d")}) },
 		"the placement is gone":              func(o *Observed) { o.JobSet.Status.Placement = nil },
 		"the Job is elsewhere":               func(o *Observed) { o.JobSet.Status.Placement = racks(0, 0, "x", "b") },
 		"the Job has no place":               func(o *Observed) { o.JobSet.Status.Placement = racks(0, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := stuckSet(jobNamed("w", 0))
-			o.Moving.Move = &Move{Stuck: StuckJobs(o)[0], Domain: "c"}
+			o.Moving = moving(&domains.Move{Stuck: stuck(o)[0], Domain: "c"})
 			change(&o)
 			for _, event := range Decide(o).Events {
 				if event.Reason == "JobMoved" {
@@ -153,7 +158,7 @@ func TestMovesAreBounded(t *testing.T) {
 	o := stuckSet(jobNamed("w", 0), func(js *jobsetv1alpha2.JobSet) {
 		js.Status.Placement.ReplicatedJobs[0].Jobs[0].Moves = &jobsetv1alpha2.JobMoves{Left: strings.Fields("1 2 3 4 5 6 7 8")}
 	})
-	o.Moving.Move = &Move{Stuck: StuckJobs(o)[0], Domain: "c"}
+	o.Moving = moving(&domains.Move{Stuck: stuck(o)[0], Domain: "c"})
 	p := Decide(o)
 	diff(t, "left", "2 3 4 5 6 7 8 a", strings.Join(p.Status.Placement.ReplicatedJobs[0].Jobs[0].Moves.Left, " "))
 	diff(t, "the stored status", 8, len(o.JobSet.Status.Placement.ReplicatedJobs[0].Jobs[0].Moves.Left))
@@ -186,7 +191,7 @@ func TestReadyJobsAreNoted(t *testing.T) {
 	if got := statusAfter(o, p).Placement.ReplicatedJobs[0].Jobs[0]; !got.Ready {
 		t.Errorf("it is forgotten: %+v", got)
 	}
-	if stuck := StuckJobs(o); len(stuck) > 0 {
+	if stuck := stuck(o); len(stuck) > 0 {
 		t.Errorf("a Job that was ready may move: %+v", stuck)
 	}
 }
@@ -197,7 +202,7 @@ func TestSingleJobIsPlacedAgain(t *testing.T) {
 		js.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", JobRestarts: []int32{2, 0}}}
 	})
 	o.Waiting = nil
-	diff(t, "asks", []Unplaced{{Topology: rack, Indexes: []int32{0}, Restarts: []int32{2}}}, UnplacedJobs(o))
+	diff(t, "asks", []domains.Unplaced{{Topology: rack, Indexes: []int32{0}, Restarts: []int32{2}}}, unplacedJobs(o))
 	p := Decide(o)
 	diff(t, "deleted", "js-w-0", deletedNames(p))
 	diff(t, "created", "", createdAt(p))
@@ -205,10 +210,10 @@ func TestSingleJobIsPlacedAgain(t *testing.T) {
 	diff(t, "created without a place", "", createdAt(Decide(o)))
 	next := racks(0, 0, "a", "b")
 	next.ReplicatedJobs[0].Jobs[0].Restarts = 2
-	o.Placed = &Placed{Placement: next}
+	o.Placed = hostplan.Of(domains.Placed{Placement: next})
 	p = Decide(o)
 	diff(t, "created before the place is stored", "", createdAt(p))
-	o.JobSet.Status, o.Placed = *p.Status, nil
-	diff(t, "asks again", 0, len(UnplacedJobs(o)))
+	o.JobSet.Status, o.Placed = *p.Status, hostplan.NotObtained[domains.Placed]()
+	diff(t, "asks again", 0, len(unplacedJobs(o)))
 	diff(t, "created", "w-0 a", createdAt(Decide(o)))
 }

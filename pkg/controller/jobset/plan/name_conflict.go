@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -20,33 +19,36 @@ import (
 // limits. No watch shows when an object without our labels is gone.
 func RetryNamesAfter(o Observed) time.Duration {
 	const soonest, latest = time.Second, 30 * time.Second
-	c := meta.FindStatusCondition(o.JobSet.Status.Conditions, jobsetv1alpha2.ChildNameConflict)
-	if c == nil || c.Status != metav1.ConditionTrue {
+	c := current(&o.JobSet.Status, jobsetv1alpha2.ChildNameConflict)
+	if c == nil {
 		return soonest
 	}
 	return min(max(o.Now.Sub(c.LastTransitionTime.Time), soonest), latest)
 }
 
-// setNameConflict reports that Jobs could not be created because objects that the set does not own have their names.
+// nameConflict reports that Jobs could not be created because objects that the set does not own have their names.
 // Such an object need not carry the label by which children are cached. One taken name is named, and the same one for
 // as long as it is taken, so that names which become free one after the other make no noise. A full plan does not try
 // all names: one that it did not try is taken still.
-func (b *statusBuilder) setNameConflict(p Plan, names []string) {
+func nameConflict(o Observed, p Plan, names []string, c *metav1.Condition) changes {
 	slices.Sort(names)
-	if c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.ChildNameConflict); c != nil && c.Status == metav1.ConditionTrue {
+	if len(names) == 0 {
+		return changes{}
+	}
+	if c != nil {
 		named := takenName(c.Message)
 		isNamed := func(job *batchv1.Job) bool { return job.Name == named }
-		untried := p.More && !slices.ContainsFunc(p.CreateJobs, isNamed) && !slices.ContainsFunc(b.o.Jobs, isNamed)
+		untried := p.More && !slices.ContainsFunc(p.CreateJobs, isNamed) && !slices.ContainsFunc(o.Jobs, isNamed)
 		if untried || slices.Contains(names, named) {
-			return
+			return changes{}
 		}
 	}
-	b.set(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, reasonJobNameTaken, nameTaken(names[0]))
+	return wants(begin(jobsetv1alpha2.ChildNameConflict, reasonJobNameTaken, nameTaken(names[0])))
 }
 
 // endNameConflict notes that no Job waits for its name any more.
-func (b *statusBuilder) endNameConflict() {
-	b.set(jobsetv1alpha2.ChildNameConflict, metav1.ConditionFalse, helper.ReasonJobNamesFree, helper.MessageJobNamesFree)
+func endNameConflict() condition {
+	return end(jobsetv1alpha2.ChildNameConflict, helper.ReasonJobNamesFree, helper.MessageJobNamesFree)
 }
 
 const (

@@ -14,18 +14,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// evicted are the reasons of pods that had to leave their node, or were lost with it. unassigned is the reason of a pod
-// for which the node had no device.
-var (
-	evicted = []string{
-		"Evicted", "EvictionByEvictionAPI", "TerminationByKubelet", "NodeLost", "DeletionByTaintManager", "DeletionByPodGC", "NodeShutdown",
-		"Terminated",
-	}
-	unassigned = "UnexpectedAdmissionError"
-)
-
-// notOnNode are the reasons of pods that were stopped for the sake of others, or because their time was over: the node is as good as any.
-var notOnNode = []string{"Preempting", "Preempted", "PreemptionByScheduler", "DeadlineExceeded"}
+// unassigned is the reason of a pod for which the node had no device.
+const unassigned = "UnexpectedAdmissionError"
 
 // deviceErrors are what drivers and libraries write, in lower case, when a device fails.
 var deviceErrors = []string{
@@ -36,10 +26,16 @@ var deviceErrors = []string{
 
 // nodeFailure returns in a few words how a failure is one of the node that it happened on; empty if it is none.
 func nodeFailure(cause *jobsetv1alpha2.FailureCause) string {
-	switch {
-	case cause == nil || cause.Node == "" || slices.Contains(notOnNode, cause.Reason):
+	if cause == nil || cause.Node == "" || cause.Reason == helper.ReasonDeadlineExceeded {
 		return ""
-	case slices.Contains(evicted, cause.Reason), cause.Reason == unassigned:
+	}
+	switch helper.InterruptionOf(cause.Reason) {
+	case helper.Preempted: // for the sake of another pod: the node is as good as any
+		return ""
+	case helper.Evicted, helper.LostNode:
+		return helper.AvoidedReason(cause.Reason)
+	}
+	if cause.Reason == unassigned {
 		return helper.AvoidedReason(cause.Reason)
 	}
 	if found := deviceError(cause.Message); found != "" {

@@ -15,6 +15,8 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 const rack = "example.com/rack"
@@ -39,20 +41,20 @@ func placedAt(at *jobsetv1alpha2.Placement) func(*jobsetv1alpha2.JobSet) {
 // TestPlacement shows for a set of two exclusive Jobs, and one that is not, which Jobs wait for a domain and what a
 // decision does about them.
 func TestPlacement(t *testing.T) {
-	waits := &Placed{Reason: "NoDomain", Message: "all are taken"}
+	waits := &domains.Placed{Reason: "NoDomain", Message: "all are taken"}
 	pending := withCondition(jobsetv1alpha2.PlacementPending, metav1.ConditionTrue, "NoDomain", "all are taken")
 	for name, tc := range map[string]struct {
 		set    []func(*jobsetv1alpha2.JobSet)
 		jobs   []*batchv1.Job
 		off    bool
-		placed *Placed
+		placed *domains.Placed
 		// asks are the indexes of the Jobs that need a domain, creates and resumes are Jobs, each with its domain if it has one.
 		asks, creates, resumes, deletes, condition, next string
 	}{
 		"nobody has answered yet":     {asks: "0 1", creates: "other-0"},
 		"there is no room":            {placed: waits, asks: "0 1", creates: "other-0", condition: "True NoDomain all are taken"},
-		"there are domains":           {placed: &Placed{Placement: racks(0, 0, "a", "b")}, asks: "0 1", creates: "other-0", next: "0: a b"},
-		"there are domains at last":   {set: []func(*jobsetv1alpha2.JobSet){pending}, placed: &Placed{Placement: racks(0, 0, "a", "b")}, asks: "0 1", creates: "other-0", next: "0: a b", condition: "False Placed the jobs have their domains"},
+		"there are domains":           {placed: &domains.Placed{Placement: racks(0, 0, "a", "b")}, asks: "0 1", creates: "other-0", next: "0: a b"},
+		"there are domains at last":   {set: []func(*jobsetv1alpha2.JobSet){pending}, placed: &domains.Placed{Placement: racks(0, 0, "a", "b")}, asks: "0 1", creates: "other-0", next: "0: a b", condition: "False Placed the jobs have their domains"},
 		"the status holds them":       {set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b"))}, creates: "w-0 a, w-1 b, other-0", next: "0: a b"},
 		"they are of another attempt": {set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b")), restarted(1, 1)}, asks: "0 1", creates: "other-0", next: "0: a b"},
 		"they are of another topology": {set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b")), func(js *jobsetv1alpha2.JobSet) {
@@ -115,9 +117,12 @@ func TestPlacement(t *testing.T) {
 				js.Spec.ReplicatedJobs[1].Template.Annotations = map[string]string{jobsetv1alpha2.ExclusiveKey: ""}
 			}}, tc.set...)
 			o := observe(newSet(change...), tc.jobs...)
-			o.Gates.ExclusivePlacement, o.Placed = !tc.off, tc.placed
+			o.Gates.ExclusivePlacement, o.Placed = !tc.off, hostplan.NotObtained[domains.Placed]()
+			if tc.placed != nil {
+				o.Placed = hostplan.Of(*tc.placed)
+			}
 			p := Decide(o)
-			diff(t, "asks for", tc.asks, asked(UnplacedJobs(o)))
+			diff(t, "asks for", tc.asks, asked(unplacedJobs(o)))
 			diff(t, "creates", tc.creates, createdAt(p))
 			diff(t, "resumes", tc.resumes, resumedAt(p))
 			diff(t, "deletes", tc.deletes, deletedNames(p))
@@ -137,7 +142,7 @@ func assignedByKueue(js *jobsetv1alpha2.JobSet) {
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/topology"}}
 }
 
-func asked(unplaced []Unplaced) string {
+func asked(unplaced []domains.Unplaced) string {
 	var out []string
 	for _, u := range unplaced {
 		for _, index := range u.Indexes {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -31,7 +32,7 @@ func TestChildrenAreThoseThatDecideCreates(t *testing.T) {
 
 	// An execution must be on record before there are Jobs of it.
 	js.Status.ExecutionAttempts = ptr.To[int32](0)
-	plan := Decide(Observed{JobSet: js, Gates: gates})
+	plan := Decide(Observed{JobSet: js, Gates: gates, Restored: hostplan.None[Restored]()})
 	want := Children{Service: plan.CreateService, Claims: plan.CreateClaims, Jobs: []*batchv1.Job{plan.CreateJobs[0], nil, plan.CreateJobs[1]}}
 	if diff := cmp.Diff(want, ChildrenOf(js, gates)); diff != "" {
 		t.Errorf("children (-want +got):\n%s", diff)

@@ -9,10 +9,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // Containers restart in place by rules of their own. A kube-apiserver that does not know these rules leaves them out of the Jobs, without
@@ -51,19 +50,19 @@ type MissingRules struct {
 
 // noted returns whether the status may have to show what became of the restart rules.
 func (m *MissingRules) noted(status *jobsetv1alpha2.JobSetStatus) bool {
-	return m != nil || meta.IsStatusConditionTrue(status.Conditions, jobsetv1alpha2.RestartRulesMissing)
+	return m != nil || current(status, jobsetv1alpha2.RestartRulesMissing) != nil
 }
 
-// setRulesMissing reports whether the Jobs that were created have the restart rules of their containers.
-func (b *statusBuilder) setRulesMissing(r Results) {
+// rulesMissing reports whether the Jobs that were created have the restart rules of their containers.
+func rulesMissing(o Observed, r Results) changes {
+	known := current(&o.JobSet.Status, jobsetv1alpha2.RestartRulesMissing) != nil
 	switch {
-	case !RestartsInPlace(b.o.JobSet, b.o.Gates):
-	case r.MissingRules != nil:
-		if !meta.IsStatusConditionTrue(b.next.Conditions, jobsetv1alpha2.RestartRulesMissing) { // the message names one of many, and stays
-			b.set(jobsetv1alpha2.RestartRulesMissing, metav1.ConditionTrue, reasonRulesMissing,
-				fmt.Sprintf(messageRulesMissing, r.MissingRules.Container, r.MissingRules.Job))
-		}
-	case slices.Contains(r.Creations, Created):
-		b.set(jobsetv1alpha2.RestartRulesMissing, metav1.ConditionFalse, reasonRulesStored, messageRulesStored)
+	case !inplace.Restarts(o.JobSet, o.Gates):
+	case r.MissingRules != nil && !known: // the message names one of many, and stays
+		return wants(begin(jobsetv1alpha2.RestartRulesMissing, reasonRulesMissing,
+			fmt.Sprintf(messageRulesMissing, r.MissingRules.Container, r.MissingRules.Job)))
+	case r.MissingRules == nil && slices.Contains(r.Creations, Created):
+		return wants(end(jobsetv1alpha2.RestartRulesMissing, reasonRulesStored, messageRulesStored))
 	}
+	return changes{}
 }

@@ -61,12 +61,3 @@ func dependencyMet(count jobsetv1alpha2.ReplicatedJobStatus, on *jobsetv1alpha2.
 func started(count jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {
 	return count.Ready+count.Succeeded+count.Failed == helper.Replicas(rj)
 }
-
-func replicatedJobNamed(js *jobsetv1alpha2.JobSet, name string) *jobsetv1alpha2.ReplicatedJob {
-	for i := range js.Spec.ReplicatedJobs {
-		if js.Spec.ReplicatedJobs[i].Name == name {
-			return &js.Spec.ReplicatedJobs[i]
-		}
-	}
-	return nil
-}

@@ -13,6 +13,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 // Most changes of a status are counts of Jobs on their way from one state that matters to the next: 17 of 400 Jobs ready,
@@ -83,7 +84,7 @@ func mayWait(o Observed, next *jobsetv1alpha2.JobSetStatus) bool {
 	many := len(o.JobSet.Spec.ReplicatedJobs) > manyReplicatedJobs
 	due := !many && completes(o.JobSet, was, is) || (many || stoppable(o.JobSet)) && completesSet(o.JobSet, was, is)
 	rest := withoutProgress(next)
-	unlocate(rest, stored)
+	domains.Unlocate(rest, stored)
 	return !due && equality.Semantic.DeepEqual(withoutProgress(stored), rest)
 }
 
@@ -172,7 +173,7 @@ func withoutProgress(status *jobsetv1alpha2.JobSetStatus) *jobsetv1alpha2.JobSet
 	if a := helper.RunningAttempt(rest); a != nil {
 		a.CreateTime, a.ReadyTime = nil, nil
 	}
-	forEachPlaced(rest.Placement, func(at *jobsetv1alpha2.JobPlacement) { at.Ready = false })
+	domains.ForEach(rest.Placement, func(at *jobsetv1alpha2.JobPlacement) { at.Ready = false })
 	// How many children are refused or wait, and in which words, may change with each try. That they do is stored at once.
 	for _, trouble := range []string{jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable} {
 		if c := meta.FindStatusCondition(rest.Conditions, trouble); c != nil {

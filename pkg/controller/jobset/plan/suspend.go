@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // jobChanges is what becomes of the active Jobs.
@@ -31,8 +32,8 @@ type jobChanges struct {
 
 // resumption is how many more Jobs may be resumed, and whether others are not, because too many wait for the Job controller.
 type resumption struct {
-	left int
-	held bool
+	left        int
+	backlogFull bool
 }
 
 // duePatch is a patch, and whether its Job waits for the Job controller once it is made.
@@ -63,7 +64,7 @@ func jobPatches(o Observed, owned children, open []bool, waiting int) jobChanges
 			p.resumed++
 		}
 	}
-	p.more = more || p.held
+	p.more = more || p.backlogFull
 	return p
 }
 
@@ -73,7 +74,7 @@ func waitsToResume(o Observed, job *batchv1.Job, open []bool) bool {
 		return false
 	}
 	_, place := o.replicatedJob(replicatedJobOf(job))
-	return open[place] && !o.index.held.Has(job.Name)
+	return open[place] && !o.index.awaitGroup.Has(job.Name)
 }
 
 // duePatches returns the patches of the active Jobs one after the other, from any of them on if they are more than inTurn.
@@ -107,7 +108,7 @@ func duePatches(o Observed, active []*batchv1.Job, open []bool, inTurn int, r *r
 func (r *resumption) resume(o Observed, job *batchv1.Job, builder func() *jobBuilder, patch *duePatch) {
 	elsewhere := managedElsewhere(o, job)
 	if !elsewhere && r.left == 0 {
-		r.held = true
+		r.backlogFull = true
 		return
 	}
 	resume(builder(), job, &patch.JobPatch)
@@ -151,7 +152,7 @@ func resume(builder *jobBuilder, job *batchv1.Job, patch *JobPatch) {
 		patch.ClearStartTime = job.Status.StartTime != nil
 	}
 	patch.Suspend = ptr.To(false)
-	patch.Annotations, patch.Unannotated = merged(releaseKeys(o.JobSet), executionKeys(o)), job.Annotations == nil
+	patch.Annotations, patch.Unannotated = hostplan.Merged(releaseKeys(o.JobSet), executionKeys(o)), job.Annotations == nil
 }
 
 // changedResources returns the resources of those containers of a Job for which the set has others. Containers are the

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // TestResume follows one Job whose set asks for label a=1, annotation b=2, a node selector, a toleration and a gate.
@@ -33,7 +34,7 @@ func TestResume(t *testing.T) {
 	asWanted := func(job *batchv1.Job) {
 		jobIsSuspended(job)
 		template := &job.Spec.Template
-		template.Labels = merged(own, map[string]string{"a": "1"})
+		template.Labels = hostplan.Merged(own, map[string]string{"a": "1"})
 		template.Annotations = map[string]string{"jobset.sigs.k8s.io/restart-attempt": "0", "b": "2"}
 		template.Spec.NodeSelector = map[string]string{"zone": "z"}
 		template.Spec.Tolerations = []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}}
@@ -50,9 +51,9 @@ func TestResume(t *testing.T) {
 	startedBefore := func(job *batchv1.Job) { job.Status.StartTime = &before }
 	withPods := func(job *batchv1.Job) { job.Status.Active = 1 }
 	next := &Directives{
-		Labels:          merged(own, map[string]string{"a": "1"}),
+		Labels:          hostplan.Merged(own, map[string]string{"a": "1"}),
 		Annotations:     map[string]string{"jobset.sigs.k8s.io/restart-attempt": "0", "b": "2"},
-		OldLabels:       merged(own, map[string]string{"a": "1", "stale": "x"}),
+		OldLabels:       hostplan.Merged(own, map[string]string{"a": "1", "stale": "x"}),
 		OldAnnotations:  map[string]string{"jobset.sigs.k8s.io/restart-attempt": "0", "b": "2", "kueue.x-k8s.io/stale": "x"},
 		NodeSelector:    map[string]string{"zone": "z"},
 		Tolerations:     []corev1.Toleration{seconds},

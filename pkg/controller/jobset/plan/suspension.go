@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
@@ -43,47 +42,49 @@ func mayStartPods(owned children) bool {
 	return slices.ContainsFunc(owned.active, starts) || slices.ContainsFunc(owned.previous, starts)
 }
 
-// setSuspended notes that the set is suspended, or that no Job waits to be resumed any more.
-func (b *statusBuilder) setSuspended(owned children, stillSuspended bool) {
+// suspension notes that the set is suspended, or that no Job waits to be resumed any more.
+func suspension(s state, jobsSuspended bool) changes {
 	switch {
-	case !suspended(b.o.JobSet):
-		if !stillSuspended {
-			b.endSuspension()
-		}
-	case mayStartPods(owned):
-		b.pending = true
-	default:
-		b.beginSuspension(messageSuspended)
+	case !suspended(s.JobSet) && jobsSuspended:
+		return changes{}
+	case !suspended(s.JobSet):
+		return endSuspension()
+	case mayStartPods(s.owned):
+		return changes{premature: true}
 	}
+	return beginSuspension(s.Observed, messageSuspended)
 }
 
-func (b *statusBuilder) beginSuspension(reason string) {
-	b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionTrue, reasonSuspendedJobs, messageSuspended)
-	b.set(jobsetv1alpha2.JobSetRestarting, metav1.ConditionFalse, reasonJobSetSuspended, messageSuspended)
-	b.endAttempt(jobsetv1alpha2.OutcomeSuspended, reason)
+func beginSuspension(o Observed, reason string) changes {
+	c := wants(begin(jobsetv1alpha2.JobSetSuspended, reasonSuspendedJobs, messageSuspended),
+		end(jobsetv1alpha2.JobSetRestarting, reasonJobSetSuspended, messageSuspended))
+	c.edits = []edit{endAttempt(o, jobsetv1alpha2.OutcomeSuspended, reason)}
+	return c
 }
 
-func (b *statusBuilder) endSuspension() {
-	b.set(jobsetv1alpha2.JobSetSuspended, metav1.ConditionFalse, reasonResumeJobs, "jobset is resumed")
-	b.set(jobsetv1alpha2.Retried, metav1.ConditionFalse, reasonResumeJobs, "the jobset, which was retried while it was suspended, is resumed")
+func endSuspension() changes {
+	return wants(end(jobsetv1alpha2.JobSetSuspended, reasonResumeJobs, "jobset is resumed"),
+		end(jobsetv1alpha2.Retried, reasonResumeJobs, "the jobset, which was retried while it was suspended, is resumed"))
 }
 
 // recordSuspension ends the attempt if any of its Jobs was suspended on account of a suspension that was taken back. That is
 // stored before these Jobs are resumed: they forget it then.
-func (b *statusBuilder) recordSuspension(owned children) bool {
-	a := helper.RunningAttempt(b.next)
-	if a == nil || !b.o.KeepAttempts || suspended(b.o.JobSet) {
-		return false
+func recordSuspension(s state) (c changes) {
+	a := helper.RunningAttempt(s.next)
+	if a == nil || !s.KeepAttempts || suspended(s.JobSet) {
+		return changes{}
 	}
 	mark := SuspendedInAttempt(a.Number)
-	if !slices.ContainsFunc(owned.active, func(job *batchv1.Job) bool { return job.Annotations[jobsetv1alpha2.ReleasedKey] == mark }) {
-		return false
+	marked := func(job *batchv1.Job) bool { return job.Annotations[jobsetv1alpha2.ReleasedKey] == mark }
+	switch {
+	case !slices.ContainsFunc(s.owned.active, marked):
+		return changes{}
+	case mayStartPods(s.owned):
+		c.edits = []edit{endAttempt(s.Observed, jobsetv1alpha2.OutcomeSuspended, messageTakenBack)}
+	default:
+		c = beginSuspension(s.Observed, messageTakenBack)
+		c.edits = append(c.edits, clearStartTime)
 	}
-	if mayStartPods(owned) {
-		b.endAttempt(jobsetv1alpha2.OutcomeSuspended, messageTakenBack)
-	} else {
-		b.beginSuspension(messageTakenBack)
-		b.next.StartTime = nil
-	}
-	return true
+	c.commits = true
+	return c
 }

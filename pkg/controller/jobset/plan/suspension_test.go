@@ -15,6 +15,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 func TestSetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
@@ -63,7 +64,7 @@ func patched(jobs []*batchv1.Job, patches []JobPatch) []*batchv1.Job {
 		for _, patch := range patches {
 			if patch.Name == job.Name && patch.Suspend != nil {
 				job.Spec.Suspend = patch.Suspend
-				job.Annotations = merged(job.Annotations, patch.Annotations)
+				job.Annotations = hostplan.Merged(job.Annotations, patch.Annotations)
 			}
 		}
 		next = append(next, job)

@@ -15,6 +15,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // Observed is all that decisions depend on. What it points to is shared and must not be changed.
@@ -23,38 +26,38 @@ type Observed struct {
 	JobSet *jobsetv1alpha2.JobSet
 	// Jobs are the Jobs that the set owns by UID, in any order, terminating ones included.
 	Jobs []*batchv1.Job
-	// InPlace is how far the pods have come with restarting where they are, by the UID of their Job; only for a set for which RestartsInPlace
-	// holds. Jobs none of whose pods says anything may be absent.
-	InPlace map[types.UID]InPlace
-	// FailedInPlace is what failed in the pod FirstInPlace; nil if that is not known.
-	FailedInPlace *jobsetv1alpha2.FailureCause
-	// Causes are why Jobs failed, by the UID of the Job; only those that MissingCause has asked for.
-	Causes map[types.UID]*jobsetv1alpha2.FailureCause
+	// InPlace is how far the pods have come with restarting where they are, by the UID of their Job. Jobs none of whose
+	// pods says anything may be absent.
+	InPlace hostplan.Known[map[types.UID]inplace.State]
+	// FailedInPlace is what failed in the pod that Asks.FirstInPlace names.
+	FailedInPlace hostplan.Known[*jobsetv1alpha2.FailureCause]
+	// Cause is why the Job failed that Asks.FirstCause names.
+	Cause hostplan.Known[*jobsetv1alpha2.FailureCause]
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
 	// RefusedPods are the Jobs whose pods the API refuses.
 	RefusedPods RefusedPods
-	// ShutOut are the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity; only if ShutOutMatters.
-	ShutOut sets.Set[types.UID]
+	// ShutOut are the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity.
+	ShutOut hostplan.Known[sets.Set[types.UID]]
 	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless the set says otherwise; 0 for not at all.
 	AvoidFailedNodes time.Duration
-	// Nodes is about how many nodes the cluster has; 0 if that is not known. It is known if NodesMatter, unless it could not be read.
-	Nodes int
-	// Placed is what became of the question for the domains of UnplacedJobs; nil if it was not asked.
-	Placed *Placed
+	// Nodes is about how many nodes the cluster has.
+	Nodes hostplan.Known[int]
+	// Placed is what became of the question for the domains of Asks.Unplaced.
+	Placed hostplan.Known[domains.Placed]
 	// Priorities are the values of PriorityClasses by name, and under the empty name that of pods which name none; nil
 	// without exclusive placement.
 	Priorities map[string]int32
 	// Waiting are the pods that wait for a node, by the UID of their Job; only for sets with a placement.
-	Waiting map[types.UID]Waiting
-	// Moving is what became of the question where StuckJobs go.
-	Moving Moving
-	// Located are the domains that the scheduler has chosen for UnlocatedJobs.
-	Located Located
+	Waiting map[types.UID]domains.Waiting
+	// Moving is what became of the question where Asks.Stuck go.
+	Moving hostplan.Known[domains.Moving]
+	// Located are the domains that the scheduler has chosen for Asks.Unlocated.
+	Located hostplan.Known[domains.Located]
 	// MoveAfter is how long pods wait for nodes before their Job moves to another domain.
 	MoveAfter time.Duration
 	// Grouped is what the main API has of the groups of the set; nil if groups are not made.
-	Grouped *Grouped
+	Grouped *gang.Observed
 	// ServiceExists reports whether a Service of the name that the set uses exists, whoever owns it.
 	ServiceExists bool
 	// OwnEndpoints means that the Service, if it is created, is created so that the cluster does not write its addresses,
@@ -65,10 +68,8 @@ type Observed struct {
 	EndpointsRefusal *EndpointsRefusal
 	// Claims are the claims of ClaimNames that exist.
 	Claims sets.Set[string]
-	// Restored means that the store was restored from a backup, and that no controller has written the status of the set since. Of such a
-	// one, EditedSinceRestore means that the rest of it was written since, and ActedSinceRestore that a user has acted on it. All are known
-	// if RestoreMatters.
-	Restored, EditedSinceRestore, ActedSinceRestore bool
+	// Restored says that the store was restored from a backup, and that no controller has written the status of the set since.
+	Restored hostplan.Known[Restored]
 	// Deferred is what earlier observations showed and the status does not hold yet.
 	Deferred Deferred
 	// CreateFrom is the place, among all Jobs of the set, of the one that is created first; those before it come last. It
@@ -85,8 +86,6 @@ type Observed struct {
 	Mismatches []string
 	// RetryFeaturesAfter is after which time one of these features may be on again; 0 if the set lacks none.
 	RetryFeaturesAfter time.Duration
-	// IgnoredQueue is the queue that the set names in a cluster without Kueue, while that is to be reported; empty otherwise.
-	IgnoredQueue string
 	// Now is the time of the observation.
 	Now metav1.Time
 	// KeepAttempts is whether the API server keeps the history of the set.
@@ -98,6 +97,9 @@ type Observed struct {
 	index *index
 }
 
+// Restored is what is known of a set in a store that was restored from a backup.
+type Restored = hostplan.Restored
+
 // Plan is what has to be done to bring the children of a set, and its status, to where they should be. The zero Plan
 // does nothing.
 type Plan struct {
@@ -105,11 +107,12 @@ type Plan struct {
 	Status *jobsetv1alpha2.JobSetStatus
 	// Events are reported once Status is stored.
 	Events []Event
-	// FailedJob is the Job whose failure is the first cause of the end of an attempt, if Observed.Causes does not hold why it
-	// failed; nil for none.
-	FailedJob *FailedJob
-	// CountNodes means that the decision depends on Observed.Nodes, which is not known.
-	CountNodes bool
+	// Asks are what the decision depends on and the snapshot does not have. If there is any, the plan holds nothing else.
+	Asks Asks
+	// AwaitsDomains means that Jobs can be neither created nor resumed before they have domains.
+	AwaitsDomains bool
+	// DespiteQueue means that the set names a queue and does not wait for it.
+	DespiteQueue bool
 
 	// DeleteJobs are deleted in the foreground.
 	DeleteJobs []JobRef
@@ -120,13 +123,13 @@ type Plan struct {
 	// CreateClaims are the volume claims to create, before any Job that mounts them.
 	CreateClaims []*corev1.PersistentVolumeClaim
 	// Groups are the changes of the groups of the pods, before any Job.
-	Groups GroupChanges
+	Groups gang.Changes
 	// CreateJobs are the Jobs to create, in the order of the spec, from Observed.CreateFrom on.
 	CreateJobs []*batchv1.Job
 	// Backlog is how many Jobs of the set wait for the Job controller already, and Resumed how many do once PatchJobs are made.
 	Backlog, Resumed int
-	// Held means that more Jobs are due to be created or resumed than may wait.
-	Held bool
+	// BacklogFull means that more Jobs are due to be created or resumed than may wait.
+	BacklogFull bool
 	// DeleteJobSet means that the set has outlived its time after finishing and is deleted in the foreground.
 	DeleteJobSet bool
 

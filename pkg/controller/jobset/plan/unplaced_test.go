@@ -10,6 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 // TestUnplacedJobsGoOn turns exclusive placement on for sets whose Jobs were created without it: nothing happens to
@@ -41,9 +43,9 @@ func TestUnplacedJobsGoOn(t *testing.T) {
 			o := observe(newSet(append([]func(*jobsetv1alpha2.JobSet){with("w", 2), byRack}, tc.set...)...), tc.jobs...)
 			off := Decide(o)
 			o.Gates.ExclusivePlacement, o.Priorities = true, map[string]int32{"": 0}
-			diff(t, "asks for", "", asked(UnplacedJobs(o)))
+			diff(t, "asks for", "", asked(unplacedJobs(o)))
 			diff(t, "plan", off, Decide(o))
-			diff(t, "Jobs that may move", 0, len(StuckJobs(o)))
+			diff(t, "Jobs that may move", 0, len(stuck(o)))
 		})
 	}
 }
@@ -54,19 +56,19 @@ func TestOnlyNewJobsArePlaced(t *testing.T) {
 	runs := jobNamed("w", 0)
 	set := newSet(with("w", 2), byRack, failurePolicy(1))
 	o := observe(set, runs)
-	o.Gates.ExclusivePlacement, o.Placed = true, &Placed{Placement: racks(0, 0, "", "b")}
+	o.Gates.ExclusivePlacement, o.Placed = true, hostplan.Of(domains.Placed{Placement: racks(0, 0, "", "b")})
 	p := Decide(o)
-	diff(t, "asks for", "1", asked(UnplacedJobs(o)))
+	diff(t, "asks for", "1", asked(unplacedJobs(o)))
 	status := statusAfter(o, p)
 	diff(t, "placement", "0:  b", placementText(status.Placement))
 
-	set.Status, o.Placed = *status, nil
+	set.Status, o.Placed = *status, hostplan.NotObtained[domains.Placed]()
 	p = Decide(o)
-	diff(t, "asks for once that is stored", "", asked(UnplacedJobs(o)))
+	diff(t, "asks for once that is stored", "", asked(unplacedJobs(o)))
 	diff(t, "creates", "w-1 b", createdAt(p))
 	diff(t, "deletes", "", deletedNames(p))
 	diff(t, "patches", 0, len(p.PatchJobs))
-	diff(t, "Jobs that get the domain of their first pod, and may leave it", 0, len(UnlocatedJobs(o)))
+	diff(t, "Jobs that get the domain of their first pod, and may leave it", 0, len(unlocatedJobs(o)))
 
 	failed := jobNamed("w", 0, failedWith("BackoffLimitExceeded", "no", 0))
 	o = observe(set, failed, jobNamed("w", 1))
@@ -75,6 +77,6 @@ func TestOnlyNewJobsArePlaced(t *testing.T) {
 	o = observe(set, failed, jobNamed("w", 1))
 	o.Gates.ExclusivePlacement = true
 	diff(t, "attempt", int32(1), set.Status.Restarts)
-	diff(t, "asks for after the restart", "0 1", asked(UnplacedJobs(o)))
+	diff(t, "asks for after the restart", "0 1", asked(unplacedJobs(o)))
 	diff(t, "deletes after the restart", "js-w-0 js-w-1", deletedNames(Decide(o)))
 }

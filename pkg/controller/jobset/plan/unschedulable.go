@@ -5,27 +5,13 @@ package plan
 
 import (
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
-// unschedulableAfter is how long pods may wait for a node before it is reported. Most wait for a moment, while others leave.
-const unschedulableAfter = 15 * time.Second
-
 // Unschedulable are the pods of a set for which the scheduler finds no node.
-type Unschedulable struct {
-	// Pods is their number.
-	Pods int
-	// Reason is why one of them does not fit, in the words of the scheduler.
-	Reason string
-	// Since is since when there are any.
-	Since time.Time
-}
+type Unschedulable = hostplan.Unschedulable
 
 const (
 	cannotBeScheduled    = " cannot be scheduled: "
@@ -33,28 +19,20 @@ const (
 	messagePodsScheduled = "no pod waits for a node"
 )
 
-// setUnschedulable reports pods that have waited for a node for some time, and returns when that is due. The message stays
-// while the number of pods does: the words of the scheduler change with each try.
-func (b *statusBuilder) setUnschedulable() (due time.Duration) {
-	waits := b.o.Unschedulable
-	c := meta.FindStatusCondition(b.next.Conditions, jobsetv1alpha2.PodsUnschedulable)
-	known := c != nil && c.Status == metav1.ConditionTrue
+// unschedulable reports pods that have waited for a node for some time. The message stays while the number of pods does: the
+// words of the scheduler change with each try.
+func unschedulable(o Observed) changes {
+	waits, c := o.Unschedulable, current(&o.JobSet.Status, jobsetv1alpha2.PodsUnschedulable)
 	head := hostplan.CountPods(waits.Pods) + cannotBeScheduled
-	switch left := unschedulableAfter - b.o.Now.Sub(waits.Since); {
+	switch left := hostplan.JobSetUnschedulableAfter - o.Now.Sub(waits.Since); {
 	case waits.Pods == 0:
-		b.endUnschedulable(reasonPodsScheduled, messagePodsScheduled)
-	case !known && left > 0:
-		return left
-	case !known || !strings.HasPrefix(c.Message, head):
-		events := b.events
-		b.set(jobsetv1alpha2.PodsUnschedulable, metav1.ConditionTrue, jobsetv1alpha2.ReasonUnschedulable, head+waits.Reason)
-		if known {
-			b.events = events // another number is no news
-		}
+		return wants(end(jobsetv1alpha2.PodsUnschedulable, reasonPodsScheduled, messagePodsScheduled))
+	case c == nil && left > 0:
+		return changes{due: left}
+	case c != nil && strings.HasPrefix(c.Message, head):
+		return changes{}
 	}
-	return 0
-}
-
-func (b *statusBuilder) endUnschedulable(reason, message string) {
-	b.set(jobsetv1alpha2.PodsUnschedulable, metav1.ConditionFalse, reason, message)
+	waiting := begin(jobsetv1alpha2.PodsUnschedulable, jobsetv1alpha2.ReasonUnschedulable, head+waits.Reason)
+	waiting.quiet = c != nil // another number is no news
+	return wants(waiting)
 }

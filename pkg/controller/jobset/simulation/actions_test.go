@@ -14,11 +14,22 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// Kinds of requests.
+const (
+	restartRequests = "restart the set"
+	partRequests    = "restart a part of the set"
+	suspendRequests = "suspend the set"
+	resumeRequests  = "resume the set"
+	cancelRequests  = "cancel the set"
+	retryRequests   = "retry the set"
 )
 
 // request is an action that a user asks for, with all that the request says.
 type request struct {
-	kind int
+	kind string
 	do   func(*jobset.JobSet, actions.Call) (*batch.JobSetActionStatus, error)
 	// exact means that the request names the attempt that it is meant for.
 	exact bool
@@ -30,20 +41,20 @@ func (e *env) callAction() {
 	r := e.randomRequest(before)
 	first, err := e.carryOut(r)
 	if err != nil {
-		e.note("user asks to %s: %v", kindNames[r.kind], err)
+		e.Note("user asks to %s: %v", r.kind, err)
 		return
 	}
-	e.note("user asks to %s: %s", kindNames[r.kind], first.Message)
+	e.Note("user asks to %s: %s", r.kind, first.Message)
 	e.personActed()
 	after := e.set()
 	e.invariants.acted(r, before, after)
-	if !r.exact || !e.dice.percent(50) {
+	if !r.exact || !e.Dice.Percent(50) {
 		return
 	}
 	again, err := e.carryOut(r)
 	sameAnswer := first.Attempt == 0 || equality.Semantic.DeepEqual(first, again) // 0: there is no attempt to answer with
 	if err != nil || !sameAnswer || !equality.Semantic.DeepEqual(after.Status, e.set().Status) {
-		e.fail("rule %q: %v, first %+v, then %+v", "the same request twice is one action, with one answer", err, first, again)
+		e.Fail("the same request twice is one action, with one answer", "%v, first %+v, then %+v", err, first, again)
 	}
 }
 
@@ -54,12 +65,12 @@ func (e *env) randomRequest(js *jobsetv1alpha2.JobSet) request {
 		current = js.Status.Attempts[n-1].Number
 	}
 	var preconditions *batch.ActionPreconditions
-	exact := e.dice.percent(50)
+	exact := e.Dice.Percent(50)
 	if exact {
-		preconditions = &batch.ActionPreconditions{Attempt: ptr.To(max(0, current-oneOf[int32](e.dice, 0, 0, 0, 1)))}
+		preconditions = &batch.ActionPreconditions{Attempt: ptr.To(max(0, current-simulation.OneOf[int32](e.Dice, 0, 0, 0, 1)))}
 	}
 	spec := &batch.JobSetActionSpec{Reason: "because", Preconditions: preconditions}
-	kind := oneOf(e.dice, restartRequests, restartRequests, restartRequests, partRequests, partRequests, suspendRequests, resumeRequests, cancelRequests, retryRequests)
+	kind := simulation.OneOf(e.Dice, restartRequests, restartRequests, restartRequests, partRequests, partRequests, suspendRequests, resumeRequests, cancelRequests, retryRequests)
 	if conditionIs(&js.Status, jobsetv1alpha2.JobSetFailed) {
 		kind = retryRequests
 	}
@@ -78,12 +89,12 @@ func (e *env) randomRequest(js *jobsetv1alpha2.JobSet) request {
 			return actions.Cancel(js, spec, c)
 		}
 	case retryRequests:
-		retry := &batch.JobSetRetrySpec{Reason: "because", MaxRestarts: oneOf[int32](e.dice, 0, 1, 1), Preconditions: preconditions}
+		retry := &batch.JobSetRetrySpec{Reason: "because", MaxRestarts: simulation.OneOf[int32](e.Dice, 0, 1, 1), Preconditions: preconditions}
 		r.do = func(js *jobset.JobSet, c actions.Call) (*batch.JobSetActionStatus, error) {
 			return actions.Retry(js, retry, c)
 		}
 	default:
-		restart := &batch.JobSetRestartSpec{Reason: "because", Preconditions: preconditions, CountTowardsMaxRestarts: e.dice.percent(30)}
+		restart := &batch.JobSetRestartSpec{Reason: "because", Preconditions: preconditions, CountTowardsMaxRestarts: e.Dice.Percent(30)}
 		if kind == partRequests {
 			e.chooseJobs(js, restart)
 		}
@@ -96,10 +107,10 @@ func (e *env) randomRequest(js *jobsetv1alpha2.JobSet) request {
 
 // chooseJobs makes a request one for a single Job or all Jobs of a replicatedJob.
 func (e *env) chooseJobs(js *jobsetv1alpha2.JobSet, spec *batch.JobSetRestartSpec) {
-	rj := &js.Spec.ReplicatedJobs[e.dice.IntN(len(js.Spec.ReplicatedJobs))]
+	rj := &js.Spec.ReplicatedJobs[e.Dice.IntN(len(js.Spec.ReplicatedJobs))]
 	spec.Scope, spec.ReplicatedJob = batch.RestartScopeReplicatedJob, rj.Name
-	if *rj.Replicas > 0 && e.dice.percent(60) {
-		spec.Scope, spec.JobIndex = batch.RestartScopeJob, ptr.To(e.dice.Int32N(*rj.Replicas))
+	if *rj.Replicas > 0 && e.Dice.Percent(60) {
+		spec.Scope, spec.JobIndex = batch.RestartScopeJob, ptr.To(e.Dice.Int32N(*rj.Replicas))
 	}
 }
 
@@ -111,7 +122,7 @@ func (e *env) carryOut(r request) (*batch.JobSetActionStatus, error) {
 		panic(err)
 	}
 	answer, err := r.do(&hub, actions.Call{
-		User: "alice", Now: e.now,
+		User: "alice", Now: e.Now(),
 		Gates: gates.Gates{JobSetActiveDeadlineSeconds: e.gates.JobSetActiveDeadlineSeconds, ExecutionAttemptsTracking: e.gates.ExecutionAttemptsTracking},
 	})
 	if err != nil {
@@ -125,8 +136,8 @@ func (e *env) carryOut(r request) (*batch.JobSetActionStatus, error) {
 		after.Generation++
 	}
 	if !equality.Semantic.DeepEqual(before, &after) {
-		e.jobSets.put(&after)
-		e.seen[r.kind]++
+		e.jobSets.Put(&after)
+		e.Seen[r.kind]++
 	}
 	return answer, nil
 }
@@ -138,7 +149,7 @@ func (r *invariants) acted(asked request, before, after *jobsetv1alpha2.JobSet) 
 	}
 	r.actedAt = number(after.ResourceVersion)
 	if wrong := wrongWithHistory(&before.Status, &after.Status); wrong != "" {
-		r.fail("rule %q: %s", "actions keep the history", wrong)
+		r.Fail("actions keep the history", "%s", wrong)
 	}
 	restarts := after.Status.Restarts - before.Status.Restarts
 	jobRestarts := jobRestartsOf(&after.Status) - jobRestartsOf(&before.Status)
@@ -153,6 +164,6 @@ func (r *invariants) acted(asked request, before, after *jobsetv1alpha2.JobSet) 
 		wrong = map[bool]string{false: "a restart"}[restarts == 0 && jobRestarts == 0]
 	}
 	if wrong != "" {
-		r.fail("rule %q: %s", "a request is one restart, or none", wrong)
+		r.Fail("a request is one restart, or none", "%s", wrong)
 	}
 }

@@ -5,76 +5,59 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // This file holds the clients through which the controller writes. What the API servers answer is theirs, what happens on
 // the way is drawn.
 
-// childClient is a client of Services or claims. Any object of a name will do, so they are only created.
-type childClient[T metav1.Object] struct {
-	*process
-	in   *store[T]
-	copy func(T) T
-}
+var (
+	anyJob     = schema.GroupResource{Group: "batch", Resource: "jobs"}
+	errInvalid = apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "j", nil)
+	errDenied  = apierrors.NewForbidden(anyJob, "j", errors.New("denied by a policy that looks at the name"))
+)
 
-func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptions) (T, error) {
-	return send(c.process, wanted, func(bool) (T, error) {
-		if _, taken := c.in.get(wanted.GetName()); taken {
-			return wanted, errExists
-		}
-		object := c.copy(wanted)
-		c.in.put(object)
-		return object, nil
-	})
-}
-
-func (c childClient[T]) Get(_ context.Context, name string, _ metav1.GetOptions) (T, error) {
-	return read(c.process, func() (T, error) {
-		object, found := c.in.get(name)
-		if !found {
-			return object, errNotFound
-		}
-		return object, nil
-	})
-}
-
-func (childClient[T]) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error) {
-	panic("nobody patches these")
-}
-
-func (childClient[T]) Delete(context.Context, string, metav1.DeleteOptions) error {
-	panic("nobody deletes these")
+// creator returns a client of Services or claims. Any object of a name will do, so they are only created.
+func creator[T simulation.Object](p *process, of *simulation.Resource[T]) children.Client[T] {
+	return simulation.Client[T]{Resource: of, Sender: p.sender, Own: func(T) bool { return false }}
 }
 
 // jobClient is a client of Jobs.
-type jobClient struct{ childClient[*batchv1.Job] }
+type jobClient struct {
+	simulation.Client[*batchv1.Job]
+	*process
+}
 
 func (c jobClient) Create(_ context.Context, wanted *batchv1.Job, _ metav1.CreateOptions) (*batchv1.Job, error) {
 	at := c.observed
-	return send(c.process, wanted, func(known bool) (*batchv1.Job, error) {
-		if _, taken := c.in.get(wanted.Name); taken {
-			c.seen[namesTaken]++
-			return nil, errExists
+	return simulation.Send(c.process.sender, wanted, func(known bool) (*batchv1.Job, error) {
+		if _, taken := c.Store.Get(wanted.Name); taken {
+			c.Seen["names taken"]++
+			return nil, simulation.ErrExists
 		}
 		if wanted.Name == c.denied {
-			c.seen[denials]++
+			c.Seen["Jobs denied by name"]++
 			return nil, errDenied
 		}
 		job := c.admitted(wanted)
 		c.invariants.jobCreated(at, job, known)
-		c.in.put(job)
-		c.note("  creates job %s", job.Name)
+		c.Store.Put(job)
+		c.Note("  creates job %s", job.Name)
 		return job, nil
 	})
 }
@@ -82,7 +65,7 @@ func (c jobClient) Create(_ context.Context, wanted *batchv1.Job, _ metav1.Creat
 // admitted returns a new Job as the Job API stores it.
 func (c jobClient) admitted(wanted *batchv1.Job) *batchv1.Job {
 	job := *wanted
-	job.UID = newUID("job", c.in.versions.last)
+	job.UID = c.NewUID("job")
 	if job.Spec.Parallelism == nil && job.Spec.Completions == nil {
 		job.Spec.Completions = ptr.To[int32](1)
 	}
@@ -95,15 +78,15 @@ func (c jobClient) admitted(wanted *batchv1.Job) *batchv1.Job {
 }
 
 func (c jobClient) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {
-	_, err := send(c.process, nil, func(bool) (*batchv1.Job, error) {
-		job, found := c.in.get(name)
+	_, err := simulation.Send(c.process.sender, nil, func(bool) (*batchv1.Job, error) {
+		job, found := c.Store.Get(name)
 		switch {
 		case !found:
-			return nil, errNotFound
+			return nil, simulation.ErrNotFound
 		case job.UID != *options.Preconditions.UID && !c.indifferent:
-			return nil, errConflict
+			return nil, simulation.ErrConflict
 		}
-		c.note("  deletes job %s", name)
+		c.Note("  deletes job %s", name)
 		c.invariants.jobDeleted(job)
 		c.deleteJob(job, *options.PropagationPolicy == metav1.DeletePropagationForeground)
 		return nil, nil
@@ -113,22 +96,22 @@ func (c jobClient) Delete(_ context.Context, name string, options metav1.DeleteO
 
 func (c jobClient) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, subresources ...string) (*batchv1.Job, error) {
 	js := c.observed.JobSet
-	return send(c.process, &batchv1.Job{}, func(bool) (*batchv1.Job, error) {
-		job, found := c.in.get(name)
+	return simulation.Send(c.process.sender, &batchv1.Job{}, func(bool) (*batchv1.Job, error) {
+		job, found := c.Store.Get(name)
 		if !found {
-			return nil, errNotFound
+			return nil, simulation.ErrNotFound
 		}
 		next, err := patched(job, patch)
 		if err != nil {
 			return nil, errInvalid
 		}
 		if next.ResourceVersion != job.ResourceVersion {
-			return nil, errConflict
+			return nil, simulation.ErrConflict
 		}
 		if wrong := c.admitPatch(js, job, next, slices.Contains(subresources, "status")); wrong != nil {
 			return nil, wrong
 		}
-		c.in.put(next)
+		c.Store.Put(next)
 		return next, nil
 	})
 }
@@ -141,7 +124,7 @@ func (c jobClient) admitPatch(js *jobsetv1alpha2.JobSet, job, next *batchv1.Job,
 		if !jobIsSuspended(job) {
 			return errInvalid
 		}
-		c.note("  clears the start time of job %s", job.Name)
+		c.Note("  clears the start time of job %s", job.Name)
 		return nil
 	case !equality.Semantic.DeepEqual(job.Spec.Template, next.Spec.Template):
 		if !stopped || job.Status.StartTime != nil || next.Spec.Template.Labels["controller-uid"] != string(job.UID) {
@@ -149,13 +132,13 @@ func (c jobClient) admitPatch(js *jobsetv1alpha2.JobSet, job, next *batchv1.Job,
 		}
 	case !maps.Equal(job.Labels, next.Labels):
 		if c.unkind {
-			return errServer
+			return simulation.ErrServer
 		}
-		c.note("  restores the labels of job %s", job.Name)
-		c.seen[restorations]++
+		c.Note("  restores the labels of job %s", job.Name)
+		c.Seen["Jobs whose labels were restored"]++
 		return nil
 	}
-	c.note("  patches job %s", job.Name)
+	c.Note("  patches job %s", job.Name)
 	c.invariants.jobPatched(js, job, next)
 	return nil
 }
@@ -165,36 +148,36 @@ type setClient struct{ *process }
 
 func (c setClient) UpdateStatus(_ context.Context, wanted *jobsetv1alpha2.JobSet, _ metav1.UpdateOptions) (*jobsetv1alpha2.JobSet, error) {
 	at := c.observed
-	return send(c.process, wanted, func(known bool) (*jobsetv1alpha2.JobSet, error) {
+	return simulation.Send(c.process.sender, wanted, func(known bool) (*jobsetv1alpha2.JobSet, error) {
 		current := c.set()
 		switch {
 		case current == nil:
-			return nil, errNotFound
+			return nil, simulation.ErrNotFound
 		case current.ResourceVersion != wanted.ResourceVersion && !c.overwriting:
-			c.seen[conflicts]++
-			return nil, errConflict
+			c.Seen["conflicts"]++
+			return nil, simulation.ErrConflict
 		}
 		next := *current
 		next.Status = asStored(&wanted.Status)
 		c.invariants.statusStored(at, &current.Status, &next.Status, known)
-		c.env.jobSets.put(&next)
-		c.note("  stores the status")
+		c.env.jobSets.Put(&next)
+		c.Note("  stores the status")
 		return &next, nil
 	})
 }
 
 func (c setClient) Delete(_ context.Context, _ string, options metav1.DeleteOptions) error {
-	_, err := send(c.process, nil, func(bool) (*jobsetv1alpha2.JobSet, error) {
+	_, err := simulation.Send(c.process.sender, nil, func(bool) (*jobsetv1alpha2.JobSet, error) {
 		js := c.set()
 		switch {
 		case js == nil:
-			return nil, errNotFound
+			return nil, simulation.ErrNotFound
 		case js.UID != *options.Preconditions.UID || js.ResourceVersion != *options.Preconditions.ResourceVersion:
-			return nil, errConflict
+			return nil, simulation.ErrConflict
 		}
 		c.invariants.setDeleted(js)
-		c.note("  deletes the set after its time to live")
-		c.changeSet(func(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = ptr.To(c.stored()) })
+		c.Note("  deletes the set after its time to live")
+		c.changeSet(func(js *jobsetv1alpha2.JobSet) { js.DeletionTimestamp = ptr.To(c.Stored()) })
 		return nil, nil
 	})
 	return err

@@ -5,16 +5,15 @@ package simulation
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // enough is the number of histories in which a defect must show. Most show in the first few.
@@ -24,94 +23,61 @@ const history = "one attempt runs while the set does, and those that have ended 
 
 // TestHistoriesShowDefects makes sure that histories can fail, and by which rule.
 func TestHistoriesShowDefects(t *testing.T) {
-	for name, test := range map[string]struct {
-		mutant
-		wantRule string
-	}{
-		"a controller that does not wait for its caches": {
-			mutant{decide: plan.Decide, forgetful: true}, "a snapshot is never older than the writes of the process",
-		},
-		"a status that overwrites what changed meanwhile": {
-			mutant{decide: plan.Decide, overwriting: true}, "restarts never fall, and come one by one",
-		},
-		"a deletion that takes any Job of the name": {
-			mutant{decide: plan.Decide, indifferent: true}, "no Job of the present attempt is deleted",
-		},
-		"failed requests that are not tried again": {
-			mutant{decide: plan.Decide, careless: true}, "nobody has to wake a set that is not at rest",
-		},
-		"a denied Job that keeps others waiting": {
-			mutant{decide: plan.Decide, finish: sameOrder, timid: true}, "one denied child delays no other",
-		},
-		"a Job that lost its label and does not get it back": {
-			mutant{decide: plan.Decide, unkind: true}, "every history comes to rest",
-		},
-		"a taken name that nobody looks at again":    {mutant{decide: plan.Decide, finish: silent}, "nobody has to wake a set that is not at rest"},
-		"refused Jobs that no condition names":       {mutant{decide: plan.Decide, finish: hushed}, refusalsTold},
-		"a restart that counts twice":                {deciding(nil, countTwice), "failures and successes lead to what the policies say"},
-		"one restart for several Jobs that failed":   {deciding(nil, restartFirst), "failures and successes lead to what the policies say"},
-		"the other restart strategy":                 {deciding(recreate, nil), "Jobs are created once, under free names, for the current attempt, in order"},
-		"no order of the start":                      {deciding(anyOrder, nil), "Jobs are created once, under free names, for the current attempt, in order"},
-		"suspension that is ignored":                 {deciding(neverSuspended, nil), "a suspended set starts nothing"},
-		"conditions that are forgotten":              {deciding(noConditions, nil), "conditions are of one kind each, none is added as False, and times move with the status only"},
-		"a feature gate that is ignored":             {deciding(withoutRestartJob, nil), "Jobs are created once, under free names, for the current attempt, in order"},
-		"a clock that is late":                       {deciding(yesterday, nil), "conditions are of one kind each, none is added as False, and times move with the status only"},
-		"Jobs of earlier attempts that stay":         {deciding(nil, noDeletions), "a set at rest is as its spec says"},
-		"a Job that runs against the will of others": {deciding(nil, overbearing), "only active Jobs are changed, in the version that was seen"},
-		"executions that are not counted":            {deciding(withoutExecutions, nil), "executions are counted, and their clock runs, while the set is not suspended"},
-		"a deadline that is ignored":                 {deciding(withoutDeadline, nil), "a set at rest is as its spec says"},
-		"a restart that waits for the last pod":      {deciding(withoutEarlyRestart, nil), "failures and successes lead to what the policies say"},
-		"a restart that waits for the slowest Job":   {deciding(waitForSlowest, nil), slowAlone},
-		"Jobs that are not resumed":                  {deciding(nil, noPatches), "a set at rest is as its spec says"},
-		"an end of life that nobody waits for":       {deciding(nil, noTimer), "a set at rest is as its spec says"},
-		"a set that is deleted as soon as it ends":   {deciding(nil, earlyEnd), "a set is deleted after its time to live only"},
-		"a cancelled set that is deleted at once":    {deciding(forgetCancellation, nil), "a set is deleted after its time to live only"},
-		"counts that a queue waits for in vain":      {mutant{decide: plan.Decide, finish: likeAnyOther}, queuesWait},
-		"a set suspended before its Jobs are":        {deciding(nil, hasty), suspendedFirst},
-		"a suspension that nobody records":           {deciding(withoutMarks, nil), recordedFirst},
-		"a set that is never left alone":             {deciding(nil, restless), "every history comes to rest"},
-		"a decision that changes the set":            {deciding(nil, scribble), "a decision does not change what it was made on"},
-		"a decision that depends on the order":       {deciding(nil, firstCome), "equal snapshots lead to equal plans"},
-		"children written at a commit point":         {deciding(nil, eager), "a decision that moves a commit point only writes the status"},
-		"counters that are stale":                    {deciding(nil, staleCounters), "counters are those of the Jobs, and within their bounds"},
-		"an event without a change":                  {deciding(nil, noise), "events come with a change of the status, one for each condition"},
-		"a set of another controller that is taken":  {deciding(takenOver, nil), "a set that is terminating or somebody else's is left alone"},
-		"an attempt that does not end":               {deciding(nil, endless), history},
-		"an attempt that changes after its end":      {deciding(nil, rewrite), history},
-		"a history that is forgotten":                {deciding(forgetHistory, nil), history},
-		"a ready set that nobody takes note of":      {deciding(nil, neverReady), "a status that is stored is right"},
-		"Jobs restarted on request, not tracked":     {deciding(withoutTracking, nil), "failures and successes lead to what the policies say"},
-		"granted restarts that are not granted":      {deciding(withoutGrants, keepGrants), "failures and successes lead to what the policies say"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			others := sets.New[string]()
-			for seed := range uint64(enough) {
-				_, broken := run(seed, test.mutant, nil)
-				if strings.Contains(broken, strconv.Quote(test.wantRule)) {
-					return
-				}
-				others.Insert(broken)
-			}
-			t.Errorf("the rule %q was not broken; other results: %q", test.wantRule, others.UnsortedList()[:min(len(others), 5)])
-		})
-	}
+	histories.ShowDefects(t, enough, map[string]simulation.Defect[mutant]{
+		"a controller that does not wait for its caches":     {Mutant: mutant{decide: plan.Decide, forgetful: true}, Rules: []string{"a snapshot is never older than the writes of the process"}},
+		"a status that overwrites what changed meanwhile":    {Mutant: mutant{decide: plan.Decide, overwriting: true}, Rules: []string{"restarts never fall, and come one by one"}},
+		"a deletion that takes any Job of the name":          {Mutant: mutant{decide: plan.Decide, indifferent: true}, Rules: []string{"no Job of the present attempt is deleted"}},
+		"failed requests that are not tried again":           {Mutant: mutant{decide: plan.Decide, careless: true}, Rules: []string{"nobody has to wake a set that is not at rest"}},
+		"a denied Job that keeps others waiting":             {Mutant: mutant{decide: plan.Decide, finish: sameOrder, timid: true}, Rules: []string{"one denied child delays no other"}},
+		"a Job that lost its label and does not get it back": {Mutant: mutant{decide: plan.Decide, unkind: true}, Rules: []string{"every history comes to rest"}},
+		"a taken name that nobody looks at again":            {Mutant: mutant{decide: plan.Decide, finish: silent}, Rules: []string{"nobody has to wake a set that is not at rest"}},
+		"refused Jobs that no condition names":               {Mutant: mutant{decide: plan.Decide, finish: hushed}, Rules: []string{refusalsTold}},
+		"a restart that counts twice":                        {Mutant: deciding(nil, countTwice), Rules: []string{"failures and successes lead to what the policies say"}},
+		"one restart for several Jobs that failed":           {Mutant: deciding(nil, restartFirst), Rules: []string{"failures and successes lead to what the policies say"}},
+		"the other restart strategy":                         {Mutant: deciding(recreate, nil), Rules: []string{"Jobs are created once, under free names, for the current attempt, in order"}},
+		"no order of the start":                              {Mutant: deciding(anyOrder, nil), Rules: []string{"Jobs are created once, under free names, for the current attempt, in order"}},
+		"suspension that is ignored":                         {Mutant: deciding(neverSuspended, nil), Rules: []string{"a suspended set starts nothing"}},
+		"conditions that are forgotten":                      {Mutant: deciding(noConditions, nil), Rules: []string{"conditions are of one kind each, none is added as False, and times move with the status only"}},
+		"a feature gate that is ignored":                     {Mutant: deciding(withoutRestartJob, nil), Rules: []string{"Jobs are created once, under free names, for the current attempt, in order"}},
+		"a clock that is late":                               {Mutant: deciding(yesterday, nil), Rules: []string{"conditions are of one kind each, none is added as False, and times move with the status only"}},
+		"Jobs of earlier attempts that stay":                 {Mutant: deciding(nil, noDeletions), Rules: []string{"a set at rest is as its spec says"}},
+		"a Job that runs against the will of others":         {Mutant: deciding(nil, overbearing), Rules: []string{"only active Jobs are changed, in the version that was seen"}},
+		"executions that are not counted":                    {Mutant: deciding(withoutExecutions, nil), Rules: []string{"executions are counted, and their clock runs, while the set is not suspended"}},
+		"a deadline that is ignored":                         {Mutant: deciding(withoutDeadline, nil), Rules: []string{"a set at rest is as its spec says"}},
+		"a restart that waits for the last pod":              {Mutant: deciding(withoutEarlyRestart, nil), Rules: []string{"failures and successes lead to what the policies say"}},
+		"a restart that waits for the slowest Job":           {Mutant: deciding(waitForSlowest, nil), Rules: []string{slowAlone}},
+		"Jobs that are not resumed":                          {Mutant: deciding(nil, noPatches), Rules: []string{"a set at rest is as its spec says"}},
+		"an end of life that nobody waits for":               {Mutant: deciding(nil, noTimer), Rules: []string{"a set at rest is as its spec says"}},
+		"a set that is deleted as soon as it ends":           {Mutant: deciding(nil, earlyEnd), Rules: []string{"a set is deleted after its time to live only"}},
+		"a cancelled set that is deleted at once":            {Mutant: deciding(forgetCancellation, nil), Rules: []string{"a set is deleted after its time to live only"}},
+		"counts that a queue waits for in vain":              {Mutant: mutant{decide: plan.Decide, finish: likeAnyOther}, Rules: []string{queuesWait}},
+		"a set suspended before its Jobs are":                {Mutant: deciding(nil, hasty), Rules: []string{suspendedFirst}},
+		"a suspension that nobody records":                   {Mutant: deciding(withoutMarks, nil), Rules: []string{recordedFirst}},
+		"a set that is never left alone":                     {Mutant: deciding(nil, restless), Rules: []string{simulation.RulePasses}},
+		"a decision that changes the set":                    {Mutant: deciding(nil, scribble), Rules: []string{"a decision does not change what it was made on"}},
+		"a decision that depends on the order":               {Mutant: deciding(nil, firstCome), Rules: []string{"equal snapshots lead to equal plans"}},
+		"children written at a commit point":                 {Mutant: deciding(nil, eager), Rules: []string{"a decision that moves a commit point only writes the status"}},
+		"counters that are stale":                            {Mutant: deciding(nil, staleCounters), Rules: []string{"counters are those of the Jobs, and within their bounds"}},
+		"an event without a change":                          {Mutant: deciding(nil, noise), Rules: []string{"events come with a change of the status, one for each condition"}},
+		"a set of another controller that is taken":          {Mutant: deciding(takenOver, nil), Rules: []string{"a set that is terminating or somebody else's is left alone"}},
+		"an attempt that does not end":                       {Mutant: deciding(nil, endless), Rules: []string{history}},
+		"an attempt that changes after its end":              {Mutant: deciding(nil, rewrite), Rules: []string{history}},
+		"a history that is forgotten":                        {Mutant: deciding(forgetHistory, nil), Rules: []string{history}},
+		"a ready set that nobody takes note of":              {Mutant: deciding(nil, neverReady), Rules: []string{"a status that is stored is right"}},
+		"Jobs restarted on request, not tracked":             {Mutant: deciding(withoutTracking, nil), Rules: []string{"failures and successes lead to what the policies say"}},
+		"granted restarts that are not granted":              {Mutant: deciding(withoutGrants, keepGrants), Rules: []string{"failures and successes lead to what the policies say"}},
+	})
 }
 
-// deciding is a controller that is given something else than what is, or does something else than what is
-// decided. What it is given is a copy.
-func deciding(told func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
-	return mutant{decide: func(o plan.Observed) plan.Plan {
-		wrong := o
-		if told != nil {
-			wrong.JobSet = o.JobSet.DeepCopy()
-			told(&wrong)
-		}
-		p := plan.Decide(wrong)
-		if does != nil {
-			does(o, &p)
-		}
-		return p
-	}}
+// deciding is a controller that is given something else than what is, or does something else than what is decided.
+func deciding(misread func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
+	return mutant{decide: simulation.Deciding(plan.Decide, copied, misread, does)}
+}
+
+// copied returns a snapshot with a copy of its set.
+func copied(o plan.Observed) *plan.Observed {
+	o.JobSet = o.JobSet.DeepCopy()
+	return &o
 }
 
 func recreate(o *plan.Observed) {

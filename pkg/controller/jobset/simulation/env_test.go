@@ -4,17 +4,16 @@
 package simulation
 
 import (
-	"fmt"
-	"time"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // mutant is how the controller decides and acts: as it really does, or with a defect that must not go unnoticed.
@@ -42,16 +41,14 @@ var faultless = mutant{decide: plan.Decide}
 // env is everything in one history.
 type env struct {
 	mutant
-	dice    dice
-	gates   gates.Gates
-	faults  faultProfile
-	actions []action
-	now     time.Time
+	*simulation.World
+	gates  gates.Gates
+	faults faultProfile
 
-	jobSets  store[*jobsetv1alpha2.JobSet]
-	jobs     store[*batchv1.Job]
-	services store[*corev1.Service]
-	claims   store[*corev1.PersistentVolumeClaim]
+	jobSets  simulation.Store[*jobsetv1alpha2.JobSet]
+	jobs     *simulation.Resource[*batchv1.Job]
+	services *simulation.Resource[*corev1.Service]
+	claims   *simulation.Resource[*corev1.PersistentVolumeClaim]
 	// template is what the set is made of when a user creates it, and creations counts how often that was.
 	template  *jobsetv1alpha2.JobSet
 	creations int
@@ -67,62 +64,44 @@ type env struct {
 	unschedulable int
 	// refusesPods means that a quota refuses pods of the set.
 	refusesPods bool
-	// late are requests under way whose sender does not wait for them any more.
-	late []func()
 
 	process    *process
 	invariants *invariants
-	seen       tally
-	// trace are the steps so far; nil if they are not recorded.
-	trace *[]string
 }
-
-// violation is the panic that ends a history with a broken rule.
-type violation string
-
-// beginning is the time at which every history begins.
-var beginning = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 // newEnv returns an environment in which a user has just created a set, and a controller starts.
 func newEnv(seed uint64, c mutant, trace *[]string) *env {
-	d := newDice(seed)
+	const stream = 0x6a6f62736574
+	d := simulation.NewDice(seed, stream)
 	if c.finish == nil {
 		c.finish = plan.Finish
 	}
 	e := &env{
 		mutant: c,
-		dice:   d,
+		World:  simulation.NewWorld(d, trace),
 		gates: gates.Gates{
-			RestartJob: d.percent(50), ElasticJobSet: d.percent(30), JobSetActiveDeadlineSeconds: d.percent(30),
-			ExecutionAttemptsTracking: d.percent(40), MutablePodResourcesForSuspendedJobSets: d.percent(30), RestartOnFailureTarget: d.percent(70),
+			RestartJob: d.Percent(50), ElasticJobSet: d.Percent(30), JobSetActiveDeadlineSeconds: d.Percent(30),
+			ExecutionAttemptsTracking: d.Percent(40), MutablePodResourcesForSuspendedJobSets: d.Percent(30), RestartOnFailureTarget: d.Percent(70),
 		},
-		faults: randomFaultProfile(d),
-		now:    beginning,
-		trace:  trace,
 	}
-	if most := oneOf(d, 0, 0, 0, 1, 2); most > 0 {
+	e.randomFaults()
+	if most := simulation.OneOf(d, 0, 0, 0, 1, 2); most > 0 {
 		e.decide = inParts(most, c.decide)
 	}
-	main := &versions{last: 1}
-	e.jobSets.versions = &versions{last: 1000} // the two servers count apart
-	e.jobs.versions, e.services.versions, e.claims.versions = main, main, main
-	e.actions = e.faults.actions()
+	main := &simulation.Server{Versions: simulation.Versions{Last: 1}}
+	e.jobSets.Versions = &simulation.Versions{Last: 1000} // the two servers count apart
+	e.jobs = simulation.NewResource[*batchv1.Job](e.World, main, "job")
+	e.services = simulation.NewResource[*corev1.Service](e.World, main, "service")
+	e.claims = simulation.NewResource[*corev1.PersistentVolumeClaim](e.World, main, "claim")
 	e.template = randomSet(d)
 	e.createSet()
 	e.startProcess()
 	return e
 }
 
-// Now and Since make the environment a clock.
-func (e *env) Now() time.Time                  { return e.now }
-func (e *env) Since(t time.Time) time.Duration { return e.now.Sub(t) }
-
-// stored is the present time as an API server stores it.
-func (e *env) stored() metav1.Time { return metav1.NewTime(e.now.Truncate(time.Second)) }
-
 // set returns the stored set; nil if there is none.
 func (e *env) set() *jobsetv1alpha2.JobSet {
-	js, found := e.jobSets.get(setName)
+	js, found := e.jobSets.Get(setName)
 	if !found {
 		return nil
 	}
@@ -130,13 +109,15 @@ func (e *env) set() *jobsetv1alpha2.JobSet {
 }
 
 func (e *env) createSet() {
-	e.creations++
+	if e.creations++; e.creations > 1 {
+		e.Seen["sets created again"]++
+	}
 	js := *e.template
-	js.UID = newUID("set", e.creations)
-	js.CreationTimestamp, js.Generation = e.stored(), 1
-	e.jobSets.put(&js)
+	js.UID = e.NewUID("set")
+	js.CreationTimestamp, js.Generation = e.Stored(), 1
+	e.jobSets.Put(&js)
 	e.invariants = newInvariants(e, &js)
-	e.note("user creates the set %s", js.UID)
+	e.Note("user creates the set %s", js.UID)
 }
 
 // changeSpec stores a copy of the set with another spec.
@@ -151,14 +132,14 @@ func (e *env) changeSpec(change func(*jobsetv1alpha2.JobSet)) {
 func (e *env) changeSet(change func(*jobsetv1alpha2.JobSet)) {
 	js := *e.set()
 	change(&js)
-	e.jobSets.put(&js)
+	e.jobSets.Put(&js)
 }
 
 // changeJob stores a changed copy of a Job.
 func (e *env) changeJob(job *batchv1.Job, change func(*batchv1.Job)) *batchv1.Job {
 	next := *job
 	change(&next)
-	e.jobs.put(&next)
+	e.jobs.Put(&next)
 	return &next
 }
 
@@ -168,7 +149,7 @@ func (e *env) ownJobs() []*batchv1.Job {
 	if js == nil {
 		return nil
 	}
-	return ownedBy(js.UID, e.jobs.objects)
+	return ownedBy(js.UID, e.jobs.Objects)
 }
 
 func ownedBy(uid types.UID, jobs []*batchv1.Job) []*batchv1.Job {
@@ -181,16 +162,11 @@ func ownedBy(uid types.UID, jobs []*batchv1.Job) []*batchv1.Job {
 	return own
 }
 
-// fail ends the history.
-func (e *env) fail(format string, args ...any) {
-	panic(violation(fmt.Sprintf(format, args...)))
-}
-
-// note adds a step to the trace.
-func (e *env) note(format string, args ...any) {
-	if e.trace == nil {
-		return
+// number returns the version of an object for comparison.
+func number(version string) int {
+	n, err := strconv.Atoi(version)
+	if err != nil {
+		return 0
 	}
-	at := e.now.Sub(beginning).Seconds()
-	*e.trace = append(*e.trace, fmt.Sprintf("%8.3fs  ", at)+fmt.Sprintf(format, args...))
+	return n
 }

@@ -17,7 +17,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
-	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // This file holds the pods of sets that restart in place: agents that follow the protocol
@@ -31,7 +31,7 @@ const (
 // worldAgent is a run of an agent.
 type worldAgent struct {
 	// sets is the watch of the agent.
-	sets sim.Informer[*jobsetv1alpha2.JobSet]
+	sets simulation.Informer[*jobsetv1alpha2.JobSet]
 	// attempt is the one that the agent is in; nil until it has seen the set. said means that it was written to the pod.
 	attempt *int32
 	said    bool
@@ -49,7 +49,7 @@ func (w *world) restartInPlace(js *jobsetv1alpha2.JobSet) {
 	}
 	js.Spec.StartupPolicy.StartupPolicyOrder = jobsetv1alpha2.AnyOrder
 	js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{
-		MaxRestarts: oneOf[int32](w.dice, 0, 1, 3, 1000, 1000), RestartStrategy: jobsetv1alpha2.RestartStrategyInPlaceRestart,
+		MaxRestarts: simulation.OneOf[int32](w.Dice, 0, 1, 3, 1000, 1000), RestartStrategy: jobsetv1alpha2.RestartStrategyInPlaceRestart,
 	}
 }
 
@@ -76,7 +76,7 @@ func (w *world) liveAgents() (busy bool) {
 func (w *world) liveSomeAgents() {
 	for range 6 {
 		if len(w.pods.Objects) > 0 {
-			w.liveAgent(oneOf(w.dice, w.pods.Objects...))
+			w.liveAgent(simulation.OneOf(w.Dice, w.pods.Objects...))
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (w *world) liveAgent(pod *corev1.Pod) bool {
 // startAgent starts the agent of a pod. What it lists first is the present state of the set.
 func (w *world) startAgent(pod *corev1.Pod, before *worldAgent) {
 	name := pod.Labels[jobsetv1alpha2.JobSetNameKey]
-	a := &worldAgent{sets: sim.Informer[*jobsetv1alpha2.JobSet]{
+	a := &worldAgent{sets: simulation.Informer[*jobsetv1alpha2.JobSet]{
 		From: &w.sets, Selects: func(js *jobsetv1alpha2.JobSet) bool { return js.Name == name }, Handle: func(*jobsetv1alpha2.JobSet, bool) {},
 	}}
 	a.sets.List()
@@ -130,12 +130,12 @@ func (w *world) startAgent(pod *corev1.Pod, before *worldAgent) {
 
 // sayAttempt writes the attempt of an agent to its pod.
 func (w *world) sayAttempt(pod *corev1.Pod, a *worldAgent) {
-	lost := w.dice.percent(w.faults.unwritten)
-	if lost && w.dice.percent(50) {
+	lost := w.Dice.Percent(w.faults.unwritten)
+	if lost && w.Dice.Percent(50) {
 		return // refused
 	}
 	a.said = !lost
-	w.note("pod %s says %d", pod.Name, *a.attempt)
+	w.Note("pod %s says %d", pod.Name, *a.attempt)
 	w.changePod(pod, func(p *corev1.Pod) {
 		p.Annotations = maps.Clone(p.Annotations)
 		if p.Annotations == nil {
@@ -147,26 +147,26 @@ func (w *world) sayAttempt(pod *corev1.Pod, a *worldAgent) {
 
 // restartContainers does what a kubelet does when a container has failed.
 func (w *world) restartContainers(pod *corev1.Pod, code int32) {
-	w.note("containers of pod %s restart after exit code %d", pod.Name, code)
-	w.seen["restarts of containers"]++
+	w.Note("containers of pod %s restart after exit code %d", pod.Name, code)
+	w.Seen["restarts of containers"]++
 	w.changePod(pod, func(p *corev1.Pod) {
 		var restarts int32
 		if len(p.Status.ContainerStatuses) > 0 {
 			restarts = p.Status.ContainerStatuses[0].RestartCount
 		}
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: restarts + 1, LastTerminationState: corev1.ContainerState{
-			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", FinishedAt: metav1.NewTime(w.stored().Time)},
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", FinishedAt: metav1.NewTime(w.Stored().Time)},
 		}}}
 	})
 	// The next step starts the agent again. It may know what this one has seen.
 	if a := w.agents[pod.UID]; a != nil {
-		w.agents[pod.UID] = &worldAgent{sets: sim.Informer[*jobsetv1alpha2.JobSet]{Objects: a.sets.Objects}}
+		w.agents[pod.UID] = &worldAgent{sets: simulation.Informer[*jobsetv1alpha2.JobSet]{Objects: a.sets.Objects}}
 	}
 }
 
 // failSomeContainer lets a container fail, be it a worker or an agent.
 func (w *world) failSomeContainer() {
-	pod := oneOf(w.dice, append([]*corev1.Pod{nil}, w.pods.Objects...)...)
+	pod := simulation.OneOf(w.Dice, append([]*corev1.Pod{nil}, w.pods.Objects...)...)
 	if pod != nil && w.runsInPlace(pod) && w.agents[pod.UID] != nil {
 		w.restartContainers(pod, exitOfWorker)
 	}

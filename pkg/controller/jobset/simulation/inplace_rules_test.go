@@ -13,6 +13,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
 // The rules of sets that restart in place.
@@ -34,7 +35,7 @@ func podsOfSet(js *jobsetv1alpha2.JobSet) (n int) {
 }
 
 // oneByOne looks at all pods in the cache one by one. It does not know which one came first.
-func (r *worldRules) oneByOne(job types.UID) (out plan.InPlace) {
+func (r *worldRules) oneByOne(job types.UID) (out planinplace.State) {
 	for _, pod := range r.process.pods.Objects {
 		if jobUID(pod) != job {
 			continue
@@ -61,12 +62,12 @@ func (r *worldRules) oneByOne(job types.UID) (out plan.InPlace) {
 
 // decidedInPlace checks what is decided about attempts in place, and on what.
 func (r *worldRules) decidedInPlace(o plan.Observed, p plan.Plan) {
-	var all plan.InPlace
+	var all planinplace.State
 	for _, job := range o.Jobs {
-		want, counted := r.oneByOne(job.UID), o.InPlace[job.UID]
+		want, counted := r.oneByOne(job.UID), o.InPlace.Value()[job.UID]
 		counted.First, counted.Order, counted.Problems = "", 0, nil
 		if counted.Pods != want.Pods || counted.Succeeded != want.Succeeded || counted.Lowest != want.Lowest || counted.Highest != want.Highest || counted.ContainerRestarts != want.ContainerRestarts {
-			r.fail(countsAreRight, "job %s: counted %+v, are %+v", job.Name, counted, want)
+			r.Fail(countsAreRight, "job %s: counted %+v, are %+v", job.Name, counted, want)
 		}
 		m := meaningOf(o, job)
 		if m == previous || m == senseless {
@@ -86,15 +87,15 @@ func (r *worldRules) decidedInPlace(o plan.Observed, p plan.Plan) {
 	}
 	before, after := &o.JobSet.Status, p.Status
 	if current := after.CurrentInPlaceRestartAttempt; current != nil && !ptr.Equal(before.CurrentInPlaceRestartAttempt, current) {
-		r.seen["attempts that all have reached"]++
+		r.Seen["attempts that all have reached"]++
 		if int(all.Pods+all.Succeeded) != podsOfSet(o.JobSet) || all.Lowest != *current || all.Highest != *current {
-			r.fail(barrierTogether, "set %s: attempt %d, the pods are %+v", o.JobSet.Name, *current, all)
+			r.Fail(barrierTogether, "set %s: attempt %d, the pods are %+v", o.JobSet.Name, *current, all)
 		}
 	}
 	if before, after := before.PreviousInPlaceRestartAttempt, after.PreviousInPlaceRestartAttempt; after != nil && !ptr.Equal(before, after) {
-		r.seen["restarts in place"]++
+		r.Seen["restarts in place"]++
 		if *after != all.Highest-1 {
-			r.fail(restartsOnDemand, "set %s: attempt %d is to be left, the pods are %+v", o.JobSet.Name, *after, all)
+			r.Fail(restartsOnDemand, "set %s: attempt %d is to be left, the pods are %+v", o.JobSet.Name, *after, all)
 		}
 	}
 }
@@ -106,24 +107,24 @@ func (r *worldRules) storedInPlace(o plan.Observed, js *jobsetv1alpha2.JobSet, a
 		{before.PreviousInPlaceRestartAttempt, after.PreviousInPlaceRestartAttempt}, {before.CurrentInPlaceRestartAttempt, after.CurrentInPlaceRestartAttempt},
 	} {
 		if ptr.Deref(attempts[1], -1) < ptr.Deref(attempts[0], -1) {
-			r.fail(attemptsGoUp, "set %s: %d, then %d", js.Name, *attempts[0], ptr.Deref(attempts[1], -1))
+			r.Fail(attemptsGoUp, "set %s: %d, then %d", js.Name, *attempts[0], ptr.Deref(attempts[1], -1))
 		}
 	}
 	free := int64(after.Restarts - after.RestartsCountTowardsMax)
 	if reached := int64(ptr.Deref(after.CurrentInPlaceRestartAttempt, 0)); reached-free > helper.RestartLimit(js) {
-		r.fail(limitHolds, "set %s reaches attempt %d of %d", js.Name, reached, helper.RestartLimit(js))
+		r.Fail(limitHolds, "set %s reaches attempt %d of %d", js.Name, reached, helper.RestartLimit(js))
 	}
 	if !finished(before) && finished(after) && after.TerminalState == jobsetv1alpha2.TerminalStateFailed {
-		r.seen["sets that failed"]++
+		r.Seen["sets that failed"]++
 	}
 	for i := range after.Attempts {
 		a := &after.Attempts[i]
 		if a.EndReason != "pods restart in place" || a.FirstCause == nil {
 			continue
 		}
-		r.seen["first causes of restarts in place"]++
+		r.Seen["first causes of restarts in place"]++
 		if ptr.Deref(a.FirstCause.ExitCode, exitOfWorker) != exitOfWorker {
-			r.fail(firstCauseIsFirst, "set %s, attempt %d: %+v", js.Name, a.Number, *a.FirstCause)
+			r.Fail(firstCauseIsFirst, "set %s, attempt %d: %+v", js.Name, a.Number, *a.FirstCause)
 		}
 	}
 	if after.CurrentInPlaceRestartAttempt != nil && !ptr.Equal(before.CurrentInPlaceRestartAttempt, after.CurrentInPlaceRestartAttempt) {
@@ -139,7 +140,7 @@ type reachedAttempt struct {
 
 // lifted checks that the worker of a pod may run: no pod that was there when the controller looked is in an earlier attempt.
 func (r *worldRules) lifted(pod *corev1.Pod, js *jobsetv1alpha2.JobSet, attempt int32) {
-	r.seen["barriers lifted"]++
+	r.Seen["barriers lifted"]++
 	looked, _ := strconv.Atoi(r.reached[reachedAttempt{js.UID, attempt}])
 	for _, job := range r.ownJobs(js) {
 		if meaningOf(plan.Observed{JobSet: js, Gates: r.gates}, job) == previous {
@@ -150,7 +151,7 @@ func (r *worldRules) lifted(pod *corev1.Pod, js *jobsetv1alpha2.JobSet, attempt 
 				continue
 			}
 			if n, err := strconv.Atoi(other.Annotations[jobsetv1alpha2.InPlaceRestartAttemptKey]); err != nil || int32(n) < attempt {
-				r.fail(barrierTogether, "%s lifts the barrier of attempt %d, %s says %q", pod.Name, attempt, other.Name, other.Annotations[jobsetv1alpha2.InPlaceRestartAttemptKey])
+				r.Fail(barrierTogether, "%s lifts the barrier of attempt %d, %s says %q", pod.Name, attempt, other.Name, other.Annotations[jobsetv1alpha2.InPlaceRestartAttemptKey])
 			}
 		}
 	}

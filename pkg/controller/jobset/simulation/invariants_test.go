@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -101,7 +102,7 @@ func (r *invariants) held(job *batchv1.Job, hold bool) {
 		if f.heldAt = 0; f.held && job.Annotations[jobsetv1alpha2.ReleasedKey] == strconv.FormatInt(r.set().Generation, 10) {
 			f.heldAt = r.set().Generation
 		}
-		r.seen[holds] += int(one(f.held))
+		r.Seen["Jobs suspended by others"] += int(one(f.held))
 	}
 }
 
@@ -117,12 +118,12 @@ func (r *invariants) finished(o plan.Observed, p plan.Plan, results plan.Results
 		return
 	}
 	if out.DeferStatus > 0 {
-		r.note("  the status waits")
+		r.Note("  the status waits")
 		r.heldBack(o, out.DeferStatus)
-		r.seen[heldStatuses]++
+		r.Seen["statuses held back"]++
 	}
 	r.refusalSound(o, results, out)
-	r.seen[fullPlans] += int(one(p.More && results.Accepted > 0))
+	r.Seen["full plans"] += int(one(p.More && results.Accepted > 0))
 	if out.Status == nil {
 		return
 	}
@@ -130,17 +131,17 @@ func (r *invariants) finished(o plan.Observed, p plan.Plan, results plan.Results
 	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: out.Status, ruling: rulingOn(o)}
 	for _, check := range []func(decision) string{conditionsSound, eventsSound} {
 		if wrong := check(d); wrong != "" {
-			r.fail("rule %q: %s", "a status that is to be stored is sound", wrong)
+			r.Fail("a status that is to be stored is sound", "%s", wrong)
 		}
 	}
 	if slices.Contains(results.Creations, plan.NameTaken) && conditionIs(out.Status, jobsetv1alpha2.ChildNameConflict) {
-		r.seen[nameConflicts]++
+		r.Seen["conflicts of names told"]++
 	}
 }
 
 // reference returns a copy of some of the snapshots, to be compared after the decision.
 func (r *invariants) reference(o plan.Observed) *plan.Observed {
-	if r.dice.IntN(64) > 0 { // comparing takes much longer than deciding
+	if r.Dice.IntN(64) > 0 { // comparing takes much longer than deciding
 		return nil
 	}
 	o.JobSet = o.JobSet.DeepCopy()
@@ -168,7 +169,7 @@ func (r *invariants) decided(o plan.Observed, p plan.Plan, reference *plan.Obser
 	d.ruling = rulingOn(o)
 	for _, rule := range rules {
 		if wrong := rule.check(d); wrong != "" {
-			r.fail("rule %q: %s", rule.name, wrong)
+			r.Fail(rule.name, "%s", wrong)
 		}
 	}
 	if reference != nil {
@@ -181,17 +182,24 @@ func (r *invariants) decided(o plan.Observed, p plan.Plan, reference *plan.Obser
 // result.
 func (r *invariants) decideAgain(d decision, snapshot plan.Observed) {
 	if !equality.Semantic.DeepEqual(d.JobSet, snapshot.JobSet) || !equality.Semantic.DeepEqual(d.Jobs, snapshot.Jobs) {
-		r.fail("rule %q", "a decision does not change what it was made on")
+		r.Fail("a decision does not change what it was made on", "it was made on %s", describe(snapshot))
 	}
-	r.dice.Shuffle(len(snapshot.Jobs), func(i, j int) { snapshot.Jobs[i], snapshot.Jobs[j] = snapshot.Jobs[j], snapshot.Jobs[i] })
+	r.Dice.Shuffle(len(snapshot.Jobs), func(i, j int) { snapshot.Jobs[i], snapshot.Jobs[j] = snapshot.Jobs[j], snapshot.Jobs[i] })
 	if again := r.decide(snapshot); !equality.Semantic.DeepEqual(d.plan, again) {
-		r.fail("rule %q: first %s, then %s", "equal snapshots lead to equal plans", describePlan(d.plan), describePlan(again))
+		r.Fail("equal snapshots lead to equal plans", "first %s, then %s", describePlan(d.plan), describePlan(again))
 	}
 	if d.plan.Status == nil || d.moved() {
 		return
 	}
 	snapshot.JobSet.Status = *d.plan.Status
+	// What was not asked for does not become known.
+	if snapshot.Restored.Open() {
+		snapshot.Restored = hostplan.None[plan.Restored]()
+	}
+	if snapshot.Cause.Open() {
+		snapshot.Cause = hostplan.NotObtained[*jobsetv1alpha2.FailureCause]()
+	}
 	if again := r.decide(snapshot); again.Status != nil {
-		r.fail("rule %q: %s, then %s", "a status that is stored is right", describePlan(d.plan), describePlan(again))
+		r.Fail("a status that is stored is right", "%s, then %s", describePlan(d.plan), describePlan(again))
 	}
 }

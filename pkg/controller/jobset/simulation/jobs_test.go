@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // destiny is where a Job is heading.
@@ -25,20 +26,20 @@ const (
 
 // liveSomeJob lets one thing happen to a Job.
 func (e *env) liveSomeJob() {
-	if len(e.jobs.objects) == 0 {
+	if len(e.jobs.Objects) == 0 {
 		return
 	}
-	job := oneOf(e.dice, e.jobs.objects...)
+	job := simulation.OneOf(e.Dice, e.jobs.Objects...)
 	heading := runOn
-	if e.dice.percent(e.faults.ending) {
+	if e.Dice.Percent(e.faults.ending) {
 		heading = succeed
-		if e.dice.percent(e.faults.failing) {
+		if e.Dice.Percent(e.faults.failing) {
 			heading = failSoon
 		}
 	}
 	// A Job that is on its way out, or about to be suspended, still ends properly at times.
 	leaving := (job.DeletionTimestamp != nil || jobIsSuspended(job)) && job.Status.Active > 0 && !ended(job)
-	if leaving && heading != runOn && e.dice.percent(30) {
+	if leaving && heading != runOn && e.Dice.Percent(30) {
 		e.end(job, heading)
 		return
 	}
@@ -51,8 +52,8 @@ func (e *env) live(job *batchv1.Job, heading destiny) bool {
 	case e.stopsSlowly(job):
 		return false
 	case job.DeletionTimestamp != nil:
-		e.note("job %s is gone", job.Name)
-		e.jobs.remove(job.Name)
+		e.Note("job %s is gone", job.Name)
+		e.jobs.Remove(job.Name)
 	case ended(job):
 		return false
 	case hasCondition(job, batchv1.JobFailureTarget):
@@ -62,7 +63,7 @@ func (e *env) live(job *batchv1.Job, heading destiny) bool {
 	case job.Status.StartTime == nil || job.Status.Active != podsWanted(job):
 		e.startPods(job)
 	case ptr.Deref(job.Status.Ready, 0) < job.Status.Active:
-		e.note("a pod of job %s is ready", job.Name)
+		e.Note("a pod of job %s is ready", job.Name)
 		e.changeJob(job, func(j *batchv1.Job) { j.Status.Ready = ptr.To(ptr.Deref(job.Status.Ready, 0) + 1) })
 	case heading == runOn || job.Status.Active == 0:
 		return false
@@ -81,10 +82,10 @@ func podsWanted(job *batchv1.Job) int32 {
 }
 
 func (e *env) startPods(job *batchv1.Job) {
-	e.note("job %s starts its pods", job.Name)
+	e.Note("job %s starts its pods", job.Name)
 	e.changeJob(job, func(j *batchv1.Job) {
 		if j.Status.StartTime == nil || hasCondition(j, batchv1.JobSuspended) {
-			j.Status.StartTime = ptr.To(e.stored())
+			j.Status.StartTime = ptr.To(e.Stored())
 		}
 		if hasCondition(j, batchv1.JobSuspended) {
 			e.setCondition(j, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "")
@@ -98,7 +99,7 @@ func (e *env) stopPods(job *batchv1.Job) bool {
 	if hasCondition(job, batchv1.JobSuspended) && job.Status.Active == 0 {
 		return false
 	}
-	e.note("job %s stops its pods", job.Name)
+	e.Note("job %s stops its pods", job.Name)
 	e.changeJob(job, func(j *batchv1.Job) {
 		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
 		e.setCondition(j, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "")
@@ -109,22 +110,22 @@ func (e *env) stopPods(job *batchv1.Job) bool {
 // end lets one pod succeed, or the Job fail.
 func (e *env) end(job *batchv1.Job, heading destiny) {
 	if heading == failSoon {
-		e.note("job %s is about to fail", job.Name)
+		e.Note("job %s is about to fail", job.Name)
 		job = e.changeJob(job, func(j *batchv1.Job) {
-			e.setCondition(j, batchv1.JobFailureTarget, corev1.ConditionTrue, oneOf(e.dice, failureReasons...), oneOf(e.dice, failureMessages...))
+			e.setCondition(j, batchv1.JobFailureTarget, corev1.ConditionTrue, simulation.OneOf(e.Dice, failureReasons...), simulation.OneOf(e.Dice, failureMessages...))
 		})
 		e.invariants.jobFailed(job, false)
-		if e.dice.percent(50) && !e.stopsSlowly(job) {
+		if e.Dice.Percent(50) && !e.stopsSlowly(job) {
 			e.finishFailure(job)
 		}
 		return
 	}
-	e.note("a pod of job %s succeeds", job.Name)
+	e.Note("a pod of job %s succeeds", job.Name)
 	e.changeJob(job, func(j *batchv1.Job) {
 		j.Status.Succeeded++
 		j.Status.Active, j.Status.Ready = max(j.Status.Active-1, 0), ptr.To(max(ptr.Deref(j.Status.Ready, 0)-1, 0))
 		if j.Spec.Completions == nil || j.Status.Succeeded >= *j.Spec.Completions {
-			e.note("job %s is complete", j.Name)
+			e.Note("job %s is complete", j.Name)
 			j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
 			e.setCondition(j, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "")
 			e.setCondition(j, batchv1.JobComplete, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "")
@@ -135,7 +136,7 @@ func (e *env) end(job *batchv1.Job, heading destiny) {
 // finishFailure marks a Job as failed after its pods have ended.
 func (e *env) finishFailure(job *batchv1.Job) {
 	target := conditionOf(job, batchv1.JobFailureTarget)
-	e.note("job %s has failed: %s %q", job.Name, target.Reason, target.Message)
+	e.Note("job %s has failed: %s %q", job.Name, target.Reason, target.Message)
 	e.changeJob(job, func(j *batchv1.Job) {
 		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
 		e.setCondition(j, batchv1.JobFailed, corev1.ConditionTrue, target.Reason, target.Message)
@@ -146,7 +147,7 @@ func (e *env) finishFailure(job *batchv1.Job) {
 func (e *env) setCondition(job *batchv1.Job, conditionType batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {
 	kept := slices.DeleteFunc(slices.Clone(job.Status.Conditions), func(c batchv1.JobCondition) bool { return c.Type == conditionType })
 	job.Status.Conditions = append(kept, batchv1.JobCondition{
-		Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: e.stored(),
+		Type: conditionType, Status: status, Reason: reason, Message: message, LastTransitionTime: e.Stored(),
 	})
 }
 
@@ -154,41 +155,39 @@ func (e *env) setCondition(job *batchv1.Job, conditionType batchv1.JobConditionT
 func (e *env) deleteJob(job *batchv1.Job, foreground bool) {
 	switch {
 	case !foreground:
-		e.jobs.remove(job.Name)
+		e.jobs.Remove(job.Name)
 	case job.DeletionTimestamp == nil:
-		e.changeJob(job, func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(e.stored()) })
+		e.changeJob(job, func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(e.Stored()) })
 	}
 }
 
-// collectGarbage takes one step towards a cluster without the children of sets that are gone, or on their way out.
-func (e *env) collectGarbage() { e.garbageCollected() }
-
-// garbageCollected reports whether there was anything to do.
-func (e *env) garbageCollected() bool {
+// collectGarbage takes one step towards a cluster without the children of sets that are gone, or on their way out. It
+// reports whether there was anything to do.
+func (e *env) collectGarbage() bool {
 	js := e.set()
-	for _, job := range e.jobs.objects {
+	for _, job := range e.jobs.Objects {
 		orphaned := len(job.OwnerReferences) > 0 && (js == nil || job.OwnerReferences[0].UID != js.UID || js.DeletionTimestamp != nil)
 		if orphaned && job.DeletionTimestamp == nil {
-			e.note("garbage collector deletes job %s", job.Name)
+			e.Note("garbage collector deletes job %s", job.Name)
 			e.invariants.deletedByOther(job)
-			e.deleteJob(job, e.dice.percent(50))
+			e.deleteJob(job, e.Dice.Percent(50))
 			return true
 		}
 	}
 	if js != nil && js.DeletionTimestamp != nil && len(e.ownJobs()) == 0 {
-		e.note("the set is gone")
-		e.jobSets.remove(setName)
+		e.Note("the set is gone")
+		e.jobSets.Remove(setName)
 		return true
 	}
-	for _, service := range e.services.objects {
+	for _, service := range e.services.Objects {
 		if owner := metav1.GetControllerOfNoCopy(service); owner != nil && (js == nil || owner.UID != js.UID) {
-			e.services.remove(service.Name)
+			e.services.Remove(service.Name)
 			return true
 		}
 	}
-	for _, claim := range e.claims.objects {
+	for _, claim := range e.claims.Objects {
 		if owner := metav1.GetControllerOfNoCopy(claim); owner != nil && (js == nil || owner.UID != js.UID) {
-			e.claims.remove(claim.Name)
+			e.claims.Remove(claim.Name)
 			return true
 		}
 	}

@@ -13,16 +13,15 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// Waiting times of the real controller.
-const (
-	maxLag = 30 * time.Second
-)
+// maxLag is how long the real controller waits for a cache.
+const maxLag = 30 * time.Second
 
 // Resources whose versions the consistency store tracks.
 const (
@@ -37,20 +36,16 @@ var setKey = cache.NewObjectName(namespace, setName)
 // process is a run of the controller. What it knows ends with it.
 type process struct {
 	*env
-	dead, deposed bool
+	sender *simulation.Sender
+	worker *simulation.Worker
 
-	jobSets  informer[*jobsetv1alpha2.JobSet]
-	jobs     informer[*batchv1.Job]
-	services informer[*corev1.Service]
-	claims   informer[*corev1.PersistentVolumeClaim]
-	writes   *consistency.ConsistencyStore
+	jobSets  simulation.Informer[*jobsetv1alpha2.JobSet]
+	jobs     simulation.Informer[*batchv1.Job]
+	services simulation.Informer[*corev1.Service]
+	claims   simulation.Informer[*corev1.PersistentVolumeClaim]
+	memory   simulation.Memory
 	// syncer is the real one.
 	syncer *jobset.Syncer
-
-	// queued means that the set waits for a worker, due when it will, and pace when it does so after a sync.
-	queued bool
-	due    time.Time
-	pace   queue.Pace
 
 	// knows is what this process has ever seen or written, and wrote what it has written since it last waited for the
 	// caches to show that.
@@ -69,37 +64,43 @@ func (g *progress) note(set, jobs int) { g.set, g.jobs = max(g.set, set), max(g.
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
 func (e *env) startProcess() {
-	if e.faults.switching && e.process != nil && e.dice.percent(30) {
+	if e.faults.switching && e.process != nil && e.Dice.Percent(30) {
 		e.gates.RestartJob, e.invariants.switched = !e.gates.RestartJob, true
-		e.note("feature gate RestartJob is set to %t", e.gates.RestartJob)
+		e.Note("feature gate RestartJob is set to %t", e.gates.RestartJob)
 	}
-	p := &process{env: e}
-	p.jobSets = informer[*jobsetv1alpha2.JobSet]{from: &e.jobSets, handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
-	p.jobs = informer[*batchv1.Job]{from: &e.jobs, handle: p.jobChanged, transform: e.transformed, selects: hasSetName}
-	p.services = informer[*corev1.Service]{from: &e.services, handle: p.serviceChanged}
-	p.claims = informer[*corev1.PersistentVolumeClaim]{from: &e.claims, handle: p.claimChanged}
-	p.jobSets.list()
-	p.jobs.list()
-	p.services.list()
-	p.claims.list()
-	p.writes = consistency.NewConsistencyStore(e, map[string]consistency.Versioned{
+	p := &process{env: e, sender: e.NewSender(e.interlude)}
+	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless}
+	p.jobSets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &e.jobSets, Handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
+	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs.Store, Handle: p.jobChanged, Transform: e.transformed, Selects: hasSetName}
+	p.services = simulation.Informer[*corev1.Service]{From: &e.services.Store, Handle: p.serviceChanged}
+	p.claims = simulation.Informer[*corev1.PersistentVolumeClaim]{From: &e.claims.Store, Handle: p.claimChanged}
+	for _, c := range p.caches() {
+		c.List()
+	}
+	p.memory = simulation.NewMemory(e.World, e.forgetful, map[string]consistency.Versioned{
 		resourceJobSets: &p.jobSets, resourceJobs: &p.jobs, resourceServices: &p.services, resourceClaims: &p.claims,
 	})
 	p.syncer = newSyncer(p)
 	p.syncer.Decide, p.syncer.Loop.Conclude = p.checkDecision, p.checkOutcome
-	p.knows = progress{number(p.jobSets.version), number(p.jobs.version)}
-	p.queued = len(p.jobSets.objects) > 0
+	p.knows = progress{number(p.jobSets.LastStoreSyncResourceVersion()), number(p.jobs.LastStoreSyncResourceVersion())}
+	if len(p.jobSets.Objects) > 0 {
+		p.enqueue()
+	}
 	e.process = p
 	e.invariants.processStarted()
-	e.note("controller starts")
+	e.Note("controller starts")
 }
 
-func (p *process) enqueue() { p.queued = true }
+func (p *process) caches() []simulation.Cache {
+	return []simulation.Cache{&p.jobSets, &p.jobs, &p.services, &p.claims}
+}
+
+func (p *process) enqueue() { p.worker.Add(setName) }
 
 // enqueueOwner enqueues the set if the object is a child of the very set that the cache holds.
 func (p *process) enqueueOwner(child metav1.Object) {
 	owner := metav1.GetControllerOfNoCopy(child)
-	if js, found := p.jobSets.get(setName); found && owner != nil && owner.UID == js.UID {
+	if js, found := p.jobSets.Get(setName); found && owner != nil && owner.UID == js.UID {
 		p.enqueue()
 	}
 }
@@ -113,7 +114,7 @@ func (p *process) jobChanged(job *batchv1.Job, gone bool) {
 
 func (p *process) serviceChanged(service *corev1.Service, gone bool) {
 	p.enqueueOwner(service)
-	if js, found := p.jobSets.get(setName); gone && found && helper.ServiceName(js) == service.Name {
+	if js, found := p.jobSets.Get(setName); gone && found && helper.ServiceName(js) == service.Name {
 		p.enqueue()
 	}
 }
@@ -132,45 +133,23 @@ func (p *process) enqueueNamed(child metav1.Object) {
 	}
 }
 
-// dueAfter makes the set wait for a worker after some time, unless it does so earlier anyway.
-func (p *process) dueAfter(d time.Duration) {
-	if at := p.now.Add(d); p.due.IsZero() || at.Before(p.due) {
-		p.due = at
-	}
-}
-
-// sync lets a worker of the controller take the set from the queue, if it is there.
-func (e *env) sync() {
-	if e.process.dead {
+// sync lets a worker of the controller take the set from the queue, if it is there. It reports whether it was.
+func (e *env) sync() bool {
+	if e.process.sender.Dead {
 		e.startProcess()
 	}
 	p := e.process
-	if !p.due.IsZero() && !e.now.Before(p.due) {
-		p.queued, p.due = true, time.Time{}
+	if len(p.worker.Ready()) == 0 {
+		return false
 	}
-	if !p.queued {
-		return
-	}
-	p.queued = false
-	e.seen[syncs]++
-	due, err := p.syncSet()
-	switch {
-	case p.dead || p.deposed:
-		p.dead = true
-		e.seen[kills]++
-	case err != nil && !e.careless:
-		e.note("  sync failed: %v", err)
-		e.seen[failedSyncs]++
-	}
-	if after, again := p.pace.Next(due, err != nil && !e.careless); again {
-		p.dueAfter(after)
-	}
+	p.worker.SyncObject(setName, p.syncSet)
+	return true
 }
 
 // syncSet lets the real controller sync the set.
-func (p *process) syncSet() (queue.Due, error) {
+func (p *process) syncSet(string) (queue.Due, error) {
 	p.observed = plan.Observed{}
-	return p.syncer.Sync(quiet, setKey)
+	return p.syncer.Sync(simulation.Quiet, setKey)
 }
 
 // checkDecision decides, and checks invariants.
@@ -178,6 +157,9 @@ func (p *process) checkDecision(obs plan.Observed) plan.Plan {
 	p.observed = obs
 	reference := p.invariants.reference(obs)
 	next := p.decide(obs)
+	if !next.Asks.Empty() {
+		return next
+	}
 	p.noteDecision(next)
 	p.invariants.decided(obs, next, reference)
 	return next
@@ -192,19 +174,18 @@ func (p *process) checkOutcome(obs *plan.Observed, next plan.Plan, results plan.
 
 // noteDecision adds what was seen and what was decided to the trace.
 func (p *process) noteDecision(next plan.Plan) {
-	if p.trace != nil {
-		p.note("sync sees %s; decides %s", describe(p.observed), describePlan(next))
+	if p.Traced() {
+		p.Note("sync sees %s; decides %s", describe(p.observed), describePlan(next))
 	}
 }
 
 // checkFreshness finds out whether the snapshot is older than what this process wrote, which only a long lag excuses.
 func (p *process) checkFreshness() {
-	js, _ := p.jobSets.get(setName)
-	seesSet, seesJobs := number(js.ResourceVersion), number(p.jobs.version)
+	js, _ := p.jobSets.Get(setName)
+	seesSet, seesJobs := number(js.ResourceVersion), number(p.jobs.LastStoreSyncResourceVersion())
 	p.gaveUp = seesSet < p.knows.set || seesJobs < p.knows.jobs
 	if (seesSet < p.wrote.set || seesJobs < p.wrote.jobs) && p.Since(p.lastWrite) < maxLag {
-		p.fail("rule %q: the set is seen at %d, the Jobs are at %d, but %+v was written",
-			"a snapshot is never older than the writes of the process", seesSet, seesJobs, p.wrote)
+		p.Fail("a snapshot is never older than the writes of the process", "the set is seen at %d, the Jobs are at %d, but %+v was written", seesSet, seesJobs, p.wrote)
 	}
 	p.wrote = progress{}
 	p.knows.note(seesSet, seesJobs)

@@ -16,15 +16,15 @@ import (
 func (e *env) checkRest() {
 	js := e.set()
 	if js == nil {
-		e.seen[restsGone]++
-		if len(e.jobs.objects) > 0 {
-			e.fail("rule %q: job %s", "nothing is left of a set that is gone", e.jobs.objects[0].Name)
+		e.Seen["ends deleted"]++
+		if len(e.jobs.Objects) > 0 {
+			e.Fail("nothing is left of a set that is gone", "job %s", e.jobs.Objects[0].Name)
 		}
 		return
 	}
 	o := e.truth()
 	if next := e.decide(o); !equality.Semantic.DeepEqual(withoutProblems(next), plan.Plan{}) {
-		e.fail("rule %q: %s; decides %s", "nobody has to wake a set that is not at rest", describe(o), describePlan(next))
+		e.Fail("nobody has to wake a set that is not at rest", "%s; decides %s", describe(o), describePlan(next))
 	}
 	var wrong string
 	switch {
@@ -35,20 +35,20 @@ func (e *env) checkRest() {
 			wrong = "it is somebody else's"
 		}
 	case finished(&js.Status):
-		e.seen[restsFinished]++
+		e.Seen["ends finished"]++
 		wrong = wrongWithFinished(o)
 	case isSuspended(js):
-		e.seen[restsSuspended]++
+		e.Seen["ends suspended"]++
 		wrong = wrongWithSuspended(o)
 	default:
-		e.seen[restsRunning]++
+		e.Seen["ends running"]++
 		wrong = e.wrongWithRunning(o)
 	}
 	if wrong == "" && js.DeletionTimestamp == nil {
 		wrong = wrongWithAttempt(js)
 	}
 	if wrong != "" {
-		e.fail("rule %q: %s: %s", "a set at rest is as its spec says", wrong, describe(o))
+		e.Fail("a set at rest is as its spec says", "%s: %s", wrong, describe(o))
 	}
 }
 

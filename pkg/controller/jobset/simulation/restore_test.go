@@ -4,7 +4,6 @@
 package simulation
 
 import (
-	"fmt"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +14,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // This file holds histories in which the store of sets is restored from a backup, once, at any time. Jobs stay as they are. The rules
@@ -48,30 +48,24 @@ type restoredSet struct {
 
 // restore puts the set back to any version that it ever had.
 func (e *env) restore() {
-	var versions []*jobsetv1alpha2.JobSet
-	for _, c := range e.jobSets.log {
-		if !c.gone {
-			versions = append(versions, c.object)
-		}
-	}
-	backup := oneOf(e.dice, versions...)
-	e.late = nil // requests end with the server
-	e.jobSets.versions.last += 1_000_000
-	e.restoredAt, e.restoredSet = e.jobSets.versions.last, backup.UID
-	e.jobSets.objects = []*jobsetv1alpha2.JobSet{backup}
-	e.note("the store is restored: set %s of version %s", backup.UID, backup.ResourceVersion)
+	backup := simulation.OneOf(e.Dice, e.jobSets.States()...)
+	e.DropLate()
+	e.jobSets.Versions.Last += 1_000_000
+	e.restoredAt, e.restoredSet = e.jobSets.Versions.Last, backup.UID
+	e.jobSets.Objects = []*jobsetv1alpha2.JobSet{backup}
+	e.Note("the store is restored: set %s of version %s", backup.UID, backup.ResourceVersion)
 	e.invariants = newInvariants(e, backup)
 	e.invariants.restored = e.newRestoredSet(backup)
-	if e.dice.percent(50) {
+	if e.Dice.Percent(50) {
 		e.startProcess()
 		return
 	}
 	p := e.process
 	p.knows, p.wrote = progress{}, progress{}
-	for p.jobs.behind() > 0 { // a restore takes longer than a watch lags
-		p.jobs.advance()
+	for p.jobs.Behind() > 0 { // a restore takes longer than a watch lags
+		p.jobs.Advance()
 	}
-	p.jobSets.list() // a watch from before the restore ends with 410
+	p.jobSets.List() // a watch from before the restore ends with 410
 	p.enqueue()
 }
 
@@ -112,9 +106,9 @@ func (r *restoredSet) created(e *env, job *batchv1.Job) {
 	at, _ := placeOf(job)
 	switch {
 	case r.gone && !r.acted:
-		e.fail("rule %q: job %s", notRunAgain, job.Name)
+		e.Fail(notRunAgain, "job %s", job.Name)
 	case at.restarts < r.top:
-		e.fail("rule %q: job %s of attempt %d after %d", numbersStay, job.Name, at.restarts, r.top)
+		e.Fail(numbersStay, "job %s of attempt %d after %d", job.Name, at.restarts, r.top)
 	}
 }
 
@@ -127,7 +121,7 @@ func (r *restoredSet) stopped(e *env, job *batchv1.Job, how string) {
 	case !runs || r.acted || r.ended || at.restarts < r.top:
 	case js != nil && (js.Status.Restarts > at.restarts || jobRestarts(&js.Status, at.replicatedJob, at.index) > at.jobRestarts):
 	default:
-		e.fail("rule %q: job %s of attempt %d is %s", nothingStopped, job.Name, at.restarts, how)
+		e.Fail(nothingStopped, "job %s of attempt %d is %s", job.Name, at.restarts, how)
 	}
 }
 
@@ -135,18 +129,18 @@ func (r *restoredSet) stopped(e *env, job *batchv1.Job, how string) {
 func (r *restoredSet) stored(e *env, before, after *jobsetv1alpha2.JobSetStatus) {
 	switch {
 	case after.Restarts < before.Restarts || jobRestartsOf(after) < jobRestartsOf(before):
-		e.fail("rule %q: from %d to %d restarts", numbersStay, before.Restarts, after.Restarts)
+		e.Fail(numbersStay, "from %d to %d restarts", before.Restarts, after.Restarts)
 	case len(after.Attempts) < len(before.Attempts):
-		e.fail("rule %q: %d attempts after %d", numbersStay, len(after.Attempts), len(before.Attempts))
+		e.Fail(numbersStay, "%d attempts after %d", len(after.Attempts), len(before.Attempts))
 	}
 	for i := 1; i < len(after.Attempts); i++ {
 		if after.Attempts[i].Number <= after.Attempts[i-1].Number || after.Attempts[i-1].EndTime == nil {
-			e.fail("rule %q: attempts %+v", numbersStay, after.Attempts)
+			e.Fail(numbersStay, "attempts %+v", after.Attempts)
 		}
 	}
 	r.written = true
 	r.ended = r.ended || finished(after) && !finished(before)
-	e.seen[setsHeld] += int(one(conditionIs(after, jobsetv1alpha2.Held) && !conditionIs(before, jobsetv1alpha2.Held)))
+	e.Seen["sets held after a restore"] += int(one(conditionIs(after, jobsetv1alpha2.Held) && !conditionIs(before, jobsetv1alpha2.Held)))
 }
 
 // decided checks a decision.
@@ -157,11 +151,11 @@ func (r *restoredSet) decided(e *env, o plan.Observed, p plan.Plan) {
 	}
 	d := decision{Observed: o, plan: p, before: &o.JobSet.Status, after: after}
 	if conditionIs(after, jobsetv1alpha2.Held) && !finished(after) && (d.writesChildren() || p.DeleteJobSet) {
-		e.fail("rule %q: %s", heldLeftAlone, describePlan(p))
+		e.Fail(heldLeftAlone, "%s", describePlan(p))
 	}
-	e.seen[takeOvers] += int(one(slices.ContainsFunc(p.Events, func(e plan.Event) bool { return e.Reason == "RestartsTakenOver" })))
+	e.Seen["restarts taken over after a restore"] += int(one(slices.ContainsFunc(p.Events, func(e plan.Event) bool { return e.Reason == "RestartsTakenOver" })))
 	if wrong := eventsOfHold(d); wrong != "" {
-		e.fail("rule %q: %s", "events come with a change of the status, one for each condition", wrong)
+		e.Fail("events come with a change of the status, one for each condition", "%s", wrong)
 	}
 }
 
@@ -174,42 +168,38 @@ func eventsOfHold(d decision) string {
 }
 
 // runRestored lets one history happen in which the store is restored. It returns the rule that was broken, if any.
-func runRestored(seed uint64, c mutant, trace *[]string) (seen tally, broken string) {
-	defer func() {
-		if r := recover(); r != nil {
-			broken = fmt.Sprint(r)
+func runRestored(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken string) {
+	broken = simulation.Guarded(func() {
+		e := newEnv(seed, m, trace)
+		seen = e.Seen
+		e.faults.children, e.faults.switching = 0, false
+		for range 10 + e.Dice.IntN(100) {
+			e.step()
 		}
-	}()
-	e := newEnv(seed, c, trace)
-	e.faults.children, e.faults.switching = 0, false
-	e.actions = e.faults.actions()
-	for range 10 + e.dice.IntN(100) {
-		e.step()
-	}
-	e.restore()
-	e.faults.users = e.faults.users / 4
-	e.actions = e.faults.actions()
-	for range e.dice.IntN(60) {
-		e.step()
-	}
-	e.stabilizeRestored()
-	e.seen[recreations] += e.creations - 1
-	return e.seen, ""
+		e.restore()
+		e.faults.users = e.faults.users / 4
+		for range e.Dice.IntN(60) {
+			e.step()
+		}
+		e.stabilizeRestored()
+	})
+	return seen, broken
 }
 
 // stabilizeRestored lets all come to rest. A set that is held then is resumed.
 func (e *env) stabilizeRestored() {
-	e.note("from here on nothing fails")
+	e.Note("from here on nothing fails")
+	e.EndTrouble()
 	e.faults, e.denied, e.unschedulable, e.refusesPods = faultProfile{}, "", 0, false
-	none, failures := 0, e.dice.IntN(maxFailures+1)
+	none, failures := 0, e.Dice.IntN(maxFailures+1)
 	if !e.rounds(maxRounds, runOn, &none) {
-		e.fail("rule %q: %d rounds were not enough", "every history comes to rest", maxRounds)
+		e.Fail("every history comes to rest", "%d rounds were not enough", maxRounds)
 	}
 	if js := e.set(); js != nil && js.DeletionTimestamp == nil && conditionIs(&js.Status, jobsetv1alpha2.Held) {
 		e.resumeHeld()
 	}
-	if !e.rounds(maxRounds, oneOf(e.dice, runOn, succeed, failSoon), &failures) {
-		e.fail("rule %q: %d rounds were not enough", resumedComesRun, maxRounds)
+	if !e.rounds(maxRounds, simulation.OneOf(e.Dice, runOn, succeed, failSoon), &failures) {
+		e.Fail(resumedComesRun, "%d rounds were not enough", maxRounds)
 	}
 	e.checkRest()
 }
@@ -219,9 +209,9 @@ func (e *env) resumeHeld() {
 		return actions.Resume(js, &batch.JobSetActionSpec{}, c)
 	}})
 	if err != nil {
-		e.fail("rule %q: %v", resumedComesRun, err)
+		e.Fail(resumedComesRun, "%v", err)
 	}
-	e.note("user resumes the held set: %s", answer.Message)
+	e.Note("user resumes the held set: %s", answer.Message)
 	e.personActed()
-	e.seen[heldResumed]++
+	e.Seen["held sets that were resumed"]++
 }

@@ -30,11 +30,11 @@ func (r *invariants) heldBack(o plan.Observed, wait time.Duration) {
 	case !isSuspended(js) && setCondition(&js.Status, jobsetv1alpha2.JobSetSuspended) == nil:
 		return // it was never suspended
 	case seen.up == all && stored.up != all:
-		r.fail("rule %q: all %d Jobs are up, %d were", queuesWait, all, stored.up)
+		r.Fail(queuesWait, "all %d Jobs are up, %d were", all, stored.up)
 	case (seen.active > 0) != (stored.active > 0):
-		r.fail("rule %q: %d Jobs are active, %d were", queuesWait, seen.active, stored.active)
+		r.Fail(queuesWait, "%d Jobs are active, %d were", seen.active, stored.active)
 	case seen.succeeded != stored.succeeded && wait > time.Second:
-		r.fail("rule %q: %d Jobs have succeeded, %d had, and that waits for %s", queuesWait, seen.succeeded, stored.succeeded, wait)
+		r.Fail(queuesWait, "%d Jobs have succeeded, %d had, and that waits for %s", seen.succeeded, stored.succeeded, wait)
 	}
 }
 
@@ -49,12 +49,12 @@ func (r *invariants) refusalSound(o plan.Observed, results plan.Results, out pla
 	decided := slices.ContainsFunc(results.Refusals, func(refusal plan.Refusal) bool { return !refusal.MayPass })
 	switch {
 	case is && !was && len(results.Refusals) == 0:
-		r.fail("rule %q: nothing was refused", refusalsTold)
+		r.Fail(refusalsTold, "nothing was refused")
 	case decided && !is:
-		r.fail("rule %q: %v", refusalsTold, results.Refusals)
+		r.Fail(refusalsTold, "%v", results.Refusals)
 	}
-	r.seen[refusalsSeen] += int(one(is && !was))
-	r.seen[refusalsOver] += int(one(was && !is && !finished(next)))
+	r.Seen["refusals of Jobs told"] += int(one(is && !was))
+	r.Seen["refusals of Jobs that are over"] += int(one(was && !is && !finished(next)))
 }
 
 type sums struct{ active, up, succeeded int32 }

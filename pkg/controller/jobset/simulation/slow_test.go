@@ -8,6 +8,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 const (
@@ -28,16 +29,16 @@ func (e *env) stopsSlowly(job *batchv1.Job) bool {
 // stop. A Job may fail meanwhile, so that the set restarts.
 func (e *env) stabilizeSlowly() {
 	jobs := e.ownJobs()
-	if len(jobs) == 0 || !e.dice.percent(slowHistories) {
+	if len(jobs) == 0 || !e.Dice.Percent(slowHistories) {
 		return
 	}
-	e.slow = oneOf(e.dice, jobs...).Name
-	e.note("a pod of job %s stops slowly from here on", e.slow)
-	failures := e.dice.IntN(3)
-	if e.rounds(slowRounds, oneOf(e.dice, runOn, failSoon), &failures) {
+	e.slow = simulation.OneOf(e.Dice, jobs...).Name
+	e.Note("a pod of job %s stops slowly from here on", e.slow)
+	failures := e.Dice.IntN(3)
+	if e.rounds(slowRounds, simulation.OneOf(e.Dice, runOn, failSoon), &failures) {
 		e.checkWithoutSlow()
 	}
-	e.note("the pod of job %s stops", e.slow)
+	e.Note("the pod of job %s stops", e.slow)
 	e.slow = ""
 }
 
@@ -59,14 +60,14 @@ func (e *env) checkWithoutSlow() {
 		rj := &js.Spec.ReplicatedJobs[i]
 		for index := 0; mayStart(o, rj.Name) && index < int(*rj.Replicas); index++ {
 			name := jobNameOf(rj.Name, index)
-			job, found := e.jobs.get(name)
+			job, found := e.jobs.Get(name)
 			switch {
 			case name == e.slow:
-				e.seen[slowJobs] += int(one(found && e.stopsSlowly(job)))
+				e.Seen["Jobs that stop while the others run"] += int(one(found && e.stopsSlowly(job)))
 			case !found || meaningOf(o, job) == previous:
-				e.fail("rule %q: job %s is not of the present attempt, and job %s stops", slowAlone, name, e.slow)
+				e.Fail(slowAlone, "job %s is not of the present attempt, and job %s stops", name, e.slow)
 			case !ended(job) && (jobIsSuspended(job) || !isReady(job)) && !e.invariants.isHeld(job):
-				e.fail("rule %q: job %s is not ready, and job %s stops", slowAlone, name, e.slow)
+				e.Fail(slowAlone, "job %s is not ready, and job %s stops", name, e.slow)
 			}
 		}
 	}

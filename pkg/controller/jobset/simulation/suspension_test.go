@@ -72,7 +72,7 @@ func (r *invariants) checkRecorded(js *jobsetv1alpha2.JobSet, job *batchv1.Job, 
 		return
 	}
 	if a != nil && a.Number == f.stoppedIn {
-		r.fail("rule %q: job %s in attempt %d", recordedFirst, job.Name, a.Number)
+		r.Fail(recordedFirst, "job %s in attempt %d", job.Name, a.Number)
 	}
 	f.stoppedIn = 0
 }

@@ -6,6 +6,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"iter"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,45 +14,54 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
-
-// quiet is a context whose logger writes nothing.
-var quiet = klog.NewContext(context.Background(), klog.Logger{})
 
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *jobset.Syncer {
 	return jobset.NewSyncer(jobset.SyncerConfig{
-		Host:   &children.Host{Runner: runner{p}, Consistency: consistencyStore{p}, Clock: p, Shuffle: p.dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{Order: p.inBatches, Timid: p.timid}, Consistency: memory{p.memory, p}, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: noEvents{}, Gates: p.gates, FirstCause: p.firstCause, Restore: p.restoreState,
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return setClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
-			return jobClient{childClient[*batchv1.Job]{process: p, in: &p.env.jobs}}
+			return jobClient{simulation.Client[*batchv1.Job]{Resource: p.env.jobs, Sender: p.sender}, p}
 		},
-		Services: func(string) children.Client[*corev1.Service] {
-			return childClient[*corev1.Service]{process: p, in: &p.env.services, copy: (*corev1.Service).DeepCopy}
-		},
-		Claims: func(string) children.Client[*corev1.PersistentVolumeClaim] {
-			return childClient[*corev1.PersistentVolumeClaim]{process: p, in: &p.env.claims, copy: (*corev1.PersistentVolumeClaim).DeepCopy}
-		},
+		Services: func(string) children.Client[*corev1.Service] { return creator(p, p.env.services) },
+		Claims:   func(string) children.Client[*corev1.PersistentVolumeClaim] { return creator(p, p.env.claims) },
 	})
+}
+
+// inBatches is the order of requests that begin in batches of growing size: any order within a batch.
+func (p *process) inBatches(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for begin, size := 0, 1; begin < n; begin, size = begin+size, 2*size {
+			size = min(size, n-begin)
+			for _, i := range p.Dice.Perm(size) {
+				if !yield(begin + i) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // firstCause is what the failed Job says, unless its pods cannot be read and may be read later.
 func (p *process) firstCause(_ context.Context, _ string, job plan.FailedJob) *jobsetv1alpha2.FailureCause {
-	if !job.Decided && p.dice.percent(20) {
+	if !job.Decided && p.Dice.Percent(20) {
 		return nil
 	}
-	p.seen[causes]++
+	p.Seen["first causes told"]++
 	return helper.FirstCause(job.Name, job.Failure, nil)
 }
 
@@ -79,25 +89,25 @@ func (noEvents) Eventf(runtime.Object, runtime.Object, string, string, string, s
 type caches struct{ *process }
 
 func (c caches) JobSet(cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
-	js, _ := c.jobSets.get(setName)
+	js, _ := c.jobSets.Get(setName)
 	return js, nil
 }
 
 func (c caches) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
-	return ownedBy(js.UID, c.jobs.objects), nil
+	return ownedBy(js.UID, c.jobs.Objects), nil
 }
 
 func (c caches) HasService(name cache.ObjectName) (bool, error) {
-	_, found := c.services.get(name.Name)
+	_, found := c.services.Get(name.Name)
 	return found, nil
 }
 
 func (c caches) HasClaim(name cache.ObjectName) (bool, error) {
-	_, found := c.claims.get(name.Name)
+	_, found := c.claims.Get(name.Name)
 	return found, nil
 }
 
-func (c caches) Waiting(cache.ObjectName) (map[types.UID]plan.Waiting, error) { return nil, nil }
+func (c caches) Waiting(cache.ObjectName) (map[types.UID]domains.Waiting, error) { return nil, nil }
 
 func (c caches) Landed(types.UID) (string, error) { return "", nil }
 
@@ -111,55 +121,48 @@ func (c caches) PodRefusal(_ types.UID, lacks bool) *refusals.Refusal {
 	if !c.refusesPods || !lacks {
 		return nil
 	}
-	return &refusals.Refusal{Reason: children.QuotaExceeded, Message: "exceeded quota: q", At: c.now}
+	return &refusals.Refusal{Reason: children.QuotaExceeded, Message: "exceeded quota: q", At: c.Now()}
 }
 
 func (c caches) ShutOut(cache.ObjectName) (sets.Set[types.UID], error) { return nil, nil }
 
-func (caches) InPlace([]*batchv1.Job) map[types.UID]plan.InPlace { return nil }
+func (caches) InPlace([]*batchv1.Job) map[types.UID]planinplace.State { return nil }
 
 func (caches) PodFailure(cache.ObjectName) (*helper.PodFailure, error) { return nil, nil }
 
-// consistencyStore is the real memory of own writes, which forgetful controllers do not ask.
-type consistencyStore struct{ *process }
+// memory is the memory of own writes, which notes how far the process must see.
+type memory struct {
+	simulation.Memory
+	p *process
+}
 
-func (c consistencyStore) Wrote(owner cache.ObjectName, resource, version string) {
-	c.writes.Wrote(owner, resource, version)
-	c.lastWrite = c.now
+func (m memory) Wrote(owner cache.ObjectName, resource, version string) {
+	m.Memory.Wrote(owner, resource, version)
+	m.p.lastWrite = m.p.Now()
 	switch resource {
 	case resourceJobSets:
-		c.knows.note(number(version), 0)
-		c.wrote.note(number(version), 0)
+		m.p.knows.note(number(version), 0)
+		m.p.wrote.note(number(version), 0)
 	case resourceJobs:
-		c.knows.note(0, number(version))
-		c.wrote.note(0, number(version))
+		m.p.knows.note(0, number(version))
+		m.p.wrote.note(0, number(version))
 	}
 }
 
-func (c consistencyStore) Deleted(owner cache.ObjectName, child types.UID) {
-	c.writes.Deleted(owner, child)
-	c.lastWrite = c.now
+func (m memory) Deleted(owner cache.ObjectName, child types.UID) {
+	m.Memory.Deleted(owner, child)
+	m.p.lastWrite = m.p.Now()
 }
 
-func (c consistencyStore) VersionsShown(owner cache.ObjectName) bool {
-	return c.shown(c.writes.VersionsShown(owner))
-}
-
-func (c consistencyStore) DeletionsShown(owner cache.ObjectName, children []consistency.Child) bool {
-	shown := c.shown(c.writes.DeletionsShown(owner, children))
+func (m memory) DeletionsShown(owner cache.ObjectName, owned []consistency.Child) bool {
+	shown := m.Memory.DeletionsShown(owner, owned)
 	if shown {
-		c.checkFreshness()
+		m.p.checkFreshness()
 	}
 	return shown
 }
 
-func (c consistencyStore) shown(shown bool) bool {
-	shown = shown || c.forgetful
-	c.seen[lags] += int(one(!shown))
-	return shown
-}
-
-func (c consistencyStore) Forget(owner cache.ObjectName) {
-	c.writes.Forget(owner)
-	c.process.knows, c.process.wrote = progress{}, progress{}
+func (m memory) Forget(owner cache.ObjectName) {
+	m.Memory.Forget(owner)
+	m.p.knows, m.p.wrote = progress{}, progress{}
 }

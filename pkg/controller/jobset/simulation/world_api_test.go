@@ -5,7 +5,7 @@ package simulation
 
 import (
 	"context"
-	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -20,12 +20,14 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
-	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // This file holds the caches and the clients of a controller in a world.
@@ -36,7 +38,7 @@ func newWorldSyncer(p *worldProcess) *jobset.Syncer {
 		places = p.wrap(p, places)
 	}
 	return jobset.NewSyncer(jobset.SyncerConfig{
-		Host:   &children.Host{Runner: worldRunner{p}, Consistency: p.memory, Clock: p, Shuffle: p.dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{Order: p.inAnyOrder}, Consistency: p.memory, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: worldCaches{p}, Recorder: noEvents{}, Gates: p.gates, FirstCause: p.firstCause, Placer: places, Nodes: p.countNodes,
 		Restore: func(context.Context, *jobsetv1alpha2.JobSet) (restore.State, error) { return restore.State{}, nil },
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return worldSetClient{p} },
@@ -46,7 +48,7 @@ func newWorldSyncer(p *worldProcess) *jobset.Syncer {
 
 // firstCause is what the failed Job says, and on which node that was, unless that cannot be read and may be read later.
 func (p *worldProcess) firstCause(_ context.Context, _ string, job plan.FailedJob) *jobsetv1alpha2.FailureCause {
-	if !job.Decided && p.dice.percent(p.faults.unread) {
+	if !job.Decided && p.Dice.Percent(p.faults.unread) {
 		return nil
 	}
 	cause := helper.FirstCause(job.Name, job.Failure, nil)
@@ -59,7 +61,7 @@ func (p *worldProcess) firstCause(_ context.Context, _ string, job plan.FailedJo
 // countNodes returns how many nodes there are, unless that cannot be read.
 func (p *worldProcess) countNodes(context.Context) int {
 	n := len(p.world.nodes.Objects)
-	if p.dice.percent(p.faults.unread / 2) {
+	if p.Dice.Percent(p.faults.unread / 2) {
 		n = 0
 	}
 	p.counted = n
@@ -69,20 +71,7 @@ func (p *worldProcess) countNodes(context.Context) int {
 	return n
 }
 
-// worldRunner makes requests one after the other.
-type worldRunner struct{ p *worldProcess }
-
-func (r worldRunner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
-	var errs []error
-	for _, i := range r.p.dice.Perm(n) {
-		if err := do(ctx, i); !errors.Is(err, children.ErrSkipped) {
-			errs = append(errs, err)
-		}
-	}
-	return children.FirstErrors(errs...)
-}
-
-func (worldRunner) Forget(cache.ObjectName) {}
+func (p *worldProcess) inAnyOrder(n int) iter.Seq[int] { return slices.Values(p.Dice.Perm(n)) }
 
 type worldCaches struct{ p *worldProcess }
 
@@ -113,8 +102,8 @@ func (worldCaches) HasClaim(cache.ObjectName) (bool, error) { return true, nil }
 
 func (worldCaches) Priorities() map[string]int32 { return priorities }
 
-func (c worldCaches) InPlace(jobs []*batchv1.Job) map[types.UID]plan.InPlace {
-	out := map[types.UID]plan.InPlace{}
+func (c worldCaches) InPlace(jobs []*batchv1.Job) map[types.UID]planinplace.State {
+	out := map[types.UID]planinplace.State{}
 	for _, job := range jobs {
 		if pods, found := c.p.tally.Of(job.UID); found {
 			out[job.UID] = pods
@@ -150,8 +139,8 @@ func (c worldCaches) Unschedulable(key cache.ObjectName) (pods int, reason strin
 	return pods, reason, nil
 }
 
-func (c worldCaches) Waiting(key cache.ObjectName) (map[types.UID]plan.Waiting, error) {
-	out := map[types.UID]plan.Waiting{}
+func (c worldCaches) Waiting(key cache.ObjectName) (map[types.UID]domains.Waiting, error) {
+	out := map[types.UID]domains.Waiting{}
 	c.each(key, func(pod *corev1.Pod, waits *corev1.PodCondition) {
 		job := pod.OwnerReferences[0].UID
 		w := out[job]
@@ -190,18 +179,18 @@ type worldSetClient struct{ p *worldProcess }
 
 func (c worldSetClient) UpdateStatus(_ context.Context, wanted *jobsetv1alpha2.JobSet, _ metav1.UpdateOptions) (*jobsetv1alpha2.JobSet, error) {
 	at := c.p.observed
-	return sim.Send(c.p.sender, wanted, func(known bool) (*jobsetv1alpha2.JobSet, error) {
+	return simulation.Send(c.p.sender, wanted, func(known bool) (*jobsetv1alpha2.JobSet, error) {
 		current, found := c.p.world.sets.Get(wanted.Name)
 		switch {
 		case !found:
-			return nil, errNotFound
+			return nil, simulation.ErrNotFound
 		case current.ResourceVersion != wanted.ResourceVersion:
-			c.p.seen["conflicts"]++
-			return nil, errConflict
+			c.p.Seen["conflicts"]++
+			return nil, simulation.ErrConflict
 		}
 		next := *current
 		next.Status = asStored(&wanted.Status)
-		c.p.note("  stores the status of %s%s", next.Name, describePlacement(&next.Status))
+		c.p.Note("  stores the status of %s%s", next.Name, describePlacement(&next.Status))
 		c.p.rules.stored(at, current, &next, known)
 		c.p.world.sets.Put(&next)
 		return &next, nil
@@ -217,15 +206,15 @@ type worldJobClient struct{ p *worldProcess }
 
 func (c worldJobClient) Create(_ context.Context, wanted *batchv1.Job, _ metav1.CreateOptions) (*batchv1.Job, error) {
 	at := c.p.observed
-	return sim.Send(c.p.sender, wanted, func(bool) (*batchv1.Job, error) {
+	return simulation.Send(c.p.sender, wanted, func(bool) (*batchv1.Job, error) {
 		if _, taken := c.p.world.jobs.Get(wanted.Name); taken {
-			return nil, errExists
+			return nil, simulation.ErrExists
 		}
 		job := *wanted
-		job.UID, job.CreationTimestamp = c.p.newUID("job"), c.p.stored()
+		job.UID, job.CreationTimestamp = c.p.NewUID("job"), c.p.Stored()
 		job.Spec.Template.Labels = maps.Clone(job.Spec.Template.Labels)
 		job.Spec.Template.Labels["controller-uid"] = string(job.UID)
-		c.p.note("  creates job %s: %v", job.Name, job.Spec.Template.Spec.NodeSelector)
+		c.p.Note("  creates job %s: %v", job.Name, job.Spec.Template.Spec.NodeSelector)
 		c.p.rules.created(at, &job)
 		c.p.world.jobs.Put(&job)
 		return &job, nil
@@ -233,25 +222,25 @@ func (c worldJobClient) Create(_ context.Context, wanted *batchv1.Job, _ metav1.
 }
 
 func (c worldJobClient) Get(_ context.Context, name string, _ metav1.GetOptions) (*batchv1.Job, error) {
-	return sim.Read(c.p.sender, func() (*batchv1.Job, error) {
+	return simulation.Read(c.p.sender, func() (*batchv1.Job, error) {
 		job, found := c.p.world.jobs.Get(name)
 		if !found {
-			return nil, errNotFound
+			return nil, simulation.ErrNotFound
 		}
 		return job, nil
 	})
 }
 
 func (c worldJobClient) Delete(_ context.Context, name string, options metav1.DeleteOptions) error {
-	_, err := sim.Send(c.p.sender, nil, func(bool) (*batchv1.Job, error) {
+	_, err := simulation.Send(c.p.sender, nil, func(bool) (*batchv1.Job, error) {
 		job, found := c.p.world.jobs.Get(name)
 		switch {
 		case !found:
-			return nil, errNotFound
+			return nil, simulation.ErrNotFound
 		case job.UID != *options.Preconditions.UID:
-			return nil, errConflict
+			return nil, simulation.ErrConflict
 		}
-		c.p.note("  deletes job %s", name)
+		c.p.Note("  deletes job %s", name)
 		c.p.deleteJob(job)
 		return nil, nil
 	})
@@ -260,21 +249,21 @@ func (c worldJobClient) Delete(_ context.Context, name string, options metav1.De
 
 func (c worldJobClient) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, subresources ...string) (*batchv1.Job, error) {
 	at := c.p.observed
-	return sim.Send(c.p.sender, &batchv1.Job{}, func(bool) (*batchv1.Job, error) {
+	return simulation.Send(c.p.sender, &batchv1.Job{}, func(bool) (*batchv1.Job, error) {
 		job, found := c.p.world.jobs.Get(name)
 		if !found {
-			return nil, errNotFound
+			return nil, simulation.ErrNotFound
 		}
 		next, err := patched(job, patch)
 		switch {
 		case err != nil:
 			return nil, errInvalid
 		case next.ResourceVersion != job.ResourceVersion:
-			return nil, errConflict
+			return nil, simulation.ErrConflict
 		case slices.Contains(subresources, "status") && !jobIsSuspended(job):
 			return nil, errInvalid
 		}
-		c.p.note("  patches job %s: suspend %t, %v", name, jobIsSuspended(next), next.Spec.Template.Spec.NodeSelector)
+		c.p.Note("  patches job %s: suspend %t, %v", name, jobIsSuspended(next), next.Spec.Template.Spec.NodeSelector)
 		if jobIsSuspended(job) && !jobIsSuspended(next) {
 			next.Spec.Suspend = ptr.To(false)
 			c.p.rules.created(at, next)

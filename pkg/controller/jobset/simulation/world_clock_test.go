@@ -22,11 +22,11 @@ type worldTimer struct {
 	fire func()
 }
 
-func (c worldClock) Now() time.Time                  { return c.p.now }
-func (c worldClock) Since(t time.Time) time.Duration { return c.p.now.Sub(t) }
+func (c worldClock) Now() time.Time                  { return c.p.Now() }
+func (c worldClock) Since(t time.Time) time.Duration { return c.p.Now().Sub(t) }
 
 func (c worldClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	t := &worldTimer{at: c.p.now.Add(d), fire: f}
+	t := &worldTimer{at: c.p.Now().Add(d), fire: f}
 	c.p.timers = append(c.p.timers, t)
 	return t
 }
@@ -43,7 +43,7 @@ func (p *worldProcess) fire() {
 	for _, t := range timers {
 		switch {
 		case t.fire == nil:
-		case t.at.After(p.now):
+		case t.at.After(p.Now()):
 			p.timers = append(p.timers, t)
 		default:
 			t.fire()
@@ -58,9 +58,7 @@ func (p *worldProcess) nextDue() (next time.Time) {
 			next = t
 		}
 	}
-	for _, q := range p.queue {
-		note(q.due)
-	}
+	note(p.worker.Due())
 	for _, t := range p.timers {
 		if t.fire != nil {
 			note(t.at)

@@ -28,13 +28,13 @@ func (r *worldRules) checkAvoided(o plan.Observed, before, after *jobsetv1alpha2
 	}
 	most := max(r.process.counted/10, int(one(r.process.counted == 0)))
 	if len(a.AvoidedNodes) > most && len(old.AvoidedNodes) == 0 && !keptFrom(after, a) {
-		r.fail(avoidsFew, "%d of %d nodes", len(a.AvoidedNodes), r.process.counted)
+		r.Fail(avoidsFew, "%d of %d nodes", len(a.AvoidedNodes), r.process.counted)
 	}
 	if a.ForgetTime == nil || old.ForgetTime != nil {
 		return
 	}
 	if a.RequestTime == nil || o.Now.Sub(a.RequestTime.Time) < 5*time.Minute || o.Unschedulable.Pods == 0 {
-		r.fail(forgetsLate, "attempt %d, requested at %s", a.Number, a.RequestTime)
+		r.Fail(forgetsLate, "attempt %d, requested at %s", a.Number, a.RequestTime)
 	}
 }
 
@@ -62,7 +62,7 @@ func (r *worldRules) created(o plan.Observed, job *batchv1.Job) {
 		probe := &corev1.Node{}
 		probe.Labels = map[string]string{corev1.LabelHostname: avoided.Name}
 		if avoided.Until.After(o.Now.Time) && selects(&corev1.PodSpec{Affinity: spec.Affinity}, probe) {
-			r.fail(avoidsInPods, "job %s and node %s", job.Name, avoided.Name)
+			r.Fail(avoidsInPods, "job %s and node %s", job.Name, avoided.Name)
 		}
 	}
 }
@@ -73,13 +73,13 @@ func (r *worldRules) checkPlace(o plan.Observed, job *batchv1.Job, at place, key
 	affinity := job.Spec.Template.Spec.Affinity
 	switch {
 	case !found:
-		r.fail(createdInPlace, "job %s has no place", job.Name)
+		r.Fail(createdInPlace, "job %s has no place", job.Name)
 	case domain == "":
 		if affinity == nil || affinity.PodAffinity == nil {
-			r.fail(createdInPlace, "job %s has neither a domain nor affinity", job.Name)
+			r.Fail(createdInPlace, "job %s has neither a domain nor affinity", job.Name)
 		}
 	case job.Spec.Template.Spec.NodeSelector[key] != domain:
-		r.fail(createdInPlace, "job %s goes to %v, its domain is %s", job.Name, job.Spec.Template.Spec.NodeSelector, domain)
+		r.Fail(createdInPlace, "job %s goes to %v, its domain is %s", job.Name, job.Spec.Template.Spec.NodeSelector, domain)
 	}
 }
 
@@ -122,13 +122,13 @@ func (r *worldRules) atRest() {
 		if !isSuspended(js) || finished(&js.Status) {
 			continue
 		}
-		r.seen["sets at rest suspended"]++
+		r.Seen["sets at rest suspended"]++
 		if js.Status.Placement != nil {
-			r.fail(suspendedHoldNone, "%s%s", js.Name, describePlacement(&js.Status))
+			r.Fail(suspendedHoldNone, "%s%s", js.Name, describePlacement(&js.Status))
 		}
 		for _, job := range r.ownJobs(js) {
 			if len(r.podsOf(job)) > 0 && !ended(job) {
-				r.fail(suspendedHoldNone, "pods of job %s", job.Name)
+				r.Fail(suspendedHoldNone, "pods of job %s", job.Name)
 			}
 		}
 	}

@@ -7,21 +7,21 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // worldMutant is how the controller of a world decides and acts: as it really does, or with a defect that must not go unnoticed.
@@ -40,17 +40,9 @@ type worldMutant struct {
 	// uncounted are changes of pods that are not counted, unheard ones of which sets hear nothing; counts changes what was counted.
 	uncounted func(pod *corev1.Pod, gone bool) bool
 	unheard   bool
-	counts    func(map[types.UID]plan.InPlace)
+	counts    func(map[types.UID]planinplace.State)
 	// stale agents begin with what their predecessor has seen of the set.
 	stale bool
-}
-
-// complete returns the mutant with what it does not change.
-func (m worldMutant) complete() worldMutant {
-	if m.decide == nil {
-		m.decide = func(_ *worldProcess, o plan.Observed) plan.Plan { return plan.Decide(o) }
-	}
-	return m
 }
 
 // changing is a controller that does something else than what is decided.
@@ -65,18 +57,18 @@ func changing(does func(*worldProcess, plan.Observed, *plan.Plan)) worldMutant {
 // misplacer is a placer with a defect.
 type misplacer struct {
 	jobset.Placer
-	place func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []plan.Unplaced) (*plan.Placed, error)
-	move  func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []plan.Stuck) (plan.Moving, error)
+	place func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []domains.Unplaced) (*domains.Placed, error)
+	move  func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []domains.Stuck) (domains.Moving, error)
 }
 
-func (m misplacer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+func (m misplacer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) (*domains.Placed, error) {
 	if m.place == nil {
 		return m.Placer.Place(ctx, js, unplaced)
 	}
 	return m.place(m.Placer, ctx, js, unplaced)
 }
 
-func (m misplacer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error) {
+func (m misplacer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []domains.Stuck) (domains.Moving, error) {
 	if m.move == nil {
 		return m.Placer.Move(ctx, js, stuck)
 	}
@@ -84,21 +76,21 @@ func (m misplacer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []
 }
 
 // moving is a controller whose placer is told something else about stuck Jobs.
-func moving(change func(*worldProcess, []plan.Stuck) []plan.Stuck) worldMutant {
+func moving(change func(*worldProcess, []domains.Stuck) []domains.Stuck) worldMutant {
 	return worldMutant{wrap: func(p *worldProcess, real jobset.Placer) jobset.Placer {
-		return misplacer{Placer: real, move: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []plan.Stuck) (plan.Moving, error) {
+		return misplacer{Placer: real, move: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []domains.Stuck) (domains.Moving, error) {
 			return real.Move(ctx, js, change(p, slices.Clone(stuck)))
 		}}
 	}}
 }
 
 // placing is a controller with another way to place Jobs.
-func placing(place func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []plan.Unplaced) (*plan.Placed, error)) worldMutant {
+func placing(place func(jobset.Placer, context.Context, *jobsetv1alpha2.JobSet, []domains.Unplaced) (*domains.Placed, error)) worldMutant {
 	return worldMutant{wrap: func(_ *worldProcess, real jobset.Placer) jobset.Placer { return misplacer{Placer: real, place: place} }}
 }
 
 // forgetGiven drops what was given before a status has it.
-func forgetGiven(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+func forgetGiven(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) (*domains.Placed, error) {
 	placed, err := real.Place(ctx, js, unplaced)
 	real.Withdraw(cache.MetaObjectToName(js))
 	return placed, err
@@ -106,10 +98,10 @@ func forgetGiven(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.Job
 
 // byStage places the Jobs of a replicatedJob when they may start.
 func byStage(p *worldProcess, real jobset.Placer) jobset.Placer {
-	return misplacer{Placer: real, place: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+	return misplacer{Placer: real, place: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) (*domains.Placed, error) {
 		o := plan.Observed{JobSet: js, Jobs: ownedBy(js.UID, p.jobs.Objects), Gates: p.gates}
 		later := func(name string) bool { return !mayStart(o, name) }
-		unplaced = slices.DeleteFunc(slices.Clone(unplaced), func(u plan.Unplaced) bool { return later(js.Spec.ReplicatedJobs[u.Place].Name) })
+		unplaced = slices.DeleteFunc(slices.Clone(unplaced), func(u domains.Unplaced) bool { return later(js.Spec.ReplicatedJobs[u.Place].Name) })
 		if len(unplaced) == 0 {
 			return nil, nil
 		}
@@ -123,7 +115,7 @@ func byStage(p *worldProcess, real jobset.Placer) jobset.Placer {
 		out := *placed
 		out.Placement = placed.Placement.DeepCopy()
 		out.Placement.ReplicatedJobs = slices.DeleteFunc(out.Placement.ReplicatedJobs, func(rj jobsetv1alpha2.ReplicatedJobPlacement) bool {
-			return later(rj.Name) && !slices.ContainsFunc(unplaced, func(u plan.Unplaced) bool { return js.Spec.ReplicatedJobs[u.Place].Name == rj.Name })
+			return later(rj.Name) && !slices.ContainsFunc(unplaced, func(u domains.Unplaced) bool { return js.Spec.ReplicatedJobs[u.Place].Name == rj.Name })
 		})
 		return &out, err
 	}}
@@ -131,7 +123,7 @@ func byStage(p *worldProcess, real jobset.Placer) jobset.Placer {
 
 // recount counts a move as a restart of the Job.
 func recount(_ *worldProcess, o plan.Observed, out *plan.Plan) {
-	m := o.Moving.Move
+	m := o.Moving.Value().Move
 	if m == nil || out.Status == nil || !o.Gates.RestartJob {
 		return
 	}
@@ -168,7 +160,7 @@ func eachCreated(change func(*batchv1.Job)) worldMutant {
 }
 
 // readyAgain lets Jobs that have run move too.
-func readyAgain(p *worldProcess, stuck []plan.Stuck) []plan.Stuck {
+func readyAgain(p *worldProcess, stuck []domains.Stuck) []domains.Stuck {
 	js := p.sets.Objects
 	for _, job := range p.jobs.Objects {
 		i := slices.IndexFunc(js, func(js *jobsetv1alpha2.JobSet) bool { return js.Name == job.Labels[jobsetv1alpha2.JobSetNameKey] })
@@ -178,8 +170,8 @@ func readyAgain(p *worldProcess, stuck []plan.Stuck) []plan.Stuck {
 		}
 		eachPlace(js[i].Status.Placement, func(here place2) {
 			if here.replicatedJob == at.replicatedJob && here.index == int(at.index) && js[i].Status.Placement.Restarts == at.restarts && here.Ready {
-				stuck = append(stuck, plan.Stuck{
-					Waiting: plan.Waiting{Since: p.now.Add(-10 * time.Hour)}, Place: slices.Index(replicatedJobNames(js[i]), at.replicatedJob), Index: at.index,
+				stuck = append(stuck, domains.Stuck{
+					Waiting: domains.Waiting{Since: p.Now().Add(-10 * time.Hour)}, Place: slices.Index(replicatedJobNames(js[i]), at.replicatedJob), Index: at.index,
 					UID: job.UID, Topology: here.topology, At: here.JobPlacement,
 				})
 			}
@@ -190,7 +182,7 @@ func readyAgain(p *worldProcess, stuck []plan.Stuck) []plan.Stuck {
 
 // forgetfulOfPlaces has controllers lose placements when they start.
 func forgetfulOfPlaces(p *worldProcess, js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet {
-	if p.synced > 10 || p.seen["starts of the controller"] < 2 {
+	if p.synced > 10 || p.Seen["starts of the controller"] < 2 {
 		return js
 	}
 	js = js.DeepCopy()
@@ -200,49 +192,29 @@ func forgetfulOfPlaces(p *worldProcess, js *jobsetv1alpha2.JobSet) *jobsetv1alph
 
 // TestWorldsShowDefects makes sure that worlds can fail, and by which rule.
 func TestWorldsShowDefects(t *testing.T) {
-	for name, test := range map[string]struct {
-		worldMutant
-		wantRule string
-		// from is the first world that is tried.
-		from uint64
-	}{
-		"domains of others that are unknown":     {worldMutant{oblivious: true}, domainsAlone, 0},
-		"domains that are given twice":           {placing(forgetGiven), domainsAlone, 0},
-		"domains that are placed by stage":       {worldMutant{wrap: byStage}, everySetFinishes, 0},
-		"domains that become free unnoticed":     {worldMutant{deaf: true}, everySetFinishes, 0},
-		"placements that a restart loses":        {worldMutant{cached: forgetfulOfPlaces}, keepsDomain, 0},
-		"suspended sets that keep their domains": {changing(keepSuspended), suspendedHoldNone, 0},
-		"moves that count as restarts":           {changing(recount), movesCountNothing, 0},
-		"moves of what has run":                  {moving(readyAgain), movesNothingThatRan, 0},
-		"avoided nodes that are never forgotten": {changing(neverForget), everySetFinishes, 860},
-		"more avoided nodes than a tenth":        {worldMutant{miscounting: true}, avoidsFew, 0},
-		"avoided nodes that pods do not know of": {eachCreated(func(job *batchv1.Job) { withoutNodeAffinity(job) }), avoidsInPods, 0},
-		"Jobs that are created anywhere":         {eachCreated(func(job *batchv1.Job) { job.Spec.Template.Spec.NodeSelector = nil }), createdInPlace, 0},
-		"pods that do not repel those of others": {eachCreated(func(job *batchv1.Job) { withoutAntiAffinity(job) }), podsAlone, 0},
-		"an answer that depends on chance":       {worldMutant{wrap: moody}, sameOutput, 0},
-		"Jobs that move at once": {moving(func(_ *worldProcess, stuck []plan.Stuck) []plan.Stuck {
+	worlds.ShowDefects(t, worlds.Number, map[string]simulation.Defect[worldMutant]{
+		"domains of others that are unknown":     {Mutant: worldMutant{oblivious: true}, Rules: []string{domainsAlone}},
+		"domains that are given twice":           {Mutant: placing(forgetGiven), Rules: []string{domainsAlone}},
+		"domains that are placed by stage":       {Mutant: worldMutant{wrap: byStage}, Rules: []string{everySetFinishes}},
+		"domains that become free unnoticed":     {Mutant: worldMutant{deaf: true}, Rules: []string{everySetFinishes}},
+		"placements that a restart loses":        {Mutant: worldMutant{cached: forgetfulOfPlaces}, Rules: []string{keepsDomain}},
+		"suspended sets that keep their domains": {Mutant: changing(keepSuspended), Rules: []string{suspendedHoldNone}},
+		"moves that count as restarts":           {Mutant: changing(recount), Rules: []string{movesCountNothing}},
+		"moves of what has run":                  {Mutant: moving(readyAgain), Rules: []string{movesNothingThatRan}},
+		"avoided nodes that are never forgotten": {Mutant: changing(neverForget), Rules: []string{everySetFinishes}, First: 860},
+		"more avoided nodes than a tenth":        {Mutant: worldMutant{miscounting: true}, Rules: []string{avoidsFew}},
+		"avoided nodes that pods do not know of": {Mutant: eachCreated(func(job *batchv1.Job) { withoutNodeAffinity(job) }), Rules: []string{avoidsInPods}},
+		"Jobs that are created anywhere":         {Mutant: eachCreated(func(job *batchv1.Job) { job.Spec.Template.Spec.NodeSelector = nil }), Rules: []string{createdInPlace}},
+		"pods that do not repel those of others": {Mutant: eachCreated(func(job *batchv1.Job) { withoutAntiAffinity(job) }), Rules: []string{podsAlone}},
+		"an answer that depends on chance":       {Mutant: worldMutant{wrap: moody}, Rules: []string{sameOutput}},
+		"Jobs that move at once": {Mutant: moving(func(_ *worldProcess, stuck []domains.Stuck) []domains.Stuck {
 			for i := range stuck {
 				stuck[i].Since = stuck[i].Since.Add(-time.Hour)
 			}
 			return stuck
-		}), movesLate, 0},
-		"Jobs that never move": {moving(func(*worldProcess, []plan.Stuck) []plan.Stuck { return nil }), everySetFinishes, 1400},
-	} {
-		t.Run(name, func(t *testing.T) {
-			others := sets.New[string]()
-			for seed := test.from; seed < test.from+worlds; seed++ {
-				_, broken := runRepeated(seed, test.complete())
-				if strings.Contains(broken, strconv.Quote(test.wantRule)) {
-					t.Logf("world %d shows it", seed)
-					return
-				}
-				if broken != "" {
-					others.Insert(broken[:min(len(broken), 200)])
-				}
-			}
-			t.Errorf("the rule %q was not broken; other results: %q", test.wantRule, others.UnsortedList()[:min(len(others), 5)])
-		})
-	}
+		}), Rules: []string{movesLate}},
+		"Jobs that never move": {Mutant: moving(func(*worldProcess, []domains.Stuck) []domains.Stuck { return nil }), Rules: []string{everySetFinishes}, First: 1400},
+	})
 }
 
 func withoutNodeAffinity(job *batchv1.Job) {
@@ -266,7 +238,7 @@ func neverForget(_ *worldProcess, o plan.Observed, out *plan.Plan) {
 
 // moody does not answer one of three questions, whatever the history.
 func moody(p *worldProcess, real jobset.Placer) jobset.Placer {
-	return misplacer{Placer: real, place: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []plan.Unplaced) (*plan.Placed, error) {
+	return misplacer{Placer: real, place: func(real jobset.Placer, ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced) (*domains.Placed, error) {
 		if rand.IntN(3) == 0 {
 			p.enqueue(js.Name)
 			return nil, nil

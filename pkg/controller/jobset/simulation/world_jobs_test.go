@@ -6,7 +6,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,7 +26,7 @@ func (w *world) liveJob(job *batchv1.Job) bool {
 	case w.setOf(job) == nil && job.DeletionTimestamp == nil:
 		w.deleteJob(job)
 	case job.DeletionTimestamp != nil && len(pods) == 0:
-		w.note("job %s is gone", job.Name)
+		w.Note("job %s is gone", job.Name)
 		w.jobs.Remove(job.Name)
 	case job.DeletionTimestamp != nil:
 		return w.stopPods(pods)
@@ -45,7 +45,7 @@ func (w *world) liveJob(job *batchv1.Job) bool {
 // deleteJob deletes a Job in the foreground.
 func (w *world) deleteJob(job *batchv1.Job) {
 	if job.DeletionTimestamp == nil {
-		w.changeJob(job, func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(w.stored()) })
+		w.changeJob(job, func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(w.Stored()) })
 	}
 }
 
@@ -57,7 +57,7 @@ func (w *world) stopPods(pods []*corev1.Pod) (busy bool) {
 			w.pods.Remove(pod.Name)
 			busy = true
 		case pod.DeletionTimestamp == nil:
-			w.changePod(pod, func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(w.stored()) })
+			w.changePod(pod, func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(w.Stored()) })
 			busy = true
 		}
 	}
@@ -84,7 +84,7 @@ func (w *world) endFailure(job *batchv1.Job, pods []*corev1.Pod) bool {
 	if w.stopPods(pods) {
 		return true
 	}
-	w.note("job %s has failed", job.Name)
+	w.Note("job %s has failed", job.Name)
 	w.changeJob(job, func(j *batchv1.Job) {
 		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
 		w.setCondition(j, batchv1.JobFailed, corev1.ConditionTrue, batchv1.JobReasonBackoffLimitExceeded)
@@ -122,14 +122,14 @@ func (w *world) storeCounts(job *batchv1.Job, running, ready, succeeded int32) b
 	resumed := hasCondition(job, batchv1.JobSuspended)
 	w.changeJob(job, func(j *batchv1.Job) {
 		if j.Status.StartTime == nil || resumed {
-			j.Status.StartTime = ptr.To(w.stored())
+			j.Status.StartTime = ptr.To(w.Stored())
 		}
 		if resumed {
 			w.setCondition(j, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed")
 		}
 		j.Status.Active, j.Status.Ready, j.Status.Succeeded = running, ptr.To(ready), succeeded
 		if running == 0 {
-			w.note("job %s is complete", j.Name)
+			w.Note("job %s is complete", j.Name)
 			w.setCondition(j, batchv1.JobComplete, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached)
 		}
 	})
@@ -137,11 +137,11 @@ func (w *world) storeCounts(job *batchv1.Job, running, ready, succeeded int32) b
 }
 
 func (w *world) startPod(job *batchv1.Job) {
-	uid := w.newUID("pod")
+	uid := w.NewUID("pod")
 	template := &job.Spec.Template
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: job.Name + "-" + strconv.Itoa(w.uids), Namespace: namespace, UID: uid, Labels: template.Labels, CreationTimestamp: w.stored(),
+			Name: job.Name + strings.TrimPrefix(string(uid), "pod"), Namespace: namespace, UID: uid, Labels: template.Labels, CreationTimestamp: w.Stored(),
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: ptr.To(true)}},
 		},
 		Spec: template.Spec,
@@ -153,7 +153,7 @@ func (w *world) startPod(job *batchv1.Job) {
 
 func (w *world) setCondition(job *batchv1.Job, conditionType batchv1.JobConditionType, status corev1.ConditionStatus, reason string) {
 	kept := slices.DeleteFunc(slices.Clone(job.Status.Conditions), func(c batchv1.JobCondition) bool { return c.Type == conditionType })
-	job.Status.Conditions = append(kept, batchv1.JobCondition{Type: conditionType, Status: status, Reason: reason, LastTransitionTime: w.stored()})
+	job.Status.Conditions = append(kept, batchv1.JobCondition{Type: conditionType, Status: status, Reason: reason, LastTransitionTime: w.Stored()})
 }
 
 // livePod takes a pod on a node one step further. It reports whether anything changed.
@@ -175,8 +175,8 @@ func (w *world) failJob(job *batchv1.Job, node string) {
 	if job.DeletionTimestamp != nil || ended(job) || hasCondition(job, batchv1.JobFailureTarget) {
 		return
 	}
-	w.note("job %s is about to fail, node %q", job.Name, node)
-	w.seen["Jobs that failed"]++
+	w.Note("job %s is about to fail, node %q", job.Name, node)
+	w.Seen["Jobs that failed"]++
 	w.lostOn[job.UID] = node
 	w.changeJob(job, func(j *batchv1.Job) {
 		w.setCondition(j, batchv1.JobFailureTarget, corev1.ConditionTrue, batchv1.JobReasonBackoffLimitExceeded)
@@ -186,7 +186,7 @@ func (w *world) failJob(job *batchv1.Job, node string) {
 // losePod stops a pod that was to run on. The Job replaces it, or fails.
 func (w *world) losePod(pod *corev1.Pod, node string) {
 	w.stopPods([]*corev1.Pod{pod})
-	if job := w.jobOf(pod); job != nil && w.dice.percent(50) {
+	if job := w.jobOf(pod); job != nil && w.Dice.Percent(50) {
 		w.failJob(job, node)
 	}
 }
@@ -203,7 +203,7 @@ func (w *world) succeedSome(likely int) (busy bool) {
 		for _, pod := range w.podsOf(job) {
 			runs := pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
 			busy = busy || runs
-			if runs && (w.inPlace || w.dice.percent(likely)) {
+			if runs && (w.inPlace || w.Dice.Percent(likely)) {
 				w.changePod(pod, func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 			}
 		}

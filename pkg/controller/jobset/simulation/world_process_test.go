@@ -4,10 +4,6 @@
 package simulation
 
 import (
-	"maps"
-	"slices"
-	"time"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -17,24 +13,25 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/inplace"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/placer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
-	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // worldProcess is a run of the controller. What it knows ends with it.
 type worldProcess struct {
 	*world
-	sender *sim.Sender
+	sender *simulation.Sender
+	worker *simulation.Worker
 
-	sets   sim.Informer[*jobsetv1alpha2.JobSet]
-	jobs   sim.Informer[*batchv1.Job]
-	pods   sim.Informer[*corev1.Pod]
-	nodes  sim.Informer[*corev1.Node]
+	sets   simulation.Informer[*jobsetv1alpha2.JobSet]
+	jobs   simulation.Informer[*batchv1.Job]
+	pods   simulation.Informer[*corev1.Pod]
+	nodes  simulation.Informer[*corev1.Node]
 	memory *consistency.ConsistencyStore
 	// held are the placements of sets that hold domains, and waiting is which pods wait for a node, or have one that the
 	// scheduler chose, as the caches last showed them.
@@ -49,7 +46,6 @@ type worldProcess struct {
 	// tally counts pods that restart in place, as the cache shows them.
 	tally *inplace.Tally
 
-	queue map[string]*queuedSet
 	// synced is how many times a set was looked at.
 	synced int
 	// observed is what the present sync acts on, and counted how many nodes it was told of.
@@ -57,17 +53,12 @@ type worldProcess struct {
 	counted  int
 }
 
-// queuedSet is a set that waits for a worker, now or later.
-type queuedSet struct {
-	ready bool
-	due   time.Time
-	pace  queue.Pace
-}
-
 // startProcess starts a controller. It lists everything first.
 func (w *world) startProcess() {
-	p := &worldProcess{world: w, held: map[string]*jobsetv1alpha2.Placement{}, waiting: map[string]string{}, queue: map[string]*queuedSet{}, tally: inplace.New()}
-	p.sender = &sim.Sender{Draw: p.draw, Interlude: w.interlude, Later: func(r func()) { w.late = append(w.late, func() { w.rules.late = true; r() }) }}
+	p := &worldProcess{world: w, held: map[string]*jobsetv1alpha2.Placement{}, waiting: map[string]string{}, tally: inplace.New(), sender: w.NewSender(w.interlude)}
+	later := p.sender.Later
+	p.sender.Later = func(request func()) { later(func() { w.rules.late = true; request() }) }
+	p.worker = &simulation.Worker{World: w.World, Sender: p.sender}
 	var err error
 	p.placer, p.feed, err = placer.NewFed(placer.Config{
 		Kube: kubernetes.New(nil), Clock: worldClock{p: p}, WhenFull: w.full, Placed: p.placed, Needed: func() bool { return true },
@@ -79,10 +70,10 @@ func (w *world) startProcess() {
 			p.check(p.feed.Show(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}))
 		}
 	}
-	p.sets = sim.Informer[*jobsetv1alpha2.JobSet]{From: &w.sets, Handle: p.setChanged}
-	p.jobs = sim.Informer[*batchv1.Job]{From: &w.jobs, Handle: func(job *batchv1.Job, _ bool) { p.enqueue(job.Labels[jobsetv1alpha2.JobSetNameKey]) }}
-	p.pods = sim.Informer[*corev1.Pod]{From: &w.pods, Handle: p.podChanged}
-	p.nodes = sim.Informer[*corev1.Node]{From: &w.nodes, Handle: func(node *corev1.Node, gone bool) { p.show(node, gone) }}
+	p.sets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &w.sets, Handle: p.setChanged}
+	p.jobs = simulation.Informer[*batchv1.Job]{From: &w.jobs, Handle: func(job *batchv1.Job, _ bool) { p.enqueue(job.Labels[jobsetv1alpha2.JobSetNameKey]) }}
+	p.pods = simulation.Informer[*corev1.Pod]{From: &w.pods, Handle: p.podChanged}
+	p.nodes = simulation.Informer[*corev1.Node]{From: &w.nodes, Handle: func(node *corev1.Node, gone bool) { p.show(node, gone) }}
 	for _, c := range p.caches() {
 		c.List()
 	}
@@ -99,8 +90,8 @@ func (w *world) startProcess() {
 	p.syncer = newWorldSyncer(p)
 	p.syncer.Decide = p.checkDecision
 	w.process = p
-	w.seen["starts of the controller"]++
-	w.note("controller starts")
+	w.Seen["starts of the controller"]++
+	w.Note("controller starts")
 }
 
 func (p *worldProcess) check(err error) {
@@ -109,15 +100,8 @@ func (p *worldProcess) check(err error) {
 	}
 }
 
-// listedCache is an informer of any type.
-type listedCache interface {
-	Behind() int
-	Advance()
-	List()
-}
-
-func (p *worldProcess) caches() []listedCache {
-	return []listedCache{&p.sets, &p.jobs, &p.pods, &p.nodes}
+func (p *worldProcess) caches() []simulation.Cache {
+	return []simulation.Cache{&p.sets, &p.jobs, &p.pods, &p.nodes}
 }
 
 // show shows the placer a change.
@@ -183,37 +167,8 @@ func (p *worldProcess) placed() (out []*jobsetv1alpha2.JobSet, err error) {
 
 func (p *worldProcess) enqueue(name string) {
 	if name != "" {
-		p.entry(name).ready = true
+		p.worker.Add(name)
 	}
-}
-
-func (p *worldProcess) entry(name string) *queuedSet {
-	q := p.queue[name]
-	if q == nil {
-		q = &queuedSet{}
-		p.queue[name] = q
-	}
-	return q
-}
-
-func (q *queuedSet) dueAfter(now time.Time, d time.Duration) {
-	if at := now.Add(d); q.due.IsZero() || at.Before(q.due) {
-		q.due = at
-	}
-}
-
-// ready returns the sets that a worker can take, in order.
-func (p *worldProcess) ready() (names []string) {
-	for _, name := range slices.Sorted(maps.Keys(p.queue)) {
-		q := p.queue[name]
-		if !q.due.IsZero() && !p.now.Before(q.due) {
-			q.ready, q.due = true, time.Time{}
-		}
-		if q.ready {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // syncSome lets a worker of the controller take a set from the queue. It reports whether there was one.
@@ -221,47 +176,26 @@ func (w *world) syncSome() bool {
 	if w.process.sender.Dead {
 		w.startProcess()
 	}
-	p := w.process
-	p.fire()
-	names := p.ready()
-	if len(names) == 0 {
-		return false
-	}
-	p.sync(oneOf(w.dice, names...))
-	return true
-}
-
-func (p *worldProcess) sync(name string) {
-	q := p.entry(name)
-	q.ready = false
-	p.seen["syncs"]++
-	due, err := p.syncSet(cache.NewObjectName(namespace, name))
-	switch {
-	case p.sender.Dead || p.sender.Deposed:
-		p.sender.Dead = true
-		p.seen["kills of the controller"]++
-	case err != nil:
-		p.note("  sync failed: %v", err)
-		p.seen["failed syncs"]++
-	}
-	if after, again := q.pace.Next(due, err != nil); again {
-		q.dueAfter(p.now, after)
-	}
+	w.process.fire()
+	return w.process.worker.Sync(w.process.syncSet)
 }
 
 // syncSet lets the real controller sync a set.
-func (p *worldProcess) syncSet(key cache.ObjectName) (queue.Due, error) {
+func (p *worldProcess) syncSet(name string) (queue.Due, error) {
 	p.observed, p.counted = plan.Observed{}, 0
-	return p.syncer.Sync(quiet, key)
+	return p.syncer.Sync(simulation.Quiet, cache.NewObjectName(namespace, name))
 }
 
 // checkDecision decides, and checks rules.
 func (p *worldProcess) checkDecision(obs plan.Observed) plan.Plan {
+	next := p.decide(p, obs)
+	if !next.Asks.Empty() {
+		return next
+	}
 	p.synced++
 	p.observed = obs
-	next := p.decide(p, obs)
-	if p.trace != nil {
-		p.note("sync of %s sees %s; decides %s", obs.JobSet.Name, describeWorld(obs), describePlan(next)+describePlacement(next.Status))
+	if p.Traced() {
+		p.Note("sync of %s sees %s; decides %s", obs.JobSet.Name, describeWorld(obs), describePlan(next)+describePlacement(next.Status))
 	}
 	p.rules.decided(obs, next)
 	return next

@@ -62,10 +62,10 @@ func (r *worldRules) bound(pod *corev1.Pod, node *corev1.Node) {
 			continue
 		}
 		if its := r.exclusiveJob(other); its != nil && its.UID != mine.UID && !r.mayMeet(mine, its, key, other.DeletionTimestamp != nil) {
-			r.fail(podsAlone, "%s and %s in %s", pod.Name, other.Name, node.Labels[key])
+			r.Fail(podsAlone, "%s and %s in %s", pod.Name, other.Name, node.Labels[key])
 		}
 	}
-	r.seen["pods of exclusive Jobs bound"]++
+	r.Seen["pods of exclusive Jobs bound"]++
 }
 
 // mayMeet reports whether pods of two Jobs may meet in a domain: either the Jobs ask for domains of different kinds, or
@@ -96,20 +96,21 @@ func (r *worldRules) leaves(job *batchv1.Job) bool {
 
 // decided counts what decisions are about.
 func (r *worldRules) decided(o plan.Observed, p plan.Plan) {
-	r.seen["decisions"]++
+	r.Seen["decisions"]++
 	if r.inPlace {
 		r.decidedInPlace(o, p)
 	}
-	if o.Placed != nil && o.Placed.Placement == nil {
-		r.seen["waits for a domain"]++
+	placed, known := o.Placed.Get()
+	if known && placed.Placement == nil {
+		r.Seen["waits for a domain"]++
 	}
-	if o.Placed != nil && o.Placed.Placement != nil && o.Placed.Reason != "" {
-		r.seen["sets placed by the scheduler"]++
+	if placed.Placement != nil && placed.Reason != "" {
+		r.Seen["sets placed by the scheduler"]++
 	}
 	for _, event := range p.Events {
 		switch event.Reason {
 		case "JobMoved", "NodesAvoided", "AvoidedNodesForgotten":
-			r.seen["events "+event.Reason]++
+			r.Seen["events "+event.Reason]++
 		}
 	}
 }
@@ -117,15 +118,15 @@ func (r *worldRules) decided(o plan.Observed, p plan.Plan) {
 // stored checks a status right before it is stored.
 func (r *worldRules) stored(o plan.Observed, js, next *jobsetv1alpha2.JobSet, known bool) {
 	before, after := &js.Status, &next.Status
-	r.seen["restarts of sets"] += int(after.Restarts - before.Restarts)
-	r.seen["restarts of single Jobs"] += int(max(0, jobRestartsOf(after)-jobRestartsOf(before)))
+	r.Seen["restarts of sets"] += int(after.Restarts - before.Restarts)
+	r.Seen["restarts of single Jobs"] += int(max(0, jobRestartsOf(after)-jobRestartsOf(before)))
 	if r.inPlace {
 		r.storedInPlace(o, js, after)
 	}
 	d := decision{Observed: o, before: before, after: after}
 	stopped := isSuspended(o.JobSet) && conditionIs(before, jobsetv1alpha2.JobSetSuspended) && !mayStartPods(o) && !finished(before)
 	if stopped && !d.moved() && after.Placement != nil {
-		r.fail(suspendedHoldNone, "%s%s", js.Name, describePlacement(after))
+		r.Fail(suspendedHoldNone, "%s%s", js.Name, describePlacement(after))
 	}
 	if after.Restarts == before.Restarts {
 		r.checkPlaces(o, before, after)
@@ -157,30 +158,30 @@ func (r *worldRules) checkPlaces(o plan.Observed, before, after *jobsetv1alpha2.
 		case at.Moves != nil && (old.Moves == nil || at.Moves.ReplacedJob != old.Moves.ReplacedJob):
 			r.checkMove(o, old, after)
 		case at.Domain != old.Domain:
-			r.fail(keepsDomain, "%s-%d was in %s, is in %s", at.replicatedJob, at.index, old.Domain, at.Domain)
+			r.Fail(keepsDomain, "%s-%d was in %s, is in %s", at.replicatedJob, at.index, old.Domain, at.Domain)
 		}
 	})
 }
 
 // checkMove checks that a Job may leave where it was.
 func (r *worldRules) checkMove(o plan.Observed, old place2, after *jobsetv1alpha2.JobSetStatus) {
-	r.seen["moves"]++
+	r.Seen["moves"]++
 	name := fmt.Sprintf("%s-%s-%d", o.JobSet.Name, old.replicatedJob, old.index)
 	i := slices.IndexFunc(o.Jobs, func(job *batchv1.Job) bool { return job.Name == name })
 	switch {
 	case jobRestartsOf(after) != jobRestartsOf(&o.JobSet.Status):
-		r.fail(movesCountNothing, "job %s", name)
+		r.Fail(movesCountNothing, "job %s", name)
 	case i < 0:
-		r.fail(movesLate, "job %s does not exist", name)
+		r.Fail(movesLate, "job %s does not exist", name)
 	case old.Ready || isReady(o.Jobs[i]):
-		r.fail(movesNothingThatRan, "job %s", name)
+		r.Fail(movesNothingThatRan, "job %s", name)
 	}
 	wait := 5 * time.Minute
 	if old.Moves != nil {
 		wait = min(wait<<len(old.Moves.Left), time.Hour)
 	}
 	if w := o.Waiting[o.Jobs[i].UID]; w.Since.IsZero() || w.Nominated || o.Now.Sub(w.Since) < wait {
-		r.fail(movesLate, "job %s: %+v at %s", name, w, o.Now)
+		r.Fail(movesLate, "job %s: %+v at %s", name, w, o.Now)
 	}
 }
 
@@ -202,7 +203,7 @@ func (r *worldRules) checkAlone(next *jobsetv1alpha2.JobSet) {
 			eachPlace(other.Status.Placement, func(b place2) {
 				same := a.topology == b.topology && a.Domain == b.Domain && a.priority == b.priority
 				if same && !isBeingPlaced(next, a) && !isBeingPlaced(other, b) && (other != next || !mayShare(next, a, b)) {
-					r.fail(domainsAlone, "%s-%s-%d and %s-%s-%d in %s", next.Name, a.replicatedJob, a.index, other.Name, b.replicatedJob, b.index, a.Domain)
+					r.Fail(domainsAlone, "%s-%s-%d and %s-%s-%d in %s", next.Name, a.replicatedJob, a.index, other.Name, b.replicatedJob, b.index, a.Domain)
 				}
 			})
 		})

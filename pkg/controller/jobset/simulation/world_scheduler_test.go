@@ -62,14 +62,14 @@ func (w *world) markUnschedulable(pod *corev1.Pod, excluded bool) bool {
 	if excluded {
 		message = "0 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
 	}
-	since := w.stored()
+	since := w.Stored()
 	if c := scheduled(pod); c != nil {
 		if c.Message == message {
 			return false
 		}
 		since = c.LastTransitionTime
 	}
-	w.note("pod %s finds no node", pod.Name)
+	w.Note("pod %s finds no node", pod.Name)
 	w.changePod(pod, func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message, LastTransitionTime: since,
@@ -87,12 +87,12 @@ func scheduled(pod *corev1.Pod) *corev1.PodCondition {
 }
 
 func (w *world) bind(pod *corev1.Pod, node *corev1.Node) {
-	w.note("pod %s runs on %s in %s", pod.Name, node.Name, node.Labels[rackKey])
+	w.Note("pod %s runs on %s in %s", pod.Name, node.Name, node.Labels[rackKey])
 	w.changePod(pod, func(p *corev1.Pod) {
 		p.Spec.NodeName, p.Status.NominatedNodeName, p.Status.Conditions = node.Name, "", nil
 		p.Status.Phase = corev1.PodPending
 	})
-	w.seen["pods bound"]++
+	w.Seen["pods bound"]++
 	bound, _ := w.pods.Get(pod.Name)
 	w.rules.bound(bound, node)
 }
@@ -212,8 +212,8 @@ func (w *world) preempt(pod *corev1.Pod) bool {
 		if !slices.ContainsFunc(w.pods.Objects, victim) || !w.fits(pod, node, victim) {
 			continue
 		}
-		w.note("pod %s preempts others on %s", pod.Name, node.Name)
-		w.seen["preemptions"]++
+		w.Note("pod %s preempts others on %s", pod.Name, node.Name)
+		w.Seen["preemptions"]++
 		for _, other := range slices.Clone(w.pods.Objects) {
 			if victim(other) && other.DeletionTimestamp == nil {
 				w.losePod(other, "")
@@ -247,7 +247,7 @@ func (w *world) autoscale() bool {
 			if size := w.nodesOfRack(rack + 1); size < maxNodesOfRack && len(w.nodes.Objects) < 60 && w.helps(pod, rack+1) {
 				w.racks = max(w.racks, rack+1)
 				w.addNode(rack + 1)
-				w.seen["nodes added by the autoscaler"]++
+				w.Seen["nodes added by the autoscaler"]++
 				return true
 			}
 		}
@@ -255,13 +255,8 @@ func (w *world) autoscale() bool {
 	return false
 }
 
-// helps reports whether a pod would run on a new node of a rack. It adds one and takes it away again.
+// helps reports whether a pod would run on a new node of a rack.
 func (w *world) helps(pod *corev1.Pod, rack int) bool {
-	kept, versions, trace := w.nodes, *w.nodes.Versions, w.trace
-	w.nodes.Objects, w.trace = slices.Clone(w.nodes.Objects), nil
-	w.addNode(rack)
-	node := w.nodes.Objects[len(w.nodes.Objects)-1]
-	helps := selects(&pod.Spec, node) && w.welcome(pod, node, nobodyLeaves)
-	w.nodes, *w.nodes.Versions, w.trace = kept, versions, trace
-	return helps
+	node := w.newNode(rack)
+	return selects(&pod.Spec, node) && w.welcome(pod, node, nobodyLeaves)
 }

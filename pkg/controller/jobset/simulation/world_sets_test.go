@@ -15,6 +15,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // addSet creates a set that could run if it were alone.
@@ -26,29 +27,29 @@ func (w *world) addSet() {
 	if !w.couldRun(js) {
 		return
 	}
-	js.UID, js.CreationTimestamp, js.Generation = w.newUID("set"), w.stored(), 1
+	js.UID, js.CreationTimestamp, js.Generation = w.NewUID("set"), w.Stored(), 1
 	w.sets.Put(js)
-	w.note("user creates %s", describeWorldSpec(js))
+	w.Note("user creates %s", describeWorldSpec(js))
 }
 
 func (w *world) randomWorldSet() *jobsetv1alpha2.JobSet {
-	d := w.dice
+	d := w.Dice
 	js := &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("s%d", w.named), Namespace: namespace, Annotations: map[string]string{}}}
 	w.named++
 	template := corev1.PodTemplateSpec{}
-	template.Spec.PriorityClassName = oneOf(d, "", "", "", "high", "low")
-	if d.percent(20) && !w.elastic() {
+	template.Spec.PriorityClassName = simulation.OneOf(d, "", "", "", "high", "low")
+	if d.Percent(20) && !w.elastic() {
 		template.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever)
 	}
 	template.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(oneOf(d, 1, 2, 4)), resource.DecimalSI)},
+		Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(simulation.OneOf(d, 1, 2, 4)), resource.DecimalSI)},
 	}}}
-	topology := oneOf(d, rackKey, rackKey, rackKey, rackKey, blockKey)
-	scattered := d.percent(20) // only one replicatedJob asks
-	plain := d.percent(15)
+	topology := simulation.OneOf(d, rackKey, rackKey, rackKey, rackKey, blockKey)
+	scattered := d.Percent(20) // only one replicatedJob asks
+	plain := d.Percent(15)
 	for i := range 1 + d.IntN(2) {
-		rj := jobsetv1alpha2.ReplicatedJob{Name: string(rune('a' + i)), Replicas: ptr.To(oneOf[int32](d, 1, 1, 2, 2, 3)), GroupName: ptr.To("default")}
-		pods := oneOf[int32](d, 1, 2, 2, 3, 4)
+		rj := jobsetv1alpha2.ReplicatedJob{Name: string(rune('a' + i)), Replicas: ptr.To(simulation.OneOf[int32](d, 1, 1, 2, 2, 3)), GroupName: ptr.To("default")}
+		pods := simulation.OneOf[int32](d, 1, 2, 2, 3, 4)
 		rj.Template.Spec = batchv1.JobSpec{
 			CompletionMode: ptr.To(batchv1.IndexedCompletion), Parallelism: &pods, Completions: &pods, Template: *template.DeepCopy(),
 		}
@@ -65,30 +66,30 @@ func (w *world) randomWorldSet() *jobsetv1alpha2.JobSet {
 }
 
 func (w *world) randomPolicies(js *jobsetv1alpha2.JobSet) {
-	d := w.dice
-	if d.percent(25) {
+	d := w.Dice
+	if d.Percent(25) {
 		js.Annotations[jobsetv1alpha2.PlacementLevelsKey] = blockKey + "," + rackKey
 	}
-	if d.percent(40) {
-		js.Annotations[jobsetv1alpha2.AvoidFailedNodesKey] = oneOf(d, "1h", "24h", "720h")
+	if d.Percent(40) {
+		js.Annotations[jobsetv1alpha2.AvoidFailedNodesKey] = simulation.OneOf(d, "1h", "24h", "720h")
 	}
 	js.Spec.Network = &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(false)}
 	js.Spec.SuccessPolicy = &jobsetv1alpha2.SuccessPolicy{Operator: jobsetv1alpha2.OperatorAll}
-	js.Spec.StartupPolicy = &jobsetv1alpha2.StartupPolicy{StartupPolicyOrder: oneOf(d, jobsetv1alpha2.AnyOrder, jobsetv1alpha2.AnyOrder, jobsetv1alpha2.InOrder)}
-	if len(js.Spec.ReplicatedJobs) > 1 && js.Spec.StartupPolicy.StartupPolicyOrder == jobsetv1alpha2.AnyOrder && d.percent(50) {
+	js.Spec.StartupPolicy = &jobsetv1alpha2.StartupPolicy{StartupPolicyOrder: simulation.OneOf(d, jobsetv1alpha2.AnyOrder, jobsetv1alpha2.AnyOrder, jobsetv1alpha2.InOrder)}
+	if len(js.Spec.ReplicatedJobs) > 1 && js.Spec.StartupPolicy.StartupPolicyOrder == jobsetv1alpha2.AnyOrder && d.Percent(50) {
 		js.Spec.ReplicatedJobs[1].DependsOn = []jobsetv1alpha2.DependsOn{{
-			Name: "a", Status: oneOf(d, jobsetv1alpha2.DependencyReady, jobsetv1alpha2.DependencyComplete),
+			Name: "a", Status: simulation.OneOf(d, jobsetv1alpha2.DependencyReady, jobsetv1alpha2.DependencyComplete),
 		}}
 	}
-	if d.percent(90) {
+	if d.Percent(90) {
 		js.Spec.FailurePolicy = &jobsetv1alpha2.FailurePolicy{
-			MaxRestarts: 100, RestartStrategy: oneOf(d, jobsetv1alpha2.RestartStrategyRecreate, jobsetv1alpha2.RestartStrategyBlockingRecreate),
+			MaxRestarts: 100, RestartStrategy: simulation.OneOf(d, jobsetv1alpha2.RestartStrategyRecreate, jobsetv1alpha2.RestartStrategyBlockingRecreate),
 		}
-		if d.percent(50) {
-			js.Spec.FailurePolicy.Rules = []jobsetv1alpha2.FailurePolicyRule{{Name: "r", Action: oneOf(d, jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts)}}
+		if d.Percent(50) {
+			js.Spec.FailurePolicy.Rules = []jobsetv1alpha2.FailurePolicyRule{{Name: "r", Action: simulation.OneOf(d, jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts)}}
 		}
 	}
-	if d.percent(20) {
+	if d.Percent(20) {
 		js.Spec.Suspend = ptr.To(true)
 	}
 }

@@ -25,12 +25,13 @@ const (
 
 // stabilize lets all sets finish: nothing fails any more, all nodes are there, and no user suspends a set.
 func (w *world) stabilize() {
-	w.note("from here on nothing fails")
+	w.Note("from here on nothing fails")
+	w.EndTrouble()
 	w.faults = worldFaults{}
 	w.removeOthers(100)
 	for _, node := range w.gone {
 		back := node.DeepCopy()
-		back.CreationTimestamp = w.stored()
+		back.CreationTimestamp = w.Stored()
 		if _, taken := w.nodes.Get(back.Name); !taken {
 			w.nodes.Put(back)
 		}
@@ -54,9 +55,9 @@ func (w *world) stabilize() {
 	case w.rules.late && w.rules.givenTwice():
 		// The request of a controller that was killed was carried out when its successor had given the domains away. Pods repel each other, but
 		// Jobs that have run do not leave.
-		w.seen["sets that hold domains of others"]++
+		w.Seen["sets that hold domains of others"]++
 	default:
-		w.fail(everySetFinishes, "%s", w.unfinished())
+		w.Fail(everySetFinishes, "%s", w.unfinished())
 	}
 }
 
@@ -77,7 +78,7 @@ func (w *world) unfinished() string {
 // rounds gives everybody so many turns, unless all is done before. It reports whether that is so.
 func (w *world) rounds(most, ending int, done func() bool) bool {
 	for range most {
-		w.now = w.now.Add(time.Second)
+		w.Pass(time.Second)
 		busy := w.round(ending)
 		if done() {
 			return true
@@ -92,32 +93,25 @@ func (w *world) rounds(most, ending int, done func() bool) bool {
 		if next.IsZero() {
 			return done()
 		}
-		if next.After(w.now) {
-			w.now = next
-		}
+		w.Pass(max(0, next.Sub(w.Now())))
 	}
 	return false
 }
 
 // round gives everybody a turn. It reports whether anything changed.
 func (w *world) round(ending int) bool {
-	busy := len(w.late) > 0
-	for len(w.late) > 0 {
-		w.deliverLate()
+	busy := false
+	for w.DeliverLate() {
+		busy = true
 	}
 	if w.process.sender.Dead {
 		w.startProcess()
 	}
 	p := w.process
-	for _, c := range p.caches() {
-		for c.Behind() > 0 {
-			c.Advance()
-			busy = true
-		}
-	}
+	busy = w.ShowAll(p.caches()) || busy
 	p.fire()
-	for _, name := range p.ready() {
-		p.sync(name)
+	for _, name := range p.worker.Ready() {
+		p.worker.SyncObject(name, p.syncSet)
 		busy = true
 	}
 	for _, job := range slices.Clone(w.jobs.Objects) {
@@ -139,7 +133,7 @@ func (w *world) nodeDue() (next time.Time) {
 		if c == nil || !w.elastic() {
 			continue
 		}
-		if at := c.LastTransitionTime.Add(bootTime); at.After(w.now) && (next.IsZero() || at.Before(next)) {
+		if at := c.LastTransitionTime.Add(bootTime); at.After(w.Now()) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
@@ -149,8 +143,8 @@ func (w *world) nodeDue() (next time.Time) {
 // describeWorld returns a snapshot in one line.
 func describeWorld(o plan.Observed) string {
 	out := describe(o) + describePlacement(&o.JobSet.Status)
-	if o.Placed != nil {
-		out += fmt.Sprintf(" placed %q %q", o.Placed.Reason, o.Placed.Message)
+	if placed, known := o.Placed.Get(); known {
+		out += fmt.Sprintf(" placed %q %q", placed.Reason, placed.Message)
 	}
 	if o.Unschedulable.Pods > 0 {
 		out += fmt.Sprintf(" %d pods wait", o.Unschedulable.Pods)

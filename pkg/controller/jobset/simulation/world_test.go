@@ -5,7 +5,6 @@ package simulation
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -17,8 +16,9 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
-	sim "github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // A world is a small cluster with a few sets, most of which ask for exclusive placement. Its nodes come and go, a
@@ -41,57 +41,54 @@ var priorities = map[string]int32{"": 0, "high": 10, "low": -5}
 // world is everything in one history.
 type world struct {
 	worldMutant
-	dice   dice
+	*simulation.World
 	faults worldFaults
 	gates  gates.Gates
 	full   placement.WhenFull
-	now    time.Time
 
-	sets  sim.Store[*jobsetv1alpha2.JobSet]
-	jobs  sim.Store[*batchv1.Job]
-	pods  sim.Store[*corev1.Pod]
-	nodes sim.Store[*corev1.Node]
+	sets  simulation.Store[*jobsetv1alpha2.JobSet]
+	jobs  simulation.Store[*batchv1.Job]
+	pods  simulation.Store[*corev1.Pod]
+	nodes simulation.Store[*corev1.Node]
 	// lostOn are the nodes on which Jobs failed, by UID.
 	lostOn map[types.UID]string
 	// agents are the agents of pods that restart in place, by the UID of the pod.
 	agents map[types.UID]*worldAgent
-	// late are requests under way whose sender does not wait for them any more.
-	late []func()
 	// gone are the nodes that have gone.
 	gone []*corev1.Node
-	// named, uids and racks count what was created.
-	named, uids, racks int
+	// named and racks count what was created.
+	named, racks int
 
 	process *worldProcess
 	rules   *worldRules
-	seen    map[string]int
-	// trace are the steps so far; nil if they are not recorded.
-	trace *[]string
 }
 
 // newWorld returns one in which a controller starts.
 func newWorld(seed uint64, m worldMutant, trace *[]string) *world {
 	const stream = 0x776f726c64
-	d := dice{rand.New(rand.NewPCG(seed, stream))}
-	w := &world{
-		worldMutant: m, dice: d, faults: randomWorldFaults(d), now: beginning, trace: trace, seen: map[string]int{}, lostOn: map[types.UID]string{}, agents: map[types.UID]*worldAgent{},
-		gates: gates.Gates{ExclusivePlacement: true, RestartJob: d.percent(70), RestartOnFailureTarget: d.percent(70)},
-		full:  placement.WhenFullWait,
+	if m.decide == nil {
+		m.decide = func(_ *worldProcess, o plan.Observed) plan.Plan { return plan.Decide(o) }
 	}
-	if d.percent(35) {
+	d := simulation.NewDice(seed, stream)
+	w := &world{worldMutant: m, World: simulation.NewWorld(d, trace), lostOn: map[types.UID]string{}, agents: map[types.UID]*worldAgent{}}
+	w.Pause = 800 * time.Millisecond
+	w.randomFaults()
+	w.gates = gates.Gates{ExclusivePlacement: true, RestartJob: d.Percent(70), RestartOnFailureTarget: d.Percent(70)}
+	w.full = placement.WhenFullWait
+	if d.Percent(35) {
 		w.full = placement.WhenFullAffinity
 	}
 	if m.inPlace {
-		w.gates = gates.Gates{InPlaceRestart: true, RestartJob: d.percent(30)}
+		w.gates = gates.Gates{InPlaceRestart: true, RestartJob: d.Percent(30)}
 		w.full = placement.WhenFullWait
-		w.faults.containers, w.faults.agents, w.faults.ends = oneOf(d, 1, 2, 4), oneOf(d, 20, 40, 80), oneOf(d, 0, 0, 1)
-		w.faults.unwritten = oneOf(d, 0, 10, 40)
+		w.faults.containers, w.faults.agents, w.faults.ends = simulation.OneOf(d, 1, 2, 4), simulation.OneOf(d, 20, 40, 80), simulation.OneOf(d, 0, 0, 1)
+		w.faults.unwritten = simulation.OneOf(d, 0, 10, 40)
 	}
-	main := &sim.Versions{Last: 1}
-	w.sets.Versions = &sim.Versions{Last: 1000} // the two servers count apart
+	main := &simulation.Versions{Last: 1}
+	w.sets.Versions = &simulation.Versions{Last: 1000} // the two servers count apart
 	w.jobs.Versions, w.pods.Versions, w.nodes.Versions = main, main, main
 	w.rules = newWorldRules(w)
-	most := oneOf(d, 2, 2, 3, 4)
+	most := simulation.OneOf(d, 2, 2, 3, 4)
 	for range 3 + d.IntN(4) {
 		w.racks++
 		for range 1 + d.IntN(most) {
@@ -105,35 +102,11 @@ func newWorld(seed uint64, m worldMutant, trace *[]string) *world {
 	return w
 }
 
-// Now and Since make the world a clock.
-func (w *world) Now() time.Time                  { return w.now }
-func (w *world) Since(t time.Time) time.Duration { return w.now.Sub(t) }
-
-// stored is the present time as an API server stores it.
-func (w *world) stored() metav1.Time { return metav1.NewTime(w.now.Truncate(time.Second)) }
-
-func (w *world) newUID(kind string) types.UID {
-	w.uids++
-	return newUID(kind, w.uids)
-}
-
 // elastic reports whether an autoscaler adds nodes.
 func (w *world) elastic() bool { return w.full == placement.WhenFullAffinity }
 
-func (w *world) fail(rule, format string, args ...any) {
-	panic(sim.Violation(fmt.Sprintf("rule %q: %s", rule, fmt.Sprintf(format, args...))))
-}
-
-// note adds a step to the trace.
-func (w *world) note(format string, args ...any) {
-	if w.trace == nil {
-		return
-	}
-	at := w.now.Sub(beginning).Seconds()
-	*w.trace = append(*w.trace, fmt.Sprintf("%8.3fs  ", at)+fmt.Sprintf(format, args...))
-}
-
-func (w *world) addNode(rack int) {
+// newNode returns a node that a rack does not have yet.
+func (w *world) newNode(rack int) *corev1.Node {
 	name := fmt.Sprintf("n%02d", len(w.nodes.Objects))
 	for {
 		if _, taken := w.nodes.Get(name); !taken {
@@ -141,16 +114,22 @@ func (w *world) addNode(rack int) {
 		}
 		name += "x"
 	}
-	w.note("node %s of rack r%d comes", name, rack)
-	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: w.stored(), Labels: map[string]string{
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: w.Stored(), Labels: map[string]string{
 			rackKey: "r" + strconv.Itoa(rack), blockKey: "b" + strconv.Itoa((rack+1)/2), corev1.LabelHostname: name,
 		}},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: *resource.NewQuantity(coresOfNode, resource.DecimalSI), corev1.ResourcePods: *resource.NewQuantity(110, resource.DecimalSI),
-		}},
+		Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{
+				corev1.ResourceCPU: *resource.NewQuantity(coresOfNode, resource.DecimalSI), corev1.ResourcePods: *resource.NewQuantity(110, resource.DecimalSI),
+			},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: w.Stored()}},
+		},
 	}
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: w.stored()}}
+}
+
+func (w *world) addNode(rack int) {
+	node := w.newNode(rack)
+	w.Note("node %s of rack r%d comes", node.Name, rack)
 	w.nodes.Put(node)
 }
 
@@ -162,9 +141,9 @@ func (w *world) changeNode(node *corev1.Node, change func(*corev1.Node)) {
 }
 
 func (w *world) setReady(node *corev1.Node, ready corev1.ConditionStatus) {
-	w.note("node %s is ready: %s", node.Name, ready)
+	w.Note("node %s is ready: %s", node.Name, ready)
 	w.changeNode(node, func(n *corev1.Node) {
-		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: w.stored()}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: w.Stored()}}
 	})
 }
 

@@ -34,13 +34,12 @@ func (r *invariants) jobCreated(o plan.Observed, job *batchv1.Job, known bool) {
 	}
 	r.created[this] = job.UID
 	r.jobs[job.UID] = &facts{attempt: this, unseen: !known}
-	r.seen[creations]++
+	r.Seen["Jobs created"]++
 }
 
 func (r *invariants) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, job *batchv1.Job, this attempt) {
 	if earlier, found := r.created[this]; found && !r.switched && !r.jobs[earlier].deletedByOther && !r.jobs[earlier].unseen {
-		r.fail("rule %q: %s and %s are both job %s of attempt %d-%d",
-			"a Job is not created twice for one attempt", earlier, job.UID, job.Name, this.restarts, this.jobRestarts)
+		r.Fail("a Job is not created twice for one attempt", "%s and %s are both job %s of attempt %d-%d", earlier, job.UID, job.Name, this.restarts, this.jobRestarts)
 	}
 	if !r.known || r.process.gaveUp || number(o.JobSet.ResourceVersion) < r.actedAt {
 		return
@@ -49,9 +48,9 @@ func (r *invariants) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, j
 	stored.JobSet, stored.Jobs = js, r.ownJobs()
 	switch {
 	case finished(&js.Status):
-		r.fail("rule %q: job %s", "nothing is created in a finished set", job.Name)
+		r.Fail("nothing is created in a finished set", "job %s", job.Name)
 	case meaningOf(stored, job) == previous:
-		r.fail("rule %q: job %s of attempt %d-%d", "nothing is created for an earlier attempt", job.Name, this.restarts, this.jobRestarts)
+		r.Fail("nothing is created for an earlier attempt", "job %s of attempt %d-%d", job.Name, this.restarts, this.jobRestarts)
 	}
 	policy := js.Spec.FailurePolicy
 	if policy == nil || policy.RestartStrategy != jobsetv1alpha2.RestartStrategyBlockingRecreate {
@@ -59,7 +58,7 @@ func (r *invariants) checkCreation(o plan.Observed, js *jobsetv1alpha2.JobSet, j
 	}
 	for _, old := range having(stored, previous) {
 		if f := r.jobs[old.UID]; !f.unseen && !f.spoiled {
-			r.fail("rule %q: job %s is created while %s of an earlier attempt is there", "BlockingRecreate never mixes attempts", job.Name, old.Name)
+			r.Fail("BlockingRecreate never mixes attempts", "job %s is created while %s of an earlier attempt is there", job.Name, old.Name)
 		}
 	}
 }
@@ -73,21 +72,21 @@ func (r *invariants) statusStored(o plan.Observed, before, after *jobsetv1alpha2
 	d := decision{Observed: o, before: before, after: after}
 	r.checkRestart(d)
 	if wrong := wrongWithHistory(before, after); wrong != "" {
-		r.fail("rule %q: %s", "what is stored keeps the history", wrong)
+		r.Fail("what is stored keeps the history", "%s", wrong)
 	}
 	if finished(before) && !sameConditions(before.Conditions, after.Conditions) {
-		r.fail("rule %q", "a finished set never restarts nor changes its result")
+		r.Fail("a finished set never restarts nor changes its result", "the conditions become %+v", after.Conditions)
 	}
 	if policy := o.JobSet.Spec.FailurePolicy; policy != nil && restartsThatCount(after) > policy.MaxRestarts+after.AddedRestarts {
-		r.fail("rule %q: %d of %d+%d", "restarts that count stay within the maximum", restartsThatCount(after), policy.MaxRestarts, after.AddedRestarts)
+		r.Fail("restarts that count stay within the maximum", "%d of %d+%d", restartsThatCount(after), policy.MaxRestarts, after.AddedRestarts)
 	}
 	if after.RestartsCountTowardsMax > after.Restarts {
-		r.fail("rule %q: %d of %d", "restarts that count are restarts", after.RestartsCountTowardsMax, after.Restarts)
+		r.Fail("restarts that count are restarts", "%d of %d", after.RestartsCountTowardsMax, after.Restarts)
 	}
 	if isSuspended(o.JobSet) && !finished(before) && after.Restarts == 0 && !r.meddled {
 		for _, counters := range before.ReplicatedJobsStatus {
 			if next := countersOf(after, counters.Name); next.Succeeded < counters.Succeeded {
-				r.fail("rule %q: %s from %d to %d", "succeeded never falls while suspended", counters.Name, counters.Succeeded, next.Succeeded)
+				r.Fail("succeeded never falls while suspended", "%s from %d to %d", counters.Name, counters.Succeeded, next.Succeeded)
 			}
 		}
 	}
@@ -103,15 +102,15 @@ func (r *invariants) checkRestart(d decision) {
 	case restarts == 0 && jobRestarts == 0:
 		return
 	case restarts < 0 || jobRestarts < 0 || restarts > 1 || restarts == 1 && jobRestarts > 0:
-		r.fail("rule %q: %d and %d at once", "restarts never fall, and come one by one", restarts, jobRestarts)
+		r.Fail("restarts never fall, and come one by one", "%d and %d at once", restarts, jobRestarts)
 	case restarts == 1 && !slices.ContainsFunc(slices.Collect(maps.Keys(r.failures)), func(failed attempt) bool { return failed.restarts == d.before.Restarts }):
-		r.fail("rule %q: restarts %d, failed were %v", "there is one restart for each attempt that failed", d.after.Restarts, r.failures)
+		r.Fail("there is one restart for each attempt that failed", "restarts %d, failed were %v", d.after.Restarts, r.failures)
 	}
 	for _, counters := range d.after.ReplicatedJobsStatus {
 		for i, n := range counters.JobRestarts {
 			was := jobRestartsAt(d.before, counters.Name, i)
 			if n > was && (n > was+1 || !r.failures[attempt{name: jobNameOf(counters.Name, i), restarts: d.before.Restarts, jobRestarts: was}]) {
-				r.fail("rule %q: job %s-%d goes from %d to %d, failed were %v", "there is one restart for each attempt that failed",
+				r.Fail("there is one restart for each attempt that failed", "job %s-%d goes from %d to %d, failed were %v",
 					counters.Name, i, was, n, r.failures)
 			}
 		}
@@ -132,7 +131,7 @@ func (r *invariants) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.
 	}
 	if f := r.jobs[job.UID]; f != nil {
 		if f.held && f.heldAt == js.Generation && !suspend {
-			r.fail("rule %q: job %s", "a Job that somebody else suspended stays so until the set changes", job.Name)
+			r.Fail("a Job that somebody else suspended stays so until the set changes", "job %s", job.Name)
 		}
 		f.held = false
 		r.checkRecorded(js, job, f, suspend)
@@ -140,18 +139,18 @@ func (r *invariants) jobPatched(js *jobsetv1alpha2.JobSet, before, job *batchv1.
 	if suspend {
 		return
 	}
-	r.seen[resumes]++
+	r.Seen["Jobs resumed"]++
 	rj := replicatedJob(js, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey])
 	wanted, got := &rj.Template.Spec.Template, &job.Spec.Template
 	if got.Labels[directive] != wanted.Labels[directive] || got.Annotations[directive] != wanted.Annotations[directive] ||
 		got.Spec.NodeSelector[directive] != wanted.Spec.NodeSelector[directive] || !slices.Equal(withKey(got.Spec.Tolerations), wanted.Spec.Tolerations) {
-		r.fail("rule %q: job %s", "a Job is resumed with the directives of the set", job.Name)
+		r.Fail("a Job is resumed with the directives of the set", "job %s", job.Name)
 	}
 	if r.gates.MutablePodResourcesForSuspendedJobSets && !equality.Semantic.DeepEqual(got.Spec.Containers[0].Resources, wanted.Spec.Containers[0].Resources) {
-		r.fail("rule %q: job %s", "a Job is resumed with the resources of the set", job.Name)
+		r.Fail("a Job is resumed with the resources of the set", "job %s", job.Name)
 	}
 	if got.Labels["controller-uid"] != string(job.UID) || got.Labels[jobsetv1alpha2.RestartsKey] != job.Labels[jobsetv1alpha2.RestartsKey] {
-		r.fail("rule %q: job %s", "a resumed Job keeps its identity", job.Name)
+		r.Fail("a resumed Job keeps its identity", "job %s", job.Name)
 	}
 }
 
@@ -167,7 +166,7 @@ func (r *invariants) jobDeleted(job *batchv1.Job) {
 		return
 	}
 	if stored := (plan.Observed{JobSet: js, Gates: r.gates}); meaningOf(stored, job) != previous {
-		r.fail("rule %q: job %s of attempt %d-%d", "no Job of the present attempt is deleted", job.Name, f.restarts, f.jobRestarts)
+		r.Fail("no Job of the present attempt is deleted", "job %s of attempt %d-%d", job.Name, f.restarts, f.jobRestarts)
 	}
 }
 
@@ -178,8 +177,8 @@ func withKey(tolerations []corev1.Toleration) []corev1.Toleration {
 
 // setDeleted checks a set right before the controller deletes it.
 func (r *invariants) setDeleted(js *jobsetv1alpha2.JobSet) {
-	if wrong := outlived(js, r.now); wrong != "" {
-		r.fail("rule %q: %s", "a stored set is deleted after its time to live only", wrong)
+	if wrong := outlived(js, r.Now()); wrong != "" {
+		r.Fail("a stored set is deleted after its time to live only", "%s", wrong)
 	}
-	r.seen[outlivings]++
+	r.Seen["sets deleted after their time to live"]++
 }

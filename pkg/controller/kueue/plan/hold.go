@@ -62,7 +62,7 @@ type HoldPatch struct {
 }
 
 // reasonsToRequeue are the reasons of evictions after which Kueue queues a Workload again at once.
-var reasonsToRequeue = []string{"Preempted", "NodeFailures"}
+var reasonsToRequeue = []string{ReasonPreempted, "NodeFailures"}
 
 // DecideHold returns what to do about the Workload that holds quota for a sequence.
 func DecideHold(h Holding) HoldPlan {

@@ -55,7 +55,11 @@ const (
 	ConditionFinished      = "Finished"
 	ConditionPodsReady     = "PodsReady"
 	ConditionRequeued      = "Requeued"
+	ConditionPreempted     = "Preempted"
 )
+
+// ReasonPreempted is the reason of ConditionEvicted of a Workload whose quota another one needs.
+const ReasonPreempted = "Preempted"
 
 // Workload is what is used of a Workload: pods that are admitted together.
 type Workload struct {

@@ -7,77 +7,8 @@ import (
 	"cmp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
-
-// MissingCause is a group that is about to be recreated and the cause of whose failure the snapshot does not have.
-type MissingCause struct {
-	// Leader is the UID of the leader pod, by which Observed.Causes has the cause.
-	Leader types.UID
-	// Name is the name of the leader pod, and of the StatefulSet of the workers.
-	Name string
-	// Workers is the UID of that StatefulSet; empty if there is none.
-	Workers types.UID
-}
-
-// MissingCauses returns the groups whose causes a decision on the snapshot needs and does not have. A group does not
-// wait for its cause: without one, what is known of its pods is recorded.
-func MissingCauses(o Observed) (out []MissingCause) {
-	if o.Set.DeletionTimestamp != nil || !anyFailed(o) {
-		return nil
-	}
-	var p Plan
-	groups := groupsOf(o)
-	r := newRestarts(o, groups, newStatus(o), &p)
-	r.follow()
-	need := func(leader *Pod, workers *Workers, most int) {
-		if _, known := o.Causes[leader.UID]; !known && len(out) < most {
-			out = append(out, missingCause(leader, workers))
-		}
-	}
-	for _, d := range r.deletedLeaders() {
-		if d.verdict == unexpectedDeletion {
-			need(d.Pod, r.workersOf(d.UID), maxGroupWrites)
-		}
-	}
-	most := len(out) + maxGroupWrites
-	for _, f := range r.failures() {
-		if f.holds() {
-			need(f.group.leader, f.group.workers, most)
-		}
-	}
-	return out
-}
-
-// anyFailed returns whether there is any pod that may be a reason to recreate a group. It keeps sets at rest cheap.
-func anyFailed(o Observed) bool {
-	if len(o.GoneLeaders) > 0 {
-		return true
-	}
-	for i := range o.Leaders {
-		if failed(&o.Leaders[i]) {
-			return true
-		}
-	}
-	for i := range o.Workers {
-		w := &o.Workers[i]
-		if w.Lost > 0 || slices.ContainsFunc(w.Pods, func(p Pod) bool { return failed(&p) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// missingCause names the pods that may say why a group has failed: the leader, and those of the StatefulSet of its workers.
-func missingCause(leader *Pod, workers *Workers) MissingCause {
-	m := MissingCause{Leader: leader.UID, Name: leader.Name}
-	if workers != nil {
-		m.Workers = workers.UID
-	}
-	return m
-}
 
 // statefulSetOf returns the name of the StatefulSet of a pod of a group.
 func (r *restarts) statefulSetOf(g *group, pod *Pod) string {
@@ -87,11 +18,21 @@ func (r *restarts) statefulSetOf(g *group, pod *Pod) string {
 	return g.leader.Name
 }
 
-// causeOf returns why a group has failed: what its first failed pod said, or else what is known of it.
-func (r *restarts) causeOf(f failure) *jobsetv1alpha2.FailureCause {
-	if cause := r.o.Causes[f.group.leader.UID]; cause != nil {
-		return cause.DeepCopy()
+// causeOf returns why a group has failed, and whether its pods have said so. It asks for what they say. A group does not
+// wait for its cause: if that could not be obtained, what is known of its pods is recorded.
+func (r *restarts) causeOf(f failure) (cause *jobsetv1alpha2.FailureCause, said bool) {
+	known := r.o.Causes[f.group.leader.UID]
+	if known.Open() {
+		r.missing = append(r.missing, missingCause(f.group))
 	}
+	if cause, said := known.Get(); said {
+		return cause.DeepCopy(), true
+	}
+	return r.apparentCause(f), false
+}
+
+// apparentCause returns what the pods of a group show of its failure, or what is left of it.
+func (r *restarts) apparentCause(f failure) *jobsetv1alpha2.FailureCause {
 	if len(f.pods) == 0 {
 		return f.group.lossOf()
 	}

@@ -20,7 +20,7 @@ import (
 func (w *world) step() bool {
 	w.t.Helper()
 	o := w.observe()
-	p := Decide(o)
+	p := decide(w.t, o)
 	var r Results
 	wrote := p.Status != nil || len(p.DeleteLeaders) > 0 || len(p.DeleteRevisions) > 0 || len(p.CreateServices) > 0 || p.CreateRevision != nil
 	if p.CreateRevision != nil {

@@ -5,6 +5,8 @@ package plan
 
 import (
 	"time"
+
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 const (
@@ -14,19 +16,21 @@ const (
 	leaderGoneAfter, nameFreeAfter = 5 * time.Second, 30 * time.Second
 )
 
-// Decide returns what to do about a set.
+// Decide returns what to do about a set, or what it needs to know first.
 func Decide(o Observed) Plan {
 	switch {
 	case o.Set.DeletionTimestamp != nil:
 		return Plan{}
 	case o.Leader != nil && o.Leader.DeletionTimestamp != nil:
-		return Plan{RequeueAfter: leaderGoneAfter}
+		return Plan{RequeueAfter: leaderGoneAfter, DespiteQueue: runsDespiteQueue(o)}
 	}
 	rev := revisionOf(o)
 	groups := groupsAt(o, rev)
 	st := newStatus(o)
-	var p Plan
-	restartGroups(o, groups, st, &p)
+	p := Plan{DespiteQueue: runsDespiteQueue(o)}
+	if missing := restartGroups(o, groups, st, &p); len(missing) > 0 {
+		return Plan{Asks: Asks{Causes: missing}}
+	}
 	adopt(o, groups, &p)
 	applyLeader(o, rev, groups, &p)
 	replaceStuck(o, rev, groups, &p)
@@ -38,16 +42,8 @@ func Decide(o Observed) Plan {
 	if p.Reading == nil {
 		p.Reading = &Reading{Set: o.Set, Revision: rev.same}
 	}
-	p.RequeueAfter = sooner(p.RequeueAfter, st.setPodsRefused())
+	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, st.setPodsRefused())
 	st.observe(groups)
 	p.Status, p.Events = st.result()
 	return p
-}
-
-// sooner returns the shorter one of two times; 0 is never.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }

@@ -137,8 +137,11 @@ func (r *restarts) recordRecreation(d deletedLeader) {
 	g := &group{index: d.index, leader: d.Pod, workers: r.workersOf(d.UID)}
 	e := r.entry(g)
 	if d.verdict == unexpectedDeletion {
-		e.FirstCause = r.causeOf(failure{g, trigger{pods: []*Pod{d.Pod}}})
-		e.FirstCause.Message = deletedMessage(r.o.Causes[d.UID] != nil, e.FirstCause.Message)
+		cause, said := r.causeOf(failure{g, trigger{pods: []*Pod{d.Pod}}})
+		if !said {
+			cause.Message = "the pod was deleted"
+		}
+		e.FirstCause = cause
 		if !exhausted(r.o.Set, e) {
 			e.Restarts += one(e.Restarts < maxRestarts)
 		}
@@ -150,14 +153,6 @@ func (r *restarts) recordRecreation(d deletedLeader) {
 		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: ActionDelete, Related: d.Name,
 		Note: fmt.Sprintf("Leader pod %s was deleted, group %d is recreated", d.Name, groupLabel(g)),
 	})
-}
-
-// deletedMessage is the message of the cause of a leader pod that was deleted: what was read from its pods, if anything was.
-func deletedMessage(read bool, message string) string {
-	if read {
-		return message
-	}
-	return "the pod was deleted"
 }
 
 // workersOf returns the StatefulSet of workers that a leader pod controls; nil if there is none.

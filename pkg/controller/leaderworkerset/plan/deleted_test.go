@@ -131,17 +131,17 @@ func TestDeletedLeaderHasItsFirstCause(t *testing.T) {
 	f.stabilize()
 	f.worker(1, 1).Restarted, f.leader(1).Deleting = true, true
 	want := []MissingCause{{Leader: f.leader(1).UID, Name: "s-1", Workers: f.workers(1).UID}}
-	if diff := cmp.Diff(want, MissingCauses(f.Observed)); diff != "" {
+	if diff := cmp.Diff(want, Decide(f.Observed).Asks.Causes); diff != "" {
 		t.Fatal("missing causes (-want +got):\n" + diff)
 	}
-	f.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{f.leader(1).UID: {Job: "s-1", Pod: "s-1-1", Reason: "OOMKilled"}}
+	f.Causes = causes(map[types.UID]*jobsetv1alpha2.FailureCause{f.leader(1).UID: {Job: "s-1", Pod: "s-1-1", Reason: "OOMKilled"}})
 	if notes := recreations(f.pass()); len(notes) != 1 {
 		t.Errorf("events %q", notes)
 	}
 	if cause := f.status(1).FirstCause; cause == nil || cause.Reason != "OOMKilled" {
 		t.Errorf("first cause %+v", cause)
 	}
-	if missing := MissingCauses(f.Observed); len(missing) > 0 {
+	if missing := Decide(f.Observed).Asks.Causes; len(missing) > 0 {
 		t.Errorf("missing causes of what is recorded: %+v", missing)
 	}
 }

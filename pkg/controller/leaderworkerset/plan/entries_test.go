@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // TestEntriesAreBounded has all of very many groups fail at once, several times: as many are underway as there are
@@ -26,9 +27,9 @@ func TestEntriesAreBounded(t *testing.T) {
 		restarted(&f.Leaders[i])
 	}
 	long := strings.Repeat("é", 512)
-	f.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{}
+	f.Causes = map[types.UID]hostplan.Known[*jobsetv1alpha2.FailureCause]{}
 	for i := range f.Leaders {
-		f.Causes[f.Leaders[i].UID] = &jobsetv1alpha2.FailureCause{Job: "s", Pod: f.Leaders[i].Name, Reason: "OOMKilled", Message: long}
+		f.Causes[f.Leaders[i].UID] = hostplan.Of(&jobsetv1alpha2.FailureCause{Job: "s", Pod: f.Leaders[i].Name, Reason: "OOMKilled", Message: long})
 	}
 	times := map[types.UID]int{}
 	for pass := 0; len(times) < groups; pass++ {

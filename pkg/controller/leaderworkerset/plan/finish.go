@@ -10,14 +10,19 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
 // Reasons of events that are no reasons of conditions.
 const (
 	reasonCreatingRevision = "CreatingRevision"
-	reasonFailedCreate     = "FailedCreate"
-	reasonFailedUpdate     = "FailedUpdate"
-	reasonFailedDelete     = "FailedDelete"
+	reasonFailedCreate     = helper.ReasonFailedCreate
+	reasonFailedUpdate     = helper.ReasonFailedUpdate
+	reasonFailedDelete     = helper.ReasonFailedDelete
 	reasonRolloutPaused    = "RolloutPaused"
 	reasonAdoptedChild     = "AdoptedChild"
 	reasonFailedAdopt      = "FailedAdopt"
@@ -36,7 +41,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	next, taken := p.begun(o, r), takenSince(o, r)
 	out := Outcome{Status: next, Events: p.Events, RequeueAfter: p.RequeueAfter, Evaluated: p.Evaluated, TakenSince: taken}
 	if left := countsMayWait(o, next); left > 0 && len(p.Events) == 0 {
-		out.Status, out.CountsWait, out.RequeueAfter = nil, true, sooner(out.RequeueAfter, left)
+		out.Status, out.CountsWait, out.RequeueAfter = nil, true, hostplan.Sooner(out.RequeueAfter, left)
 	}
 	out.Others = append(out.Others, p.Notices...)
 	if p.revisionCreated(r) {
@@ -55,11 +60,21 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	}
 	out.Others = append(out.Others, p.adoptions(r)...)
 	out.Others = append(out.Others, failures(o, p, r, taken)...)
-	if o.IgnoredQueue != "" {
-		out.Others = append(out.Others, queueIgnored(o.IgnoredQueue))
+	if r.IgnoredQueue != "" {
+		out.Others = append(out.Others, queueIgnored(r.IgnoredQueue))
 	}
 	out.Continue = (p.More || r.Interrupted) && (r.Accepted > 0 || out.Status != nil)
 	return out
+}
+
+// queueIgnored is the event about a queue that no queueing system reads.
+func queueIgnored(queue string) Event {
+	return Event{
+		Type: corev1.EventTypeWarning, Reason: reasonQueueIgnored, Action: ActionCreate,
+		Note: fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so that the set runs "+
+			"without quota",
+			jobsetv1alpha2.QueueNameKey, queue, kueueplan.Group),
+	}
 }
 
 // notice adds an event, unless there are as many as a plan has writes.

@@ -14,6 +14,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // mark has the webhook of pods name the PodGroup in the pods of a template, which differs from group to group.
@@ -27,7 +28,7 @@ func mark(g GangProvider, template *corev1.PodTemplateSpec) {
 	case GangCoscheduling:
 		value = leaderworkersetv1.GangCoscheduling
 	}
-	template.Annotations = merged(template.Annotations, map[string]string{leaderworkersetv1.GangAnnotationKey: value})
+	template.Annotations = hostplan.Merged(template.Annotations, map[string]string{leaderworkersetv1.GangAnnotationKey: value})
 }
 
 // createPodGroups creates the PodGroups that groups lack. A PodGroup belongs to one leader pod, and goes with it.
@@ -44,7 +45,7 @@ func createPodGroups(o Observed, rev revision, groups []group, p *Plan) {
 		if revisions.setAt(g.leader.Revision) != nil {
 			return false
 		}
-		p.RequeueAfter = sooner(p.RequeueAfter, revisionDue(o, g))
+		p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, revisionDue(o, g))
 		return true
 	})
 	for _, g := range fullPlan(o, due, maxGroupWrites, p) {

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -15,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // began is the time at which the fixtures begin.
@@ -154,10 +157,30 @@ func (f *fixture) replace(index int32) {
 	}
 }
 
+// decide decides until nothing is asked. What the snapshot does not have cannot be obtained.
+func decide(t testing.TB, o Observed) Plan {
+	t.Helper()
+	p := Decide(o)
+	if len(p.Questions()) == 0 {
+		return p
+	}
+	o.Causes = maps.Clone(o.Causes)
+	if o.Causes == nil {
+		o.Causes = causes(nil)
+	}
+	for _, m := range p.Asks.Causes {
+		o.Causes[m.Leader] = hostplan.NotObtained[*jobsetv1alpha2.FailureCause]()
+	}
+	if p = Decide(o); len(p.Questions()) > 0 {
+		t.Fatalf("asked again: %+v", p.Asks)
+	}
+	return p
+}
+
 // pass decides once and stores the status.
 func (f *fixture) pass() Plan {
 	f.t.Helper()
-	p := Decide(f.Observed)
+	p := decide(f.t, f.Observed)
 	if p.Status != nil {
 		f.Set.Status = *p.Status
 	}

@@ -131,8 +131,8 @@ func (h *history) comeBack() {
 // decide decides as the controller does, and checks the plan.
 func (h *history) decide() {
 	h.t.Helper()
-	p := Decide(h.Observed)
-	if again := Decide(h.shuffled()); !equality.Semantic.DeepEqual(p, again) {
+	p := decide(h.t, h.Observed)
+	if again := decide(h.t, h.shuffled()); !equality.Semantic.DeepEqual(p, again) {
 		h.t.Fatal("equal snapshots have different plans:\n" + cmp.Diff(p, again))
 	}
 	h.check(p)

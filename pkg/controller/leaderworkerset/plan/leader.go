@@ -5,7 +5,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -16,12 +15,13 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // applyLeader brings the leader StatefulSet to where it should be.
 func applyLeader(o Observed, rev revision, groups []group, p *Plan) {
 	if o.LeaderTaken {
-		p.RequeueAfter = sooner(p.RequeueAfter, nameFreeAfter)
+		p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, nameFreeAfter)
 		return
 	}
 	r := rolloutOf(o, rev, groups)
@@ -85,8 +85,8 @@ func leaderStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, key string, t tar
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: set.Name, Namespace: set.Namespace,
-			Labels: merged(set.Labels, own),
-			Annotations: merged(set.Annotations, map[string]string{leaderworkersetv1.ReplicasAnnotationKey: strconv.Itoa(
+			Labels: hostplan.Merged(set.Labels, own),
+			Annotations: hostplan.Merged(set.Annotations, map[string]string{leaderworkersetv1.ReplicasAnnotationKey: strconv.Itoa(
 				int(helper.Replicas(set)))}),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, setKind)},
 		},
@@ -114,10 +114,10 @@ func leaderStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, key string, t tar
 // leaderTemplate returns the template of the leader pods.
 func leaderTemplate(set *leaderworkersetv1.LeaderWorkerSet, key string) corev1.PodTemplateSpec {
 	out := *helper.LeaderTemplate(set).DeepCopy()
-	out.Labels = merged(out.Labels, map[string]string{
+	out.Labels = hostplan.Merged(out.Labels, map[string]string{
 		leaderworkersetv1.SetNameLabelKey: set.Name, leaderworkersetv1.WorkerIndexLabelKey: "0", leaderworkersetv1.RevisionKey: key,
 	})
-	out.Annotations = merged(out.Annotations, groupAnnotations(set))
+	out.Annotations = hostplan.Merged(out.Annotations, groupAnnotations(set))
 	if helper.UniquePerReplica(set.Spec.NetworkConfig) {
 		out.Annotations[leaderworkersetv1.SubdomainPolicyAnnotationKey] = string(leaderworkersetv1.SubdomainUniquePerReplica)
 	}
@@ -152,14 +152,6 @@ func claimTemplates(set *leaderworkersetv1.LeaderWorkerSet) (out []corev1.Persis
 			},
 		})
 	}
-	return out
-}
-
-// merged returns a new map with the entries of both; those of own win.
-func merged(others, own map[string]string) map[string]string {
-	out := make(map[string]string, len(others)+len(own))
-	maps.Copy(out, others)
-	maps.Copy(out, own)
 	return out
 }
 

@@ -234,7 +234,7 @@ func TestServices(t *testing.T) {
 	})
 	w.pods[1].deleting = true
 	w.services = append(w.services, Service{Ref: Ref{Name: "test-sample-2"}})
-	services = Decide(w.observe()).CreateServices
+	services = decide(t, w.observe()).CreateServices
 	yes := true
 	want = &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{

@@ -8,6 +8,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/utils/ptr"
+
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // nudgeAfter is when StatefulSets that lack pods are nudged, after the server that mutates pods has returned. Their
@@ -47,7 +49,7 @@ func nudge(o Observed, groups []group, p *Plan) {
 		p.NudgeWorkers = append(p.NudgeWorkers, Nudge{Ref: w.Ref, ResourceVersion: w.ResourceVersion})
 	}
 	if lacks {
-		p.RequeueAfter = sooner(p.RequeueAfter, next)
+		p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, next)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // TestNudges lists the seconds after the return of the server at which StatefulSets are nudged.
@@ -65,7 +67,7 @@ func TestNudges(t *testing.T) {
 				}
 				if p.NudgeLeader {
 					got = append(got, fmt.Sprintf("%d leader", second))
-					f.Leader.Annotations = merged(f.Leader.Annotations, map[string]string{NudgedKey: f.Now.UTC().Format(time.RFC3339)})
+					f.Leader.Annotations = hostplan.Merged(f.Leader.Annotations, map[string]string{NudgedKey: f.Now.UTC().Format(time.RFC3339)})
 				}
 				f.later(time.Second)
 			}

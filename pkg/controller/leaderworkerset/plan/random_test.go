@@ -184,12 +184,12 @@ func (h *randomHistory) note(format string, args ...any) {
 // pass does a pass of the controller, and checks that the order of lists does not matter.
 func (h *randomHistory) pass() {
 	o := h.observe()
-	was := Decide(o)
+	was := decide(h.t, o)
 	h.r.Shuffle(len(o.Leaders), func(i, j int) { o.Leaders[i], o.Leaders[j] = o.Leaders[j], o.Leaders[i] })
 	h.r.Shuffle(len(o.Workers), func(i, j int) { o.Workers[i], o.Workers[j] = o.Workers[j], o.Workers[i] })
 	h.r.Shuffle(len(o.Revisions), func(i, j int) { o.Revisions[i], o.Revisions[j] = o.Revisions[j], o.Revisions[i] })
 	h.r.Shuffle(len(o.Services), func(i, j int) { o.Services[i], o.Services[j] = o.Services[j], o.Services[i] })
-	if again := Decide(o); !reflect.DeepEqual(was, again) {
+	if again := decide(h.t, o); !reflect.DeepEqual(was, again) {
 		h.t.Errorf("another plan for the same state:\n%+v\n%+v", was, again)
 	}
 	h.step()

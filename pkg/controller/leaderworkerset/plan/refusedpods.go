@@ -54,11 +54,10 @@ func (b *statusBuilder) setPodsRefused() time.Duration {
 		}
 		return 0
 	}
-	switch left := hostplan.PodsRefusedAfter - b.o.Now.Sub(refused.Since); {
-	case !known && b.o.Now.Sub(refused.At) > hostplan.RefusedLately:
-	case !known && left > 0:
-		return left
-	case !known || c.Reason != refused.Reason || !strings.HasPrefix(c.Message, head):
+	switch reports, due := hostplan.ReportsRefused(known, refused.Since, refused.At, b.o.Now.Time); {
+	case due > 0:
+		return due
+	case reports && (!known || c.Reason != refused.Reason || !strings.HasPrefix(c.Message, head)):
 		b.setCondition(leaderworkersetv1.ConditionPodCreationFailure, metav1.ConditionTrue, refused.Reason, head+refused.Message)
 		if !known {
 			b.event(corev1.EventTypeWarning, leaderworkersetv1.ConditionPodCreationFailure, ActionCreate, head+refused.Message)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // maxRestarts is the highest number of restarts that is counted.
@@ -18,17 +19,22 @@ const maxRestarts = 1<<31 - 1
 
 // restartGroups carries out restart policies, limits and requested restarts. That a group is recreated, and how often
 // it was, is stored first: its leader is deleted by a later plan, which finds the UID of the leader in status. So no
-// failure counts twice, and no restart is lost. Other groups do not wait for that.
-func restartGroups(o Observed, groups []group, st *statusBuilder, p *Plan) {
+// failure counts twice, and no restart is lost. Other groups do not wait for that. It returns the causes that have to be
+// asked for first; then the rest of the plan is void.
+func restartGroups(o Observed, groups []group, st *statusBuilder, p *Plan) (missing []MissingCause) {
 	r := newRestarts(o, groups, st, p)
 	r.follow()
 	r.recordDeleted()
 	r.recreateFailed()
+	if len(r.missing) > 0 {
+		return r.missing
+	}
 	r.findRequested()
 	r.deleteDecided()
 	r.deleteRequested()
 	r.store()
 	r.reportLimit()
+	return nil
 }
 
 // restarts are the entries of status.groups in the making.
@@ -47,6 +53,8 @@ type restarts struct {
 	decided map[int32]bool
 	// requested are the leader pods of a stored request; nil before isRequested is asked.
 	requested map[types.UID]bool
+	// missing are the causes of recorded failures that have not been asked for.
+	missing []MissingCause
 	// underway is the number of groups whose leader is about to be deleted, or would be if the limit allowed it.
 	underway int
 }
@@ -157,7 +165,7 @@ func (r *restarts) recreate(f failure) {
 	r.decided[g.index] = true
 	e := r.entry(g)
 	if f.holds() {
-		e.FirstCause = r.causeOf(f)
+		e.FirstCause, _ = r.causeOf(f)
 	}
 	e.RestartedLeader, e.RestartAt = g.leader.UID, nil
 	if exhausted(r.o.Set, e) {
@@ -182,7 +190,7 @@ func (r *restarts) waits(e *leaderworkersetv1.GroupStatus) bool {
 
 // wake has the next decision made when the restart of a group is due.
 func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
-	r.p.RequeueAfter = sooner(r.p.RequeueAfter, e.RestartAt.Sub(r.o.Now.Time))
+	r.p.RequeueAfter = hostplan.Sooner(r.p.RequeueAfter, e.RestartAt.Sub(r.o.Now.Time))
 }
 
 // deleteDecided deletes the leaders of groups of which it is stored that they are recreated. What is decided now is stored first.

@@ -144,7 +144,7 @@ func TestRestartIsStoredFirst(t *testing.T) {
 	f := newFixture(t, 2, 3)
 	f.stabilize()
 	restarted(f.worker(1, 2))
-	f.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{"s-1/1": {Job: "s-1", Pod: "s-1-2", ExitCode: ptr.To[int32](137), Reason: "OOMKilled"}}
+	f.Causes = causes(map[types.UID]*jobsetv1alpha2.FailureCause{"s-1/1": {Job: "s-1", Pod: "s-1-2", ExitCode: ptr.To[int32](137), Reason: "OOMKilled"}})
 
 	p := Decide(f.Observed)
 	if len(p.DeleteLeaders) > 0 {

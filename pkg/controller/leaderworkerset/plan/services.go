@@ -11,6 +11,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // createServices creates the headless Services that are missing: one for the set, or one for each group. Those of
@@ -57,6 +58,8 @@ func headlessService(set *leaderworkersetv1.LeaderWorkerSet, name string, owner 
 	label := map[string]string{leaderworkersetv1.SetNameLabelKey: set.Name}
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: set.Namespace, Labels: label, OwnerReferences: []metav1.OwnerReference{owner}},
-		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Selector: merged(selector, label)},
+		Spec: corev1.ServiceSpec{
+			ClusterIP: corev1.ClusterIPNone, PublishNotReadyAddresses: true, Selector: hostplan.Merged(selector, label),
+		},
 	}
 }

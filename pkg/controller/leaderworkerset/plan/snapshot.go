@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
 // NudgedKey is the annotation of a StatefulSet of which this controller asked for another look: when, as in RFC 3339.
@@ -19,6 +21,9 @@ const NudgedKey = "jobset-apiserver.io/nudged"
 
 // resourceTPU is the resource of TPUs.
 const resourceTPU corev1.ResourceName = "google.com/tpu"
+
+// kueueGate is the scheduling gate of pods whose Workload is not admitted.
+const kueueGate = kueueplan.Group + "/admission"
 
 // PodOf returns what decisions use of a pod.
 func PodOf(pod *corev1.Pod) Pod {
@@ -91,6 +96,11 @@ func hasRestarted(pod *corev1.Pod) bool {
 		}
 	}
 	return false
+}
+
+// heldByKueue returns whether a pod waits until Kueue has quota for it.
+func heldByKueue(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool { return gate.Name == kueueGate })
 }
 
 // requestsTPUs returns whether a container or an init container has TPUs in its limits, or else in its requests.

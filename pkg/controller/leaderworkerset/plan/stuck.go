@@ -13,6 +13,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // replaceStuck deletes leader pods that the update has released and that the StatefulSet controller does not replace:
@@ -24,7 +25,7 @@ func replaceStuck(o Observed, rev revision, groups []group, p *Plan) {
 	if !rolls(o, rev) {
 		return
 	}
-	p.RequeueAfter = sooner(p.RequeueAfter, nextBroken(o, groups))
+	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, nextBroken(o, groups))
 	spare, stuck := spareLeaders(o, groups)
 	if !stuck {
 		return
@@ -92,7 +93,7 @@ func deleteLeader(leader *Pod, p *Plan) {
 func nextBroken(o Observed, groups []group) (after time.Duration) {
 	for i := range groups {
 		if g := &groups[i]; !g.updated && !g.brokenSince.IsZero() && !g.broken(o.Now.Time) {
-			after = sooner(after, g.brokenSince.Add(brokenAfter).Sub(o.Now.Time))
+			after = hostplan.Sooner(after, g.brokenSince.Add(brokenAfter).Sub(o.Now.Time))
 		}
 	}
 	return after

@@ -53,8 +53,8 @@ type Observed struct {
 	Gang GangProvider
 	// Domains are the values of the node label of exclusive placement, by the name of the node. Nodes without the label are absent.
 	Domains map[string]string
-	// Causes are why groups failed, by the UID of the leader pod; only those that MissingCauses has asked for.
-	Causes map[types.UID]*jobsetv1alpha2.FailureCause
+	// Causes are why groups failed, by the UID of the leader pod. Those that no decision has asked for are absent, and so are unknown.
+	Causes map[types.UID]hostplan.Known[*jobsetv1alpha2.FailureCause]
 	// ServedSince is since when the server of the set, which mutates pods, is served without interruption, as far as this
 	// process has seen; zero if it is not served.
 	ServedSince time.Time
@@ -62,8 +62,6 @@ type Observed struct {
 	TakenSince Taken
 	// Before is what the last decision found out; nil if nothing is known.
 	Before *Reading
-	// IgnoredQueue is the queue that the set names in a cluster without Kueue, while that is to be reported; empty otherwise.
-	IgnoredQueue string
 	// CountsWaited is for how long counts have waited for other changes of the status; 0 if none wait.
 	CountsWaited time.Duration
 	// Now is the time of the observation, in whole seconds.
@@ -167,6 +165,12 @@ type Service struct {
 
 // Plan is what has to be done to bring the children of a set, and its status, to where they should be. The zero Plan does nothing.
 type Plan struct {
+	// Asks are what the decision needs to know first. A plan with any holds nothing else.
+	Asks Asks
+	// DespiteQueue means that the set names a queue and no pod of it waits for quota. In a cluster without Kueue, such a set runs
+	// without quota. Pods that Kueue held before it was removed still wait.
+	DespiteQueue bool
+
 	// Status is the complete next status; nil when the stored one is right.
 	Status *leaderworkersetv1.LeaderWorkerSetStatus
 	// Events are reported once Status is stored.
@@ -257,6 +261,8 @@ type Results struct {
 	LeaderApplied bool
 	// Accepted is the number of writes of children that were carried out.
 	Accepted int
+	// IgnoredQueue is the queue of a set that runs despite it in a cluster without Kueue, to be reported once.
+	IgnoredQueue string
 	// RevisionError is why the revision was not created.
 	RevisionError string
 	// KeptLeaders are the indexes in Plan.DeleteLeaders of those whose deletion the API has refused, and of those that were not asked for.

@@ -17,6 +17,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 const (
@@ -101,7 +102,7 @@ func recursion(g *group) Event {
 // one that does not come.
 func awaitRevision(o Observed, g *group, p *Plan) {
 	due := revisionDue(o, g)
-	p.RequeueAfter = sooner(p.RequeueAfter, due)
+	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, due)
 	if o.Now.Sub(g.leader.Created.Time) < revisionLost {
 		return
 	}
@@ -163,17 +164,18 @@ func workerStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, g *group) *appsv1
 		leaderworkersetv1.GroupIndexLabelKey: strconv.Itoa(int(groupLabel(g))),
 		leaderworkersetv1.GroupKeyLabelKey:   helper.GroupKey(set.Namespace, leader.Name),
 	}
-	labels := merged(identity, map[string]string{leaderworkersetv1.RevisionKey: leader.Revision})
+	labels := hostplan.Merged(identity, map[string]string{leaderworkersetv1.RevisionKey: leader.Revision})
 	template := *set.Spec.LeaderWorkerTemplate.WorkerTemplate.DeepCopy()
-	template.Labels = merged(template.Labels, labels)
-	template.Annotations = merged(template.Annotations, groupAnnotations(set))
+	template.Labels = hostplan.Merged(template.Labels, labels)
+	template.Annotations = hostplan.Merged(template.Annotations, groupAnnotations(set))
 	template.Annotations[leaderworkersetv1.LeaderPodNameAnnotationKey] = leader.Name
 	if leader.RequestsTPUs {
 		template.Annotations[leaderworkersetv1.LeaderRequestsTPUsAnnotationKey] = "true"
 	}
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: leader.Name, Namespace: set.Namespace, Labels: merged(set.Labels, labels), Annotations: merged(set.Annotations, nil),
+			Name: leader.Name, Namespace: set.Namespace,
+			Labels: hostplan.Merged(set.Labels, labels), Annotations: hostplan.Merged(set.Annotations),
 			OwnerReferences: []metav1.OwnerReference{leaderReference(leader)},
 		},
 		Spec: appsv1.StatefulSetSpec{
@@ -201,7 +203,7 @@ func placed(o Observed, g *group, p *Plan) bool {
 	if _, found := o.Domains[g.leader.Node]; found {
 		return true
 	}
-	p.RequeueAfter = sooner(p.RequeueAfter, domainAfter)
+	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, domainAfter)
 	p.notice(Event{
 		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
 		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: its node %s must have the label %q of the annotation %s",
@@ -213,7 +215,8 @@ func placed(o Observed, g *group, p *Plan) bool {
 // place restricts workers to the domain of their leader if the set asks for exclusive placement.
 func place(o Observed, g *group, sts *appsv1.StatefulSet) {
 	if key, exclusive := o.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]; exclusive {
-		sts.Spec.Template.Spec.NodeSelector = merged(sts.Spec.Template.Spec.NodeSelector, map[string]string{key: o.Domains[g.leader.Node]})
+		pod := &sts.Spec.Template.Spec
+		pod.NodeSelector = hostplan.Merged(pod.NodeSelector, map[string]string{key: o.Domains[g.leader.Node]})
 	}
 }
 

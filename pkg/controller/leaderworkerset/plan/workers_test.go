@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 const lws = "leaderworkerset.sigs.k8s.io/"
@@ -56,7 +57,7 @@ func TestWorkerStatefulSet(t *testing.T) {
 	identity := map[string]string{lws + "name": "s", lws + "group-index": "0", lws + "group-key": "1a04bc8b1fbb42bc9af2b0eb4cb9aaf6a6b9fa61"}
 	want := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "s-0", Namespace: "ns", Labels: merged(identity, map[string]string{"team": "a", lws + "template-revision-hash": key}), Annotations: set.Annotations,
+			Name: "s-0", Namespace: "ns", Labels: hostplan.Merged(identity, map[string]string{"team": "a", lws + "template-revision-hash": key}), Annotations: set.Annotations,
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: "v1", Kind: "Pod", Name: "s-0", UID: "s-0/1", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true)},
 			},
@@ -66,7 +67,7 @@ func TestWorkerStatefulSet(t *testing.T) {
 			Selector: &metav1.LabelSelector{MatchLabels: identity},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
-					Labels: merged(identity, map[string]string{"role": "worker", lws + "template-revision-hash": key}),
+					Labels: hostplan.Merged(identity, map[string]string{"role": "worker", lws + "template-revision-hash": key}),
 					Annotations: map[string]string{
 						"x": "y", lws + "size": "4", lws + "leader-name": "s-0", lws + "leader-requests-tpus": "true", lws + "exclusive-topology": "rack",
 						lws + "subgroup-size": "2", lws + "subgroup-policy-type": "LeaderWorker", lws + "subgroup-exclusive-topology": "host",
@@ -268,7 +269,7 @@ func TestGroupsThatWaitTakeNoRoom(t *testing.T) {
 	f.Observed.Workers = nil
 	for i := range int32(groups) {
 		if i%8 == 0 && i/8 < placed {
-			f.Domains = merged(f.Domains, map[string]string{f.leader(i).Node: "7"})
+			f.Domains = hostplan.Merged(f.Domains, map[string]string{f.leader(i).Node: "7"})
 		} else {
 			f.leader(i).Node = ""
 		}

@@ -189,7 +189,7 @@ func (w *world) stabilize() *world {
 // checkRest checks that a plan without anything to do says so.
 func (w *world) checkRest() {
 	w.t.Helper()
-	if p := Decide(w.observe()); p.ApplyLeader != nil && w.refuse == nil || p.Status != nil || p.CreateRevision != nil || len(p.DeleteRevisions)+len(p.CreateServices)+len(p.DeleteLeaders) > 0 {
+	if p := decide(w.t, w.observe()); p.ApplyLeader != nil && w.refuse == nil || p.Status != nil || p.CreateRevision != nil || len(p.DeleteRevisions)+len(p.CreateServices)+len(p.DeleteLeaders) > 0 {
 		w.t.Fatalf("not at rest: %+v", p)
 	}
 }

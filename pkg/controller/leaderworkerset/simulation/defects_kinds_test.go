@@ -15,25 +15,14 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
 // This file holds the defects that are built in on purpose.
 
-// deciding is a controller that is given something else than what is, or does something else than what is decided. What it is given
-// is a copy.
+// deciding is a controller that is given something else than what is, or does something else than what is decided.
 func deciding(misread func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
-	return mutant{decide: func(o plan.Observed) plan.Plan {
-		wrong := o
-		if misread != nil {
-			wrong = *copied(o)
-			misread(&wrong)
-		}
-		p := plan.Decide(wrong)
-		if does != nil {
-			does(o, &p)
-		}
-		return p
-	}}
+	return mutant{decide: simulation.Deciding(plan.Decide, copied, misread, does)}
 }
 
 // hasty deletes the leaders of groups right when their failure is recorded.

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -31,7 +31,7 @@ type process struct {
 	services     simulation.Informer[*corev1.Service]
 	revisions    simulation.Informer[*appsv1.ControllerRevision]
 	podGroups    simulation.Informer[*unstructured.Unstructured]
-	memory       *consistency.ConsistencyStore
+	memory       simulation.Memory
 	// known are the pods that the cache has shown, and whether they are being deleted.
 	known map[types.UID]bool
 	// losses and syncer are the real ones.
@@ -39,6 +39,8 @@ type process struct {
 	syncer *leaderworkerset.Syncer
 
 	worker *simulation.Worker
+	// compares means that rules compare the decisions of this sync, which takes much longer than to decide.
+	compares bool
 	// startedAt is when it has started, and rivals means that another controller leads.
 	startedAt time.Time
 	rivals    bool
@@ -75,7 +77,7 @@ func (e *env) newProcess(rivals bool) *process {
 	for _, pod := range p.pods.Objects {
 		p.podChanged(pod, false)
 	}
-	p.memory = consistency.NewConsistencyStore(e, map[string]consistency.Versioned{
+	p.memory = simulation.NewMemory(e.World, e.forgetful, map[string]consistency.Versioned{
 		"leaderworkersets": &p.sets, "statefulsets": &p.statefulSets, "pods": &p.pods, "services": &p.services, "controllerrevisions": &p.revisions,
 		"podgroups": &p.podGroups,
 	})
@@ -111,13 +113,16 @@ func (p *process) act() bool {
 // syncSet lets the real controller sync the set.
 func (p *process) syncSet() (queue.Due, error) {
 	defer func() { p.rules.observed = nil }()
-	return p.syncer.Sync(quiet, key)
+	return p.syncer.Sync(simulation.Quiet, key)
 }
 
 // checkDecision decides, and checks rules.
 func (p *process) checkDecision(obs plan.Observed) plan.Plan {
+	if p.rules.observed == nil { // the first decision of a sync
+		p.compares = p.Dice.IntN(16) == 0
+	}
 	var reference *plan.Observed
-	if p.Dice.IntN(16) == 0 { // comparing takes much longer than deciding
+	if p.compares {
 		reference = copied(obs)
 	}
 	next := p.decide(obs)

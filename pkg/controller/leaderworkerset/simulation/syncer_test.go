@@ -5,7 +5,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,25 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
-
-// quiet is a context whose logger writes nothing.
-var quiet = klog.NewContext(context.Background(), klog.Logger{})
 
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *leaderworkerset.Syncer {
 	return leaderworkerset.NewSyncer(leaderworkerset.SyncerConfig{
-		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.Dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: events{p.env}, Gang: p.gang, ServedSince: p.servedFrom,
 		Clients: leaderworkerset.Clients{
 			Sets: func(string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet] { return setClient{p} },
@@ -66,21 +60,6 @@ func (p *process) servedFrom() time.Time {
 	}
 	return p.startedAt
 }
-
-// runner makes requests one after another.
-type runner struct{}
-
-func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
-	var errs []error
-	for i := range n {
-		if err := do(ctx, i); !errors.Is(err, children.ErrSkipped) {
-			errs = append(errs, err)
-		}
-	}
-	return children.FirstErrors(errs...)
-}
-
-func (runner) Forget(cache.ObjectName) {}
 
 // caches are the caches of a process.
 type caches struct{ p *process }
@@ -216,28 +195,6 @@ func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 	if !p.rivals {
 		p.rules.lossShown(pod)
 	}
-}
-
-// memory is the real memory of own writes, which forgetful controllers do not ask.
-type memory struct{ p *process }
-
-func (m memory) Wrote(owner cache.ObjectName, resource, version string) {
-	m.p.memory.Wrote(owner, resource, version)
-}
-func (m memory) Deleted(owner cache.ObjectName, child types.UID) { m.p.memory.Deleted(owner, child) }
-func (m memory) Forget(owner cache.ObjectName)                   { m.p.memory.Forget(owner) }
-func (m memory) VersionsShown(owner cache.ObjectName) bool {
-	return m.shown(m.p.memory.VersionsShown(owner))
-}
-func (m memory) DeletionsShown(owner cache.ObjectName, owned []consistency.Child) bool {
-	return m.shown(m.p.memory.DeletionsShown(owner, owned))
-}
-
-func (m memory) shown(shown bool) bool {
-	if !shown {
-		m.p.Seen["syncs put off because a cache lagged"]++
-	}
-	return shown || m.p.forgetful
 }
 
 // readLeaders returns the leader pods as they are stored.

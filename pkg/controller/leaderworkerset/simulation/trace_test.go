@@ -57,13 +57,7 @@ func describe(o plan.Observed) string {
 }
 
 func describePod(p *plan.Pod) string {
-	words := fmt.Sprintf("%s[%s %s %s", p.Name, p.UID, p.Revision, p.Phase)
-	for word, is := range map[string]bool{" ready": p.Ready, " restarted": p.Restarted, " deleting": p.Deleting} {
-		if is {
-			words += word
-		}
-	}
-	return words + "]"
+	return fmt.Sprintf("%s[%s %s %s ready %t restarted %t deleting %t]", p.Name, p.UID, p.Revision, p.Phase, p.Ready, p.Restarted, p.Deleting)
 }
 
 func describeLeader(sts *appsv1.StatefulSet) string {

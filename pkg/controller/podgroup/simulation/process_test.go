@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -28,7 +28,7 @@ type process struct {
 	groups simulation.Informer[*batchv1alpha1.PodReadinessGroup]
 	// known are the pods that the caches have shown, by family and name.
 	known  []map[string]*members.Pod
-	writes *consistency.ConsistencyStore
+	memory simulation.Memory
 	// sizes and syncer are the real ones.
 	sizes  *members.Sizes
 	syncer *podgroup.Syncer
@@ -91,7 +91,7 @@ func (e *env) startProcess() {
 			p.known[i][pod.Name] = members.Of(pod, family)
 		}
 	}
-	p.writes = consistency.NewConsistencyStore(e, caches)
+	p.memory = simulation.NewMemory(e.World, e.forgetful, caches)
 	p.sizes = members.NewSizes(kube{p: p}, nil, nil, e)
 	p.sizes.Parallel = 1
 	p.syncer = newSyncer(p)
@@ -146,7 +146,7 @@ func (p *process) syncGroup() (due queue.Due, err error) {
 	p.syncBegan, p.groupUnread, p.jobUnread = p.Now(), false, false
 	p.refusedNow, p.accepted = map[about]bool{}, map[about]bool{}
 	p.Note("sync")
-	due, err = p.syncer.Sync(quiet, key)
+	due, err = p.syncer.Sync(simulation.Quiet, key)
 	p.lastErr = err
 	for of := range p.accepted {
 		if !p.refusedNow[of] {

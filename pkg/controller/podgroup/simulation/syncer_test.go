@@ -19,42 +19,24 @@ import (
 	"k8s.io/client-go/kubernetes"
 	batchv1client "k8s.io/client-go/kubernetes/typed/batch/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// quiet is a context whose logger writes nothing.
-var quiet = klog.NewContext(context.Background(), klog.Logger{})
-
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *podgroup.Syncer {
 	return podgroup.NewSyncer(podgroup.SyncerConfig{
-		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p},
 		Caches: caches{p}, Sizes: sizes{p}, Recorder: recorder{p},
 		Pods:   func(string) podgroup.PodClient { return podClient{p} },
 		Groups: func(string) podgroup.GroupClient { return groupClient{p} },
 	})
 }
-
-// runner makes requests one after another.
-type runner struct{}
-
-func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
-	var errs []error
-	for i := range n {
-		errs = append(errs, do(ctx, i))
-	}
-	return children.FirstErrors(errs...)
-}
-
-func (runner) Forget(cache.ObjectName) {}
 
 // caches are the caches of a process.
 type caches struct{ p *process }
@@ -84,26 +66,6 @@ func (c caches) Pods(family int, _ cache.ObjectName) (all []*members.Pod, err er
 	}
 	c.p.seen[family] = seen
 	return all, nil
-}
-
-// memory is the real memory of own writes, which forgetful controllers do not ask.
-type memory struct{ p *process }
-
-func (m memory) Wrote(owner cache.ObjectName, resource, version string) {
-	m.p.writes.Wrote(owner, resource, version)
-}
-func (m memory) Deleted(owner cache.ObjectName, child types.UID) { m.p.writes.Deleted(owner, child) }
-func (m memory) Forget(owner cache.ObjectName)                   { m.p.writes.Forget(owner) }
-func (m memory) DeletionsShown(owner cache.ObjectName, owned []consistency.Child) bool {
-	return m.p.writes.DeletionsShown(owner, owned)
-}
-
-func (m memory) VersionsShown(owner cache.ObjectName) bool {
-	shown := m.p.writes.VersionsShown(owner)
-	if !shown {
-		m.p.Seen["syncs put off because a cache lagged"]++
-	}
-	return shown || m.p.forgetful
 }
 
 // sizes are the real ones, which read one owner after another.

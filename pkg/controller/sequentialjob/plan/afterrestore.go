@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -32,8 +31,8 @@ import (
 // reasonProgressTakenOver is the reason of the event about progress of which only the children know.
 const reasonProgressTakenOver = "ProgressTakenOver"
 
-// RestoreMatters returns whether the decision on a snapshot depends on Observed.Restored.
-func RestoreMatters(o Observed) bool {
+// restoreMatters returns whether the decision on a snapshot depends on Observed.Restored.
+func restoreMatters(o Observed) bool {
 	sj := o.SequentialJob
 	finished := helper.Finished(sj)
 	switch {
@@ -115,7 +114,7 @@ func mayBeGone(sj *batchv1alpha1.SequentialJob, index int) bool {
 
 // runsAlthoughSuspended returns whether a child of a suspended sequence runs, so that the sequence was resumed since the backup.
 func runsAlthoughSuspended(o Observed, child *Child) bool {
-	return child.End == "" && !child.Suspended && !o.EditedSinceRestore
+	return child.End == "" && !child.Suspended && !o.Restored.Value().Edited
 }
 
 func messageRunsSuspended(index int) string {
@@ -138,147 +137,135 @@ func oldAttemptExists(o Observed, entry *batchv1alpha1.SequentialJobStepStatus) 
 	return slices.ContainsFunc(o.Children, func(c Child) bool { return c.Name == entry.ChildName && c.Attempt < entry.Attempts })
 }
 
-// afterRestore takes over the progress that children show, and holds the sequence if they do not show it. It returns whether nothing else
-// may happen.
-func (b *statusBuilder) afterRestore(owned family) bool {
-	wasHeld := helper.Held(b.o.SequentialJob)
-	if !b.o.Restored && !wasHeld {
-		return false
+// restoration is what a sequence wants after a restore.
+type restoration struct {
+	// reopens means that the sequence had failed when the backup was made, and was retried since.
+	reopens bool
+	wants   []wants
+	// over means that nothing else may happen.
+	over bool
+}
+
+// afterRestore takes over the progress that children show, and holds the sequence if they do not show it.
+func afterRestore(o Observed) restoration {
+	newest, finished, wasHeld := ahead(o), helper.Finished(o.SequentialJob), helper.Held(o.SequentialJob)
+	_, restored := o.Restored.Get()
+	if !restored && !wasHeld || finished != nil && (newest == nil || finished.Type == batchv1alpha1.ConditionComplete) {
+		return restoration{}
 	}
-	newest := ahead(b.o)
-	switch finished := helper.Finished(b.o.SequentialJob); {
-	case finished != nil && (newest == nil || finished.Type == batchv1alpha1.ConditionComplete):
-		return false
-	case finished != nil:
-		b.reopen()
-	}
-	b.takeUp(owned)
+	reopens := finished != nil
 	switch {
 	case newest != nil:
-		b.follow(newest, wasHeld)
-		return true
-	case wasHeld && !b.runsAgain():
-		return true
+		return restoration{reopens: reopens, wants: followNewest(o, *newest, wasHeld), over: true}
+	case wasHeld && !runsAgain(o):
+		return restoration{over: true}
 	case wasHeld:
-		b.endHold("the current job runs")
-		return false
+		return restoration{wants: []wants{{conditions: []condition{notHeld("the current job runs")}}}}
 	}
-	return b.holdUnlessActed()
+	// A sequence on which a user has acted since the restore is not held.
+	if why := whyHeld(o); why != "" && !o.Restored.Value().Acted {
+		return restoration{wants: []wants{hold(o, why)}, over: true}
+	}
+	return restoration{}
 }
 
-// holdUnlessActed holds the sequence if it must be held, unless a user has acted on it since the restore. It returns
-// whether the sequence is held.
-func (b *statusBuilder) holdUnlessActed() bool {
-	why := whyHeld(b.o)
-	if why == "" || b.o.ActedSinceRestore {
-		return false
-	}
-	b.hold(why)
-	return true
-}
-
-// follow takes over the step of the newest child, which ends a hold if it runs. A child of a step that the sequence has
+// followNewest takes over the step of the newest child, which ends a hold if it runs. A child of a step that the sequence has
 // behind it is left alone.
-func (b *statusBuilder) follow(newest *member, wasHeld bool) {
-	if newest.index < b.index() || newest.index >= len(b.steps) {
-		b.hold(fmt.Sprintf("child %s is of an attempt that the sequence does not know: it is left alone", newest.Name))
-		return
+func followNewest(o Observed, newest member, wasHeld bool) []wants {
+	if newest.index < currentIndex(&o.SequentialJob.Status) || newest.index >= helper.StepCount(&o.SequentialJob.Spec) {
+		return []wants{hold(o, fmt.Sprintf("child %s is of an attempt that the sequence does not know: it is left alone", newest.Name))}
 	}
-	b.takeOver(*newest)
-	switch suspended := helper.Suspended(b.o.SequentialJob); {
+	takenOver := wants{move: move{kind: takeOver, index: newest.index, child: &newest.Child}}
+	switch suspended := helper.Suspended(o.SequentialJob); {
 	case wasHeld && !suspended:
-		b.endHold("the current job runs")
-	case suspended && runsAlthoughSuspended(b.o, &newest.Child):
-		b.hold(messageRunsSuspended(newest.index))
+		return []wants{takenOver, {conditions: []condition{notHeld("the current job runs")}}}
+	case suspended && runsAlthoughSuspended(o, &newest.Child):
+		return []wants{takenOver, hold(o, messageRunsSuspended(newest.index))}
 	}
+	return []wants{takenOver}
 }
 
 // runsAgain returns whether the child of the current step of a held sequence runs.
-func (b *statusBuilder) runsAgain() bool {
-	c := presentChild(b.o)
-	return c != nil && c.End == "" && !helper.Suspended(b.o.SequentialJob)
+func runsAgain(o Observed) bool {
+	c := presentChild(o)
+	return c != nil && c.End == "" && !helper.Suspended(o.SequentialJob)
 }
 
 // hold begins the hold. The clock of the deadline stands still meanwhile.
-func (b *statusBuilder) hold(why string) {
-	sj := b.o.SequentialJob
+func hold(o Observed, why string) wants {
+	sj := o.SequentialJob
 	message := fmt.Sprintf("the store was restored from a backup in which %s; delete the sequence, or let it continue with `kubectl jobset "+
 		"resume sj/%s -n %s`",
 		why, sj.Name, sj.Namespace)
-	if b.set(batchv1alpha1.ConditionHeld, metav1.ConditionTrue, batchv1alpha1.ReasonRestoredFromBackup, message) {
-		b.event(corev1.EventTypeWarning, batchv1alpha1.ReasonRestoredFromBackup, message)
+	return wants{
+		conditions: []condition{{
+			Type: batchv1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: batchv1alpha1.ReasonRestoredFromBackup, Message: message,
+			event: warning(batchv1alpha1.ReasonRestoredFromBackup, message),
+		}, progressing(batchv1alpha1.ReasonRestoredFromBackup, "the sequence is held")},
+		move: move{kind: standStill},
 	}
-	b.setProgressing(batchv1alpha1.ReasonRestoredFromBackup, "the sequence is held")
-	b.next.ActiveSince = nil
-}
-
-func (b *statusBuilder) endHold(message string) {
-	b.set(batchv1alpha1.ConditionHeld, metav1.ConditionFalse, batchv1alpha1.ReasonOperational, message)
 }
 
 // reopen takes back that the sequence had failed when the backup was made: it was retried since.
-func (b *statusBuilder) reopen() {
+func (s *status) reopen() {
 	const message = "the store was restored from a backup, and the sequence was retried since"
-	b.set(batchv1alpha1.ConditionFailed, metav1.ConditionFalse, batchv1alpha1.ReasonRestoredFromBackup, message)
-	b.next.Progress.FailedIndex, b.next.Progress.FailureReason, b.next.CompletionTime = nil, "", nil
-	b.setAvailable()
+	s.put(notFailed(batchv1alpha1.ReasonRestoredFromBackup, message))
+	s.next.Progress.FailedIndex, s.next.Progress.FailureReason, s.next.CompletionTime = nil, "", nil
+	s.put(available())
 }
 
 // takeOver makes the step of a child the current one.
-func (b *statusBuilder) takeOver(newest member) {
-	for index := b.index(); index < newest.index; index++ {
-		b.takeOverSucceeded(index)
+func (s *status) takeOver(newest member) {
+	for index := s.index(); index < newest.index; index++ {
+		s.takeOverSucceeded(index)
 	}
-	for index := newest.index + 1; index < len(b.next.Steps); index++ { // these ran before a retry
-		b.next.Steps[index].State = batchv1alpha1.StepPending
+	for index := newest.index + 1; index < len(s.next.Steps); index++ { // these ran before a retry
+		s.next.Steps[index].State = batchv1alpha1.StepPending
 	}
-	b.stepAt(newest.index, batchv1alpha1.StepStarting, &newest.Child)
-	b.next.Progress.CurrentIndex = ptr.To(int32(newest.index))
-	if b.next.StartTime == nil {
-		b.next.StartTime = b.now()
+	s.stepAt(newest.index, batchv1alpha1.StepStarting, &newest.Child)
+	s.next.Progress.CurrentIndex = ptr.To(int32(newest.index))
+	if s.next.StartTime == nil {
+		s.next.StartTime = s.now()
 	}
-	b.setProgressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d runs", newest.index))
-	b.followClock()
-	b.event(corev1.EventTypeNormal, reasonProgressTakenOver, fmt.Sprintf(
+	s.put(progressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d runs", newest.index)))
+	s.followClock()
+	s.events = append(s.events, normal(reasonProgressTakenOver, fmt.Sprintf(
 		"The store was restored from a backup. Attempt %d of job %d was taken over from %s %s", newest.Attempt, newest.index, newest.Kind,
-		newest.Name))
+		newest.Name)))
 }
 
 // takeOverSucceeded records that a step has succeeded, because a later one has begun.
-func (b *statusBuilder) takeOverSucceeded(index int) {
+func (s *status) takeOverSucceeded(index int) {
 	var child *Child
-	for i := range b.o.Children {
-		if c := &b.o.Children[i]; indexOf(b.o.SequentialJob, c.Name) == index && !c.Deleting {
+	for i := range s.o.Children {
+		if c := &s.o.Children[i]; indexOf(s.o.SequentialJob, c.Name) == index && !c.Deleting {
 			child = c
 		}
 	}
-	b.stepAt(index, batchv1alpha1.StepSucceeded, child)
-	entry := &b.next.Steps[index]
-	entry.CompletionTime, entry.ExitCode = b.now(), ptr.To(int32(0))
+	s.stepAt(index, batchv1alpha1.StepSucceeded, child)
+	entry := &s.next.Steps[index]
+	entry.CompletionTime, entry.ExitCode = s.now(), ptr.To(int32(0))
 	if child != nil {
-		entry.CompletionTime = b.endTime(*child)
+		entry.CompletionTime = s.endTime(*child)
 	}
-	if !slices.Contains(b.next.Progress.CompletedIndices, int32(index)) {
-		b.next.Progress.CompletedIndices = append(b.next.Progress.CompletedIndices, int32(index))
-		slices.Sort(b.next.Progress.CompletedIndices)
-	}
+	s.addCompleted(index)
 }
 
 // stepAt sets what the status says about a step: as its child does, or else as the spec does.
-func (b *statusBuilder) stepAt(index int, state batchv1alpha1.StepState, child *Child) {
-	for len(b.next.Steps) <= index {
-		b.next.Steps = append(b.next.Steps, batchv1alpha1.SequentialJobStepStatus{})
+func (s *status) stepAt(index int, state batchv1alpha1.StepState, child *Child) {
+	for len(s.next.Steps) <= index {
+		s.next.Steps = append(s.next.Steps, batchv1alpha1.SequentialJobStepStatus{})
 	}
-	step, was := b.steps[index], b.next.Steps[index]
+	step, was := s.steps[index], s.next.Steps[index]
 	entry := batchv1alpha1.SequentialJobStepStatus{
-		Name: step.Name, Kind: step.Kind(), ChildName: helper.ChildName(b.o.SequentialJob.Name, index), State: state,
+		Name: step.Name, Kind: step.Kind(), ChildName: helper.ChildName(s.o.SequentialJob.Name, index), State: state,
 		StartTime: was.StartTime, Attempts: max(was.Attempts, 1), ChildUID: was.ChildUID,
 	}
 	if entry.StartTime == nil {
-		entry.StartTime = b.now()
+		entry.StartTime = s.now()
 	}
 	if child != nil {
 		entry.Kind, entry.ChildUID, entry.Attempts = child.Kind, child.UID, max(was.Attempts, child.Attempt, 1)
 	}
-	b.next.Steps[index] = entry
+	s.next.Steps[index] = entry
 }

@@ -16,6 +16,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // stepsOf returns a sequence of one step of a kind.
@@ -72,7 +73,7 @@ func TestChildren(t *testing.T) {
 			diff(t, "the time to live", (*int32)(nil), job.Spec.TTLSecondsAfterFinished)
 			diff(t, "suspend", (*bool)(nil), job.Spec.Suspend)
 			diff(t, "the containers", []corev1.Container{{Name: "main", Image: "a"}}, job.Spec.Template.Spec.Containers)
-			wantLabels, wantPods, wantLimit := merged(labels), merged(labels), ptr.To[int32](2)
+			wantLabels, wantPods, wantLimit := hostplan.Merged(labels), hostplan.Merged(labels), ptr.To[int32](2)
 			if kind == "job" {
 				wantLabels["team"], wantLimit = "x", nil
 			} else {

@@ -4,86 +4,149 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 )
 
-// Decide returns what to do about a sequence.
+// Decide returns what to do about a sequence. doc.go describes the order.
 func Decide(o Observed) Plan {
-	sj := o.SequentialJob
 	switch {
-	case helper.ManagedElsewhere(sj):
+	case helper.ManagedElsewhere(o.SequentialJob):
 		return Plan{}
-	case sj.DeletionTimestamp != nil:
+	case o.SequentialJob.DeletionTimestamp != nil:
 		return stopForDeletion(o)
+	case o.Restored.Open() && restoreMatters(o):
+		return Plan{AskRestored: true}
 	}
-	owned := familyOf(o)
-	st := newStatus(o)
-	var p Plan
-	switch {
-	case st.afterRestore(owned):
-	case helper.Finished(sj) != nil:
-		p = afterFinish(o, owned, st)
-	default:
-		p = follow(o, owned, st)
-	}
-	st.countChildren(owned)
-	// A request that came late may have created a child whose finalizer is gone, and users can remove it.
-	p.AddFinalizer = (p.creates() || owned.active > 0) && !hasFinalizer(sj)
-	p.RemoveFinalizer = hasFinalizer(sj) && owned.active == 0 && !st.aboutToRun()
-	if p.RemoveFinalizer && !o.Gone {
-		p.Unseen = unseenAtEnd(o)
-		p.RemoveFinalizer = p.Unseen == nil
-	}
-	p.Status, p.Events = st.result()
-	p.FailedJob = st.failedJob
-	return p
-}
-
-// follow brings an unfinished sequence on. A step that ends, and one that begins, is a status write and nothing else.
-func follow(o Observed, owned family, st *statusBuilder) Plan {
-	st.takeUp(owned)
-	entry := begunStep(o.SequentialJob)
-	switch {
-	case entry == nil:
-		return beginNext(o, owned, st)
-	case owned.current != nil && owned.current.End != "":
-		st.endStep(*owned.current)
-		return Plan{}
-	case owned.current == nil && entry.ChildUID != "":
-		st.beginAgain()
-		return Plan{}
-	}
-	if st.pastDeadline() {
-		st.failDeadline()
-		return Plan{}
-	}
-	p := Plan{Delete: deletions(owned.inTheWay, noteOldAttempt)}
-	if owned.current == nil {
-		st.createCurrent(owned, &p)
+	owned, s := familyOf(o), newStatus(o)
+	restored := afterRestore(o)
+	if helper.Finished(o.SequentialJob) != nil && !restored.reopens {
+		s.fold(afterFinish(o, owned))
 	} else {
-		st.followChild(*owned.current, &p)
+		s.advance(owned, restored)
 	}
-	p.RequeueAfter = sooner(p.RequeueAfter, st.timeToDeadline())
-	p.applyTTL(o, owned)
-	return p
+	s.countChildren(owned)
+	if s.setFinalizer(owned); s.unseenExists {
+		return Plan{RequeueAfter: unseenRetry} // a cache is about to show the child
+	}
+	s.plan.Status, s.plan.Events = s.result()
+	return s.plan
 }
 
-// beginNext begins the step that is next, unless the sequence is suspended or has no other step.
-func beginNext(o Observed, owned family, st *statusBuilder) Plan {
-	switch index := st.index(); {
-	case index >= helper.StepCount(&o.SequentialJob.Spec):
-		st.complete()
-	case helper.Suspended(o.SequentialJob):
-		st.setSuspended(true, "")
-		return Plan{Delete: deletions(owned.inTheWay, noteOldAttempt)}
-	default:
-		st.begin(index)
+// advance folds what the subjects want of an unfinished sequence. Transitions are status writes and nothing else.
+func (s *status) advance(owned family, restored restoration) {
+	o := s.o
+	if restored.reopens {
+		s.fold(wants{move: move{kind: reopen}})
 	}
-	return Plan{}
+	s.fold(takeUpSpec(o, owned))
+	for _, w := range restored.wants {
+		s.fold(w)
+	}
+	if restored.over {
+		return
+	}
+	if w, moves := nextMove(o, owned); moves {
+		s.fold(w)
+		s.followClock()
+		return
+	}
+	s.fold(wants{delete: deletions(owned.inTheWay, noteOldAttempt)})
+	switch c := owned.current; {
+	case c == nil:
+		w := startStep(o, owned)
+		s.fold(w)
+		s.followClock()
+		if w.ready {
+			s.fold(createChild(o))
+		}
+	case !c.Deleting: // one that is being deleted is gone soon, and its step runs again
+		s.fold(childExists(o))
+		s.fold(followChild(o, *c))
+		s.followClock()
+		s.fold(reportTroubles(o, *c, s.next))
+	}
+	s.fold(wants{requeueAfter: s.timeToDeadline()})
+	s.fold(deleteExpired(o, owned))
+}
+
+// takeUpSpec notes that the controller acts on the present spec.
+func takeUpSpec(o Observed, owned family) wants {
+	status, w := &o.SequentialJob.Status, wants{move: move{kind: takeUp}}
+	if status.StepsGeneration > status.ObservedGeneration && owned.active > 0 {
+		w.events = []Event{warning(reasonSpecChanged, "SequentialJob spec changed while jobs running")}
+	}
+	if meta.FindStatusCondition(status.Conditions, batchv1alpha1.ConditionAvailable) == nil ||
+		hasReason(status, batchv1alpha1.ConditionAvailable, batchv1alpha1.ReasonRetried) {
+		w.conditions = []condition{available()}
+	}
+	return w
+}
+
+// nextMove returns the transition that is due, and whether there is one: a step ends or begins, or the sequence ends.
+func nextMove(o Observed, owned family) (w wants, moves bool) {
+	entry, index, child := begunStep(o.SequentialJob), currentIndex(&o.SequentialJob.Status), owned.current
+	switch {
+	case entry == nil && index >= helper.StepCount(&o.SequentialJob.Spec):
+		return wants{move: move{kind: complete}}, true
+	case entry == nil && helper.Suspended(o.SequentialJob):
+		return wants{conditions: suspended(true, ""), delete: deletions(owned.inTheWay, noteOldAttempt)}, true
+	case entry == nil:
+		return wants{move: move{kind: begin, index: index}}, true
+	case child != nil && child.End != "":
+		return endStep(o, child), true
+	case child == nil && entry.ChildUID != "":
+		note := fmt.Sprintf("Job %d was deleted before it ended, and runs again", index)
+		return wants{events: []Event{warning(reasonJobVanished, note)}, move: move{kind: begin, index: index}}, true
+	case pastDeadline(o):
+		return wants{move: move{kind: expire}}, true
+	}
+	return wants{}, false
+}
+
+// endStep records the end of the current child. Why a Job failed has to be asked for.
+func endStep(o Observed, c *Child) wants {
+	w := seen(o, *c)
+	if c.End == Succeeded {
+		w.move = move{kind: succeed, child: c}
+		return w
+	}
+	cause := c.FirstCause
+	if known, found := o.FirstCause.Get(); found && c.Kind == batchv1alpha1.StepKindJob {
+		cause = &known
+	}
+	if o.FirstCause.Open() && c.Kind == batchv1alpha1.StepKindJob {
+		w.failedJob = &FailedJob{ChildRef: c.ChildRef, InContainers: c.InContainers, Failure: failureOf(*c)}
+	}
+	w.move = move{kind: fail, child: c, cause: cause}
+	return w
+}
+
+// unseenRetry is when to look again for a child that exists and that no cache shows.
+const unseenRetry = time.Second
+
+// setFinalizer adds the finalizer while there are children, and removes it when none is left. A request that came late may have created a
+// child whose finalizer is gone, and users can remove it.
+func (s *status) setFinalizer(owned family) {
+	p, has := &s.plan, hasFinalizer(s.o.SequentialJob)
+	p.AddFinalizer = (p.creates() || owned.active > 0) && !has
+	p.RemoveFinalizer = has && owned.active == 0 && !s.aboutToRun()
+	if !p.RemoveFinalizer || s.o.Unseen.IsNone() {
+		return
+	}
+	if unseen := unseenAtEnd(s.o); unseen != nil {
+		p.RemoveFinalizer = false
+		if s.o.Unseen.Open() {
+			p.Unseen = unseen
+		}
+		_, s.unseenExists = s.o.Unseen.Get()
+	}
 }
 
 // deletions returns those of children that are not being deleted yet.
@@ -94,14 +157,6 @@ func deletions(members []member, note func(member) string) (out []Deletion) {
 		}
 	}
 	return out
-}
-
-// sooner returns the shorter one of two times; 0 is never.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 func hasFinalizer(sj *batchv1alpha1.SequentialJob) bool {

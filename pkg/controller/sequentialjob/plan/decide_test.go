@@ -5,11 +5,13 @@ package plan
 
 import (
 	"testing"
+	"time"
 
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 func TestContainersRunOneAfterAnother(t *testing.T) {
@@ -51,4 +53,43 @@ func TestFailedExample(t *testing.T) {
 	diff(t, "the exit code", ptr.To[int32](3), step.ExitCode)
 	diff(t, "the first cause", &jobsetv1alpha2.FailureCause{Job: "etl-1", Pod: "pod", Container: "main", ExitCode: ptr.To[int32](3)}, step.FirstCause)
 	diff(t, "the finalizers", []string(nil), w.sj.Finalizers)
+}
+
+// TestFinalizerComesBack: a child is active, and the finalizer is gone: a user removed it, or the child was created late.
+func TestFinalizerComesBack(t *testing.T) {
+	w := newWorld(t).stabilize().change(func(sj *batchv1alpha1.SequentialJob) { sj.Finalizers = nil })
+	w.pass()
+	diff(t, "the finalizers", []string{batchv1alpha1.SequentialJobFinalizer}, w.sj.Finalizers)
+	w.ends(0, Succeeded).ends(1, Succeeded).ends(2, Succeeded)
+	diff(t, "the finalizers in the end", []string(nil), w.sj.Finalizers)
+}
+
+// TestFinalizerStaysForUnseenChildren has a cancelled sequence whose child no cache shows. The API is asked once.
+func TestFinalizerStaysForUnseenChildren(t *testing.T) {
+	w := newWorld(t).stabilize()
+	w.change(func(sj *batchv1alpha1.SequentialJob) {
+		st := newStatus(Observed{SequentialJob: sj})
+		st.put(failed(batchv1alpha1.ReasonCancelled, "cancelled by alice"))
+		sj.Status = *st.next
+	})
+	o := Observed{SequentialJob: w.sj, Restored: hostplan.None[Restored]()}
+	asked := Decide(o)
+	diff(t, "the questions", []string{"unseen child"}, asked.Questions())
+	for name, tc := range map[string]struct {
+		unseen hostplan.Known[ChildRef]
+		want   bool
+		after  time.Duration
+	}{
+		"it exists":         {unseen: hostplan.Of(*asked.Unseen), after: time.Second},
+		"it cannot be read": {unseen: hostplan.NotObtained[ChildRef]()},
+		"there is none":     {unseen: hostplan.None[ChildRef](), want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Unseen = tc.unseen
+			p := Decide(o)
+			diff(t, "the questions", []string(nil), p.Questions())
+			diff(t, "whether the finalizer goes", tc.want, p.RemoveFinalizer)
+			diff(t, "when to look again", tc.after, p.RequeueAfter)
+		})
+	}
 }

@@ -8,4 +8,45 @@
 // else: the next decision, made on what was stored, then deals with the children. So a controller that dies at any moment, or
 // acts on an outdated snapshot, never runs a finished step again, and never has two active children: a child is created only
 // while no other one is there that has not ended, under a name and with the number of an attempt that status has stored.
+//
+// # Decide
+//
+// A sequence that another controller manages gets an empty plan. If the sequence is being deleted, its children are stopped and the
+// finalizer is removed once none runs. Otherwise familyOf classifies the children: the child of the current attempt of the current step,
+// children that must be gone before a child is created, and children that have ended. Then subjects are asked in this order. Each subject
+// is a function from the snapshot and the classified children to what it wants, and changes nothing:
+//
+//  1. afterRestore: after the store was restored from a backup, the progress that children show is taken over. If they do not show it, the
+//     sequence is held, and nothing else happens.
+//  2. afterFinish: if the sequence has ended, its status is completed, what still runs is stopped, and children and sequence are deleted
+//     when their time to live is over. Nothing else happens.
+//  3. takeUpSpec: the present generation is observed.
+//  4. nextMove: the transition that is due, if there is one. The first of these applies: all steps have ended; the next step waits because
+//     the sequence is suspended; the next step begins; the child has ended; the child is gone and the step begins again; the deadline is
+//     over. Nothing else happens, because a transition is a commit point.
+//  5. Children that are in the way are deleted.
+//  6. Without a child, startStep: the step waits while the sequence is suspended, has no quota, or pods of earlier children run. Once it
+//     waits for nothing, createChild creates the child.
+//  7. With a child, childExists and followChild: the child is suspended or resumed as the sequence, its queue and the quota of the sequence
+//     want it. Then reportTroubles: pods that are refused or find no node.
+//  8. The deadline and times to live set when the next decision is due; children whose time is over are deleted.
+//
+// Last, the children are counted, and the finalizer is added before the first child and removed after the last one.
+//
+// # What a decision asks for
+//
+// What caches do not show, a plan asks for: whether the sequence is as a backup had it, whether a child exists that no cache shows, what
+// runs of earlier children, and why a Job failed. The controller answers and decides again, until the plan asks for nothing. What could
+// not be obtained is unknown, and unknown is not no: the child waits, and the finalizer stays.
+//
+// # How status changes
+//
+// fold makes the next status and the plan from what a subject wants: first the state of the step, then events and conditions, then the
+// transition, then writes of children. What a later subject wants of a condition replaces what an earlier one wanted. Only conditions.go
+// changes conditions: it knows when a transition causes an event. Only attempt.go carries out transitions of steps and of the sequence,
+// and clock.go measures the time that counts towards the deadline.
+//
+// # Finish
+//
+// Finish adds to the status what became of the writes: why the child was not created, and whether the pass failed.
 package plan

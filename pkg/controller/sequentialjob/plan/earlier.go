@@ -9,7 +9,6 @@ import (
 	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
@@ -50,49 +49,41 @@ type EarlierQuery struct {
 	JobSets []string
 }
 
-// MissingEarlier returns what a decision on the snapshot needs to know of earlier children; nil for nothing.
-func MissingEarlier(o Observed) *EarlierQuery {
-	if begunStep(o.SequentialJob) == nil || helper.Suspended(o.SequentialJob) || Current(o).UID != "" {
-		return nil
-	}
-	return Decide(o).Earlier
-}
-
 const (
 	// earlierSoonest and earlierLatest are after which time it is looked again whether earlier pods have ended. No watch shows it.
 	earlierSoonest = 5 * time.Second
 	earlierLatest  = 30 * time.Second
 )
 
-// waitForEarlier returns whether the current step waits until the pods of earlier children have ended, and records that.
-func (b *statusBuilder) waitForEarlier(owned family, p *Plan) bool {
-	index, entry := b.index(), entryOf(b.next)
-	if index == 0 && entry.Attempts <= 1 || b.o.Earlier.State == EarlierEnded {
+// waitForEarlier returns whether the current step waits until the pods of earlier children have ended, and adds what it wants meanwhile.
+func waitForEarlier(o Observed, owned family, w *wants) bool {
+	index, entry := currentIndex(&o.SequentialJob.Status), currentEntry(o.SequentialJob)
+	if index == 0 && entry.Attempts <= 1 || o.Earlier.State == EarlierEnded {
 		return false
 	}
 	waited := earlierLatest
 	if entry.StartTime != nil {
-		waited = b.o.Now.Sub(entry.StartTime.Time)
+		waited = o.Now.Sub(entry.StartTime.Time)
 	}
-	switch e := b.o.Earlier; {
+	switch e := o.Earlier; {
 	case e.State == EarlierRunning:
-		b.setProgressing(batchv1alpha1.ReasonWaitingForPods,
-			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, e.Running))
+		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonWaitingForPods,
+			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, e.Running)))
 	case e.Unreadable == "":
-		p.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: b.jobSetsBefore(owned)}
+		w.earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: jobSetsBefore(o, owned)}
 	case waited >= hostplan.PassesAfter:
-		b.setProgressing(batchv1alpha1.ReasonWaitingForPods, fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s",
-			index, truncated(e.Unreadable)))
+		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonWaitingForPods,
+			fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(e.Unreadable))))
 	}
-	b.followClock()
-	p.RequeueAfter = sooner(p.RequeueAfter, min(max(waited, earlierSoonest), earlierLatest))
+	w.ready, w.requeueAfter = false, min(max(waited, earlierSoonest), earlierLatest)
 	return true
 }
 
 // jobSetsBefore returns the names of earlier JobSets whose Jobs may not have ended. One that is gone may have left some.
-func (b *statusBuilder) jobSetsBefore(owned family) (names []string) {
-	for i := range b.next.Steps {
-		s, current := &b.next.Steps[i], i == b.index()
+func jobSetsBefore(o Observed, owned family) (names []string) {
+	status := &o.SequentialJob.Status
+	for i := range status.Steps {
+		s, current := &status.Steps[i], i == currentIndex(status)
 		ended := slices.ContainsFunc(owned.ended, func(m member) bool { return m.Name == s.ChildName && m.Kind == s.Kind && m.JobsEnded })
 		// An earlier attempt of the current step may have been of another kind.
 		if (s.Kind == batchv1alpha1.StepKindJobSet || current) && !ended && (!current || s.Attempts > 1) {

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // cancelledTTL is how long a cancelled sequence stays at least. Whoever may cancel one need not have the right to delete it,
@@ -21,68 +20,48 @@ const cancelledTTL = 5 * time.Minute
 
 // afterFinish stops what still runs of a finished sequence, completes its status, and deletes children and the sequence when
 // their time is over.
-func afterFinish(o Observed, owned family, st *statusBuilder) Plan {
+func afterFinish(o Observed, owned family) wants {
 	finished := helper.Finished(o.SequentialJob)
-	st.next.ObservedGeneration = o.SequentialJob.Generation
-	if finished.Type == batchv1alpha1.ConditionFailed {
-		st.completeFailure(owned, finished)
-	}
-	st.end()
-	var p Plan
 	stopped := owned.inTheWay
-	if owned.current != nil && owned.current.End == "" {
-		stopped = append(stopped, member{Child: *owned.current, index: st.index()})
+	if owned.current != nil {
+		stopped = append(stopped, member{Child: *owned.current, index: currentIndex(&o.SequentialJob.Status)})
 	}
+	w := wants{move: move{kind: conclude, child: owned.current}}
 	for _, m := range stopped {
 		if m.End == "" { // what has ended stays, for its logs
-			p.Delete = append(p.Delete, deletions([]member{m}, noteAfter(finished))...)
+			w.delete = append(w.delete, deletions([]member{m}, noteAfter(finished))...)
 		}
 	}
-	p.applyTTL(o, owned)
-	p.applyOwnTTL(o, finished)
-	return p
+	expired := deleteExpired(o, owned)
+	w.delete, w.requeueAfter = append(w.delete, expired.delete...), expired.requeueAfter
+	if wait, set := timeToLive(o, finished); set {
+		w.deleteSequence, w.requeueAfter = wait == 0, hostplan.Sooner(w.requeueAfter, wait)
+	}
+	return w
 }
 
-// completeFailure records what the cancellation of the sequence by a user leaves to the controller.
-func (b *statusBuilder) completeFailure(owned family, finished *metav1.Condition) {
-	entry := begun(b.next)
-	switch {
-	case entry == nil:
-	case owned.current != nil && owned.current.End == Succeeded:
-		entry.ChildUID, entry.State, entry.CompletionTime, entry.ExitCode = owned.current.UID, batchv1alpha1.StepSucceeded,
-			b.endTime(*owned.current), ptr.To(int32(0))
-		b.next.Progress.CompletedIndices = append(b.next.Progress.CompletedIndices, int32(b.index()))
-	default:
-		b.stopStep(finished.Reason)
-		b.next.Progress.FailedIndex, b.next.Progress.FailureReason = ptr.To(int32(b.index())), finished.Reason
-	}
-	if b.next.Progress.CompletedIndices == nil {
-		b.next.Progress.CompletedIndices = []int32{}
-	}
-	b.noteFailure(finished.Reason, finished.Message)
-}
-
-// applyTTL deletes children of steps that have ended when the time that their own template gives them is over.
-func (p *Plan) applyTTL(o Observed, owned family) {
-	steps := helper.Steps(&o.SequentialJob.Spec)
+// deleteExpired deletes children of steps that have ended when the time that their own template gives them is over.
+func deleteExpired(o Observed, owned family) (w wants) {
+	steps, status := helper.Steps(&o.SequentialJob.Spec), &o.SequentialJob.Status
 	ended := owned.ended
 	if owned.current != nil && owned.current.End != "" {
-		ended = append(ended, member{Child: *owned.current, index: currentIndex(&o.SequentialJob.Status)})
+		ended = append(ended, member{Child: *owned.current, index: currentIndex(status)})
 	}
 	for _, m := range ended {
-		if m.index < 0 || m.index >= min(len(steps), len(o.SequentialJob.Status.Steps)) {
+		if m.index < 0 || m.index >= min(len(steps), len(status.Steps)) {
 			continue
 		}
-		entry, ttl := &o.SequentialJob.Status.Steps[m.index], ttlOf(steps[m.index])
+		entry, ttl := &status.Steps[m.index], ttlOf(steps[m.index])
 		if m.Deleting || ttl == nil || entry.ChildUID != m.UID || entry.CompletionTime == nil {
 			continue
 		}
 		if wait := left(o, *entry.CompletionTime, *ttl); wait > 0 {
-			p.RequeueAfter = sooner(p.RequeueAfter, wait)
+			w.requeueAfter = hostplan.Sooner(w.requeueAfter, wait)
 			continue
 		}
-		p.Delete = append(p.Delete, Deletion{ChildRef: m.ChildRef, Index: m.index})
+		w.delete = append(w.delete, Deletion{ChildRef: m.ChildRef, Index: m.index})
 	}
+	return w
 }
 
 // ttlOf returns how long the child of a step stays after its end; nil for as long as the sequence.
@@ -96,18 +75,16 @@ func ttlOf(step helper.Step) *int32 {
 	return nil
 }
 
-// applyOwnTTL deletes the sequence when its time is over.
-func (p *Plan) applyOwnTTL(o Observed, finished *metav1.Condition) {
+// timeToLive returns the time after which a finished sequence is deleted, and whether it is.
+func timeToLive(o Observed, finished *metav1.Condition) (wait time.Duration, set bool) {
 	ttl := o.SequentialJob.Spec.TTLSecondsAfterFinished
 	if ttl == nil {
-		return
+		return 0, false
 	}
-	wait := left(o, finished.LastTransitionTime, *ttl)
 	if finished.Reason == batchv1alpha1.ReasonCancelled {
-		wait = left(o, finished.LastTransitionTime, max(*ttl, int32(cancelledTTL.Seconds())))
+		return left(o, finished.LastTransitionTime, max(*ttl, int32(cancelledTTL.Seconds()))), true
 	}
-	p.DeleteSequentialJob = wait == 0
-	p.RequeueAfter = sooner(p.RequeueAfter, wait)
+	return left(o, finished.LastTransitionTime, *ttl), true
 }
 
 // stopForDeletion stops what runs of a sequence that is being deleted. What has ended is left to the garbage collector.
@@ -159,11 +136,7 @@ func noteOldAttempt(m member) string {
 	return fmt.Sprintf("Stopped job %d, %s %s, because another attempt follows", m.index, m.Kind, m.Name)
 }
 
-// reconciliationFails returns the condition that says that passes fail; nil if it is not True.
-func reconciliationFails(status *batchv1alpha1.SequentialJobStatus) *metav1.Condition {
-	c := meta.FindStatusCondition(status.Conditions, batchv1alpha1.ConditionFailed)
-	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != batchv1alpha1.ReasonReconciliationError {
-		return nil
-	}
-	return c
+// reconciliationFails returns whether the status says that passes fail.
+func reconciliationFails(status *batchv1alpha1.SequentialJobStatus) bool {
+	return isTrue(status, batchv1alpha1.ConditionFailed, batchv1alpha1.ReasonReconciliationError)
 }

@@ -26,8 +26,7 @@ func ChildOfJob(job *batchv1.Job) Child {
 	c := childOf(job, batchv1alpha1.StepKindJob)
 	c.Suspended = ptr.Deref(job.Spec.Suspend, false)
 	c.Ready = ptr.Deref(job.Status.Ready, 0)+job.Status.Succeeded >= ptr.Deref(job.Spec.Parallelism, 1)
-	// The Job controller removes the start time of a Job that it has suspended. Until then it may be about to create pods.
-	c.Busy = job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 || c.Suspended && job.Status.StartTime != nil
+	c.Busy = job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 || jobsethelper.SuspensionPending(job)
 	c.LacksPods = jobsethelper.LacksPods(job)
 	c.InContainers = job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
 	if done := jobsethelper.TrueJobCondition(job, batchv1.JobComplete); done != nil {

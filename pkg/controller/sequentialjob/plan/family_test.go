@@ -18,6 +18,9 @@ import (
 
 func TestBusyChildren(t *testing.T) {
 	at := ptr.To(metav1.NewTime(time.Unix(1, 0)))
+	suspended := func(status corev1.ConditionStatus) []batchv1.JobCondition {
+		return []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: status}}
+	}
 	for name, tc := range map[string]struct {
 		suspend bool
 		status  batchv1.JobStatus
@@ -27,6 +30,8 @@ func TestBusyChildren(t *testing.T) {
 		"a Job whose pods stop":                    {suspend: true, status: batchv1.JobStatus{Terminating: ptr.To[int32](1)}, want: true},
 		"a Job that was suspended a moment ago":    {suspend: true, status: batchv1.JobStatus{StartTime: at}, want: true},
 		"a Job that is suspended":                  {suspend: true},
+		"a Job that is suspended, before 1.36":     {suspend: true, status: batchv1.JobStatus{StartTime: at, Conditions: suspended("True")}},
+		"a Job that was suspended again":           {suspend: true, status: batchv1.JobStatus{StartTime: at, Conditions: suspended("False")}, want: true},
 		"a Job that has ended":                     {status: batchv1.JobStatus{StartTime: at}},
 		"a Job whose pods the API does not report": {status: batchv1.JobStatus{Terminating: ptr.To[int32](0)}},
 	} {
@@ -34,12 +39,12 @@ func TestBusyChildren(t *testing.T) {
 			diff(t, "busy", tc.want, ChildOfJob(&batchv1.Job{Spec: batchv1.JobSpec{Suspend: &tc.suspend}, Status: tc.status}).Busy)
 		})
 	}
-	suspended := &jobsetv1alpha2.JobSet{Spec: jobsetv1alpha2.JobSetSpec{Suspend: ptr.To(true)}}
-	diff(t, "a JobSet that was suspended a moment ago", true, ChildOfJobSet(suspended).Busy)
-	suspended.Status.Conditions = []metav1.Condition{{Type: jobsetv1alpha2.JobSetSuspended, Status: metav1.ConditionTrue}}
-	diff(t, "a JobSet that is suspended", false, ChildOfJobSet(suspended).Busy)
-	suspended.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Active: 1}}
-	diff(t, "a JobSet with an active Job", true, ChildOfJobSet(suspended).Busy)
+	set := &jobsetv1alpha2.JobSet{Spec: jobsetv1alpha2.JobSetSpec{Suspend: ptr.To(true)}}
+	diff(t, "a JobSet that was suspended a moment ago", true, ChildOfJobSet(set).Busy)
+	set.Status.Conditions = []metav1.Condition{{Type: jobsetv1alpha2.JobSetSuspended, Status: metav1.ConditionTrue}}
+	diff(t, "a JobSet that is suspended", false, ChildOfJobSet(set).Busy)
+	set.Status.ReplicatedJobsStatus = []jobsetv1alpha2.ReplicatedJobStatus{{Name: "w", Active: 1}}
+	diff(t, "a JobSet with an active Job", true, ChildOfJobSet(set).Busy)
 }
 
 func TestEndsOfJobs(t *testing.T) {

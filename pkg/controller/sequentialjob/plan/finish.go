@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,26 +40,26 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	if o.SequentialJob.DeletionTimestamp != nil || helper.ManagedElsewhere(o.SequentialJob) {
 		return out
 	}
-	st := newStatus(o)
+	s := newStatus(o)
 	if p.Status != nil {
-		st.next = p.Status.DeepCopy()
+		s.next = p.Status.DeepCopy()
 	}
-	st.events = p.Events
-	st.noteCreation(p, r, out.RefusedSince)
-	st.noteError(r)
-	out.Status, out.Events = st.result()
+	s.events = p.Events
+	s.fold(reportCreation(o, s.next, r, out.RefusedSince))
+	s.fold(reportError(s.next, r))
+	out.Status, out.Events = s.result()
 	if r.Creation == NameTaken || r.Creation == NameFreed {
-		out.RequeueAfter = sooner(out.RequeueAfter, RetryNamesAfter(o))
+		out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, RetryNamesAfter(o))
 	}
 	if r.Refusal != nil {
-		out.RequeueAfter = sooner(out.RequeueAfter, hostplan.PassesAfter)
+		out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, hostplan.PassesAfter)
 	}
 	return out
 }
 
 // Failure is the event about a pass that fails.
 func Failure(reason string) Event {
-	return Event{Type: corev1.EventTypeWarning, Reason: reasonReconciliationFailed, Note: truncated("Failed to reconcile: " + reason)}
+	return warning(reasonReconciliationFailed, truncated("Failed to reconcile: "+reason))
 }
 
 // noteDeletions reports what was stopped. A sequence that is being deleted does not wait for a child that the controller must
@@ -68,43 +67,51 @@ func Failure(reason string) Event {
 func (out *Outcome) noteDeletions(o Observed, p Plan, r Results) {
 	for _, i := range r.Deleted {
 		if note := p.Delete[i].Note; note != "" {
-			out.Warnings = append(out.Warnings, Event{Type: corev1.EventTypeNormal, Reason: reasonJobStopped, Note: note})
+			out.Warnings = append(out.Warnings, normal(reasonJobStopped, note))
 		}
 	}
 	for _, i := range r.Forbidden {
 		note := fmt.Sprintf("Job %d was left to run because the controller has no permission to delete %s %s", p.Delete[i].Index,
 			p.Delete[i].Kind, p.Delete[i].Name)
-		out.Warnings = append(out.Warnings, Event{Type: corev1.EventTypeWarning, Reason: reasonJobNotStopped, Note: note})
+		out.Warnings = append(out.Warnings, warning(reasonJobNotStopped, note))
 		out.RemoveFinalizer = r.Error == ""
 	}
 }
 
-// noteCreation records why the child could not be created.
-func (b *statusBuilder) noteCreation(p Plan, r Results, since time.Time) {
-	switch {
-	case r.Creation == NameTaken:
-		b.set(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, batchv1alpha1.ReasonNameConflict, b.nameConflict())
-	case r.Refusal == nil:
-		return
-	case r.Refusal.Reason == OutOfQuota:
-		b.setUnavailable(batchv1alpha1.ReasonQuotaExceeded, fmt.Sprintf("Job %d could not be created: %s", b.index(), r.Refusal.Message))
-	case r.Refusal.Reason == Overloaded:
-		if b.o.Now.Sub(since) >= hostplan.PassesAfter {
-			b.setUnavailable(batchv1alpha1.ReasonClusterOverloaded, fmt.Sprintf("Job %d could not be created: %s", b.index(), r.Refusal.Message))
-		}
-	case r.Refusal.Reason == UndoneByOthers:
-		b.refuse(batchv1alpha1.ReasonUndoneByOthers, r.Refusal.Message)
-	default:
-		b.refuse(batchv1alpha1.ReasonJobCreationFailed, asWritten(b.steps[b.index()], r.Refusal.Message))
+// reportCreation records why the child of the current step could not be created.
+func reportCreation(o Observed, status *batchv1alpha1.SequentialJobStatus, r Results, since time.Time) wants {
+	index := currentIndex(status)
+	if r.Creation == NameTaken {
+		entry := entryOf(status)
+		return wants{conditions: []condition{notAvailable(batchv1alpha1.ReasonNameConflict, fmt.Sprintf(
+			"a %s named %s already exists and does not belong to the sequence; job %d starts once that one is deleted", entry.Kind,
+			entry.ChildName, index))}}
 	}
+	if r.Refusal == nil {
+		return wants{}
+	}
+	message := fmt.Sprintf("Job %d could not be created: %s", index, r.Refusal.Message)
+	switch r.Refusal.Reason {
+	case OutOfQuota:
+		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonQuotaExceeded, message)}}
+	case Overloaded:
+		if o.Now.Sub(since) < hostplan.PassesAfter {
+			return wants{}
+		}
+		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonClusterOverloaded, message)}}
+	case UndoneByOthers:
+		return refused(batchv1alpha1.ReasonUndoneByOthers, message)
+	}
+	step, _ := currentStep(o.SequentialJob)
+	return refused(batchv1alpha1.ReasonJobCreationFailed,
+		fmt.Sprintf("Job %d could not be created: %s", index, asWritten(step, r.Refusal.Message)))
 }
 
-// refuse records that the child is not created, and what must change first.
-func (b *statusBuilder) refuse(reason, why string) {
-	message := fmt.Sprintf("Job %d could not be created: %s", b.index(), why)
-	if b.set(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, message) {
-		b.event(corev1.EventTypeWarning, reason, message)
-	}
+// refused records that the child is not created, and what must change first.
+func refused(reason, message string) wants {
+	c := notAvailable(reason, message)
+	c.event = warning(reason, message)
+	return wants{conditions: []condition{c}}
 }
 
 // RetryNamesAfter returns when to try again for a taken name: after as long as it has been waited for so far, within limits.
@@ -118,53 +125,18 @@ func RetryNamesAfter(o Observed) time.Duration {
 	return min(max(o.Now.Sub(c.LastTransitionTime.Time), soonest), latest)
 }
 
-func (b *statusBuilder) nameConflict() string {
-	entry := entryOf(b.next)
-	return fmt.Sprintf("a %s named %s already exists and does not belong to the sequence; job %d starts once that one is deleted", entry.Kind,
-		entry.ChildName, b.index())
-}
-
-// setUnavailable reports that the cluster lacks resources for the current step. The message stays while the reason does: the
-// words of a quota change with each try.
-func (b *statusBuilder) setUnavailable(reason, message string) {
-	if b.is(batchv1alpha1.ConditionResourcesUnavailable) && b.hasReason(batchv1alpha1.ConditionResourcesUnavailable, reason) {
-		return
-	}
-	b.set(batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionTrue, reason, message)
-	b.event(corev1.EventTypeWarning, reason, message)
-}
-
-// endCreationTroubles records that the child is there.
-func (b *statusBuilder) endCreationTroubles() {
-	b.setAvailable()
-	if b.hasReason(batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonQuotaExceeded, batchv1alpha1.ReasonClusterOverloaded) {
-		b.endUnavailable()
-	}
-}
-
-// endTroubles records that a step has ended, whatever it lacked.
-func (b *statusBuilder) endTroubles() {
-	b.endUnavailable()
-	b.endHold("the current job has ended")
-}
-
-func (b *statusBuilder) endUnavailable() {
-	b.set(batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionFalse, batchv1alpha1.ReasonResourcesAvailable,
-		"the current job has what it needs")
-}
-
-// noteError records that the pass failed, or that one has succeeded again.
-func (b *statusBuilder) noteError(r Results) {
-	known := reconciliationFails(b.next)
+// reportError records that the pass failed, or that one has succeeded again.
+func reportError(status *batchv1alpha1.SequentialJobStatus, r Results) wants {
 	switch {
-	case r.Error != "" && b.next.CompletionTime == nil:
+	case r.Error != "" && status.CompletionTime == nil:
 		message := "Failed to reconcile: " + r.Error
-		if b.set(batchv1alpha1.ConditionFailed, metav1.ConditionTrue, batchv1alpha1.ReasonReconciliationError, truncated(message)) {
-			b.event(corev1.EventTypeWarning, reasonReconciliationFailed, message)
-		}
-	case r.Error == "" && known != nil && !r.Interrupted:
-		b.set(batchv1alpha1.ConditionFailed, metav1.ConditionFalse, batchv1alpha1.ReasonReconciled, "the sequence was reconciled")
+		c := failed(batchv1alpha1.ReasonReconciliationError, truncated(message))
+		c.event = warning(reasonReconciliationFailed, message)
+		return wants{conditions: []condition{c}}
+	case r.Error == "" && reconciliationFails(status) && !r.Interrupted:
+		return wants{conditions: []condition{notFailed(batchv1alpha1.ReasonReconciled, "the sequence was reconciled")}}
 	}
+	return wants{}
 }
 
 // pathOfChild matches the beginning of a path in the spec of a child, and pathOfContainer that of a container.

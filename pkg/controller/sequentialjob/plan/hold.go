@@ -60,56 +60,78 @@ const unknownWorkloads = "the Workloads are not known yet"
 // reasonAdmittedElsewhere is the reason of the event about a step that begins again because the sequence was admitted to other nodes.
 const reasonAdmittedElsewhere = "AdmittedElsewhere"
 
-// waitForHold returns whether the current step waits until the sequence has quota, and records that.
-func (b *statusBuilder) waitForHold() bool {
-	entry := entryOf(b.next)
-	if hold := b.o.Queue.Hold; hold == nil || hold.Quota == QuotaHeld {
-		if entry.State == batchv1alpha1.StepWaiting {
-			entry.State = batchv1alpha1.StepStarting
-		}
-		return false
+// followQueued follows a child that Kueue starts and stops. It is never unsuspended here.
+func followQueued(o Observed, c Child) (w wants) {
+	if c.Suspended {
+		w = seen(o, c)
+		w.state = batchv1alpha1.StepWaiting
+		w.conditions = append(resumedIf(o), progressing(batchv1alpha1.ReasonWaitingForQuota, waiting(o)))
+	} else {
+		w = run(o, c)
 	}
-	b.waitHeld(entry)
-	b.followClock()
-	return true
+	if workload := o.Queue.Workload.Is(); workload != nil && !workload.Active && workload.Deactivated {
+		w.setActive = workload.patch(true)
+	}
+	return w
 }
 
-// waitHeld records that the current step waits until the sequence has quota.
-func (b *statusBuilder) waitHeld(entry *batchv1alpha1.SequentialJobStepStatus) {
-	if entry.State == batchv1alpha1.StepSuspended {
-		b.setResumed()
+// waiting returns what a child in a queue waits for.
+func waiting(o Observed) string {
+	message := fmt.Sprintf("Job %d waits for quota", currentIndex(&o.SequentialJob.Status))
+	if step, found := currentStep(o.SequentialJob); found && queueOf(o.SequentialJob, step) != "" {
+		message += " in queue " + queueOf(o.SequentialJob, step)
 	}
-	entry.State = batchv1alpha1.StepWaiting
-	b.setProgressing(batchv1alpha1.ReasonWaitingForQuota, b.waiting())
-	if !b.o.Queue.Served {
-		b.setUnavailable(batchv1alpha1.ReasonQueueUnavailable,
-			fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
-				"install Kueue, or remove the label %s from the SequentialJob", b.index(), kueue.QueueKey))
-	} else if b.is(batchv1alpha1.ConditionResourcesUnavailable) {
-		b.endUnavailable()
+	if reason := o.Queue.waitsFor(); reason != "" {
+		message += ": " + reason
 	}
+	return message
 }
 
-// holdChild lets the child of a plan run with the quota of the sequence: no queue of its own, and what the admission adds. A child
-// that contradicts the admission is not created.
-func (b *statusBuilder) holdChild(p *Plan) {
-	hold := b.o.Queue.Hold
-	if hold == nil {
-		return
-	}
-	var err error
+// waitsFor returns what the Workload of a child, or of the whole sequence, waits for; "" if that is not known.
+func (q Queue) waitsFor() string {
 	switch {
-	case p.CreateJob != nil:
-		err = holdJob(hold, p.CreateJob)
-	case p.CreateJobSet != nil:
-		err = holdJobSet(hold, p.CreateJobSet)
+	case !q.Served:
+		return "the cluster does not serve the API of Kueue"
+	case q.Hold != nil && q.Hold.waitsFor(q.Unreadable) != "":
+		return q.Hold.waitsFor(q.Unreadable)
+	case q.Workload.Is() != nil:
+		return q.Workload.Is().Message
+	case q.Unreadable != "":
+		return "its Workload cannot be read: " + q.Unreadable
+	case !q.Workload.Known():
+		return unknownWorkloads
 	}
-	if err != nil {
-		p.CreateJob, p.CreateJobSet = nil, nil
-		entryOf(b.next).State = batchv1alpha1.StepWaiting
-		b.setProgressing(batchv1alpha1.ReasonWaitingForQuota, fmt.Sprintf("Job %d cannot run where Kueue admitted the sequence: %v", b.index(),
-			err))
+	return "Kueue has made no Workload for it yet"
+}
+
+func (w *Workload) patch(active bool) *WorkloadPatch {
+	return &WorkloadPatch{Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Active: active}
+}
+
+// waitForQuota records that the current step waits until the sequence has quota.
+func waitForQuota(o Observed) wants {
+	w := wants{state: batchv1alpha1.StepWaiting}
+	w.conditions = append(resumedIf(o), progressing(batchv1alpha1.ReasonWaitingForQuota, waiting(o)))
+	if o.Queue.Served {
+		w.conditions = append(w.conditions, notUnavailable())
+		return w
 	}
+	w.conditions = append(w.conditions, unavailable(batchv1alpha1.ReasonQueueUnavailable,
+		fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
+			"install Kueue, or remove the label %s from the SequentialJob", currentIndex(&o.SequentialJob.Status), kueue.QueueKey)))
+	return w
+}
+
+// holdChild lets a new child run with the quota of the sequence: no queue of its own, and what the admission adds. A child that
+// contradicts the admission is an error.
+func holdChild(hold *Hold, job *batchv1.Job, js *jobsetv1alpha2.JobSet) error {
+	switch {
+	case hold == nil:
+		return nil
+	case job != nil:
+		return holdJob(hold, job)
+	}
+	return holdJobSet(hold, js)
 }
 
 func holdJob(hold *Hold, job *batchv1.Job) error {
@@ -148,37 +170,27 @@ func (h *Hold) direct(role string, template *corev1.PodTemplateSpec) error {
 
 // followHeld follows a child that runs with the quota of the sequence: it is suspended while there is none. One that was created for
 // another admission begins again, because its pods belong on other nodes.
-func (b *statusBuilder) followHeld(c Child, p *Plan) {
-	entry, hold := entryOf(b.next), b.o.Queue.Hold
-	entry.ChildUID = c.UID
-	p.RequeueAfter = sooner(p.RequeueAfter, hold.RetryAfter)
+func followHeld(o Observed, c Child) (w wants) {
+	hold, index := o.Queue.Hold, currentIndex(&o.SequentialJob.Status)
 	switch {
 	case hold.Quota == QuotaUnknown && !c.Suspended:
-		b.see(c)
-		b.run(entry)
-		return
+		w = run(o, c)
 	case hold.Quota == QuotaUnknown:
-		b.waitHeld(entry)
-		return
+		w = waitForQuota(o)
 	case hold.Quota == QuotaMissing:
+		w = waitForQuota(o)
 		if !c.Suspended {
-			p.Suspend = append(p.Suspend, SuspendPatch{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion, Suspend: true})
+			w.suspend = []SuspendPatch{{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion, Suspend: true}}
 		}
-		b.waitHeld(entry)
-		return
 	case c.Suspended && c.Admission != hold.Key:
-		b.event(corev1.EventTypeNormal, reasonAdmittedElsewhere,
-			fmt.Sprintf("Job %d runs again, because Kueue admitted the sequence to other nodes", b.index()))
-		b.begin(b.index())
-		return
-	case c.Suspended && b.o.Contest != nil:
-		b.yield(c)
-		return
-	case c.Suspended:
-		p.Suspend = append(p.Suspend, SuspendPatch{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion})
+		w.events = []Event{normal(reasonAdmittedElsewhere,
+			fmt.Sprintf("Job %d runs again, because Kueue admitted the sequence to other nodes", index))}
+		w.move = move{kind: begin, index: index}
+	default:
+		w = resumeChild(o, c)
 	}
-	b.see(c)
-	b.run(entry)
+	w.childUID, w.requeueAfter = c.UID, hold.RetryAfter
+	return w
 }
 
 // Busy returns whether pods of the sequence run, or may.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	kueue "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
@@ -31,7 +32,7 @@ func heldSequence(admitted bool, owned ...Child) Observed {
 			Directives: map[string]kueue.Directives{kueue.MainPodSet: {NodeSelector: map[string]string{"os": "linux"}}},
 		}
 	}
-	return Observed{SequentialJob: sj, Children: owned, Queue: Queue{Served: true, Hold: hold}, Earlier: Earlier{State: EarlierEnded}}
+	return Observed{SequentialJob: sj, Children: owned, Queue: Queue{Served: true, Hold: hold}, Earlier: Earlier{State: EarlierEnded}, Restored: hostplan.None[Restored]()}
 }
 
 func heldChild(change ...func(*Child)) Child {
@@ -49,7 +50,7 @@ func TestStepsRunWithTheQuotaOfTheSequence(t *testing.T) {
 	if p.creates() || p.Status == nil || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
 		t.Errorf("without quota: %+v", p)
 	}
-	if c := p.Status.Conditions; !strings.Contains(progressing(c).Message, "Job 1 waits for quota in queue team: no room") {
+	if c := p.Status.Conditions; !strings.Contains(progressingOf(c).Message, "Job 1 waits for quota in queue team: no room") {
 		t.Errorf("conditions %+v", c)
 	}
 	job := Decide(heldSequence(true)).CreateJob
@@ -59,7 +60,7 @@ func TestStepsRunWithTheQuotaOfTheSequence(t *testing.T) {
 	}
 	contradicts := heldSequence(true)
 	contradicts.SequentialJob.Spec.Template = &corev1.PodTemplateSpec{Spec: corev1.PodSpec{NodeSelector: map[string]string{"os": "windows"}}}
-	if p := Decide(contradicts); p.creates() || !strings.Contains(progressing(p.Status.Conditions).Message, `the node selector os must be "linux", but is "windows" already`) {
+	if p := Decide(contradicts); p.creates() || !strings.Contains(progressingOf(p.Status.Conditions).Message, `the node selector os must be "linux", but is "windows" already`) {
 		t.Errorf("a step that cannot run there: %+v", p)
 	}
 }
@@ -85,7 +86,7 @@ func TestUnknownQuotaChangesNothing(t *testing.T) {
 			if p.creates() || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
 				t.Errorf("a step that has not begun: %+v", p)
 			}
-			if message := progressing(p.Status.Conditions).Message; served && !strings.Contains(message, "the Workloads are not known yet") {
+			if message := progressingOf(p.Status.Conditions).Message; served && !strings.Contains(message, "the Workloads are not known yet") {
 				t.Errorf("the message is %q", message)
 			}
 		})
@@ -130,7 +131,7 @@ func TestBusyAndReady(t *testing.T) {
 	}
 }
 
-func progressing(conditions []metav1.Condition) metav1.Condition {
+func progressingOf(conditions []metav1.Condition) metav1.Condition {
 	for _, c := range conditions {
 		if c.Type == batchv1alpha1.ConditionProgressing {
 			return c

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"maps"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +14,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // NewChild returns the Job or the JobSet of an attempt of a step; one of them is nil. It shares nothing with the sequence.
@@ -43,7 +43,7 @@ func newJob(sj *batchv1alpha1.SequentialJob, step helper.Step, template metav1.O
 	job := &batchv1.Job{ObjectMeta: childMeta(sj, step, template, labels), Spec: spec}
 	job.Spec.TTLSecondsAfterFinished = nil // counts from the end of the step
 	job.Spec.Suspend = startsSuspended(job.Labels)
-	job.Spec.Template.Labels = merged(job.Spec.Template.Labels, labels)
+	job.Spec.Template.Labels = hostplan.Merged(job.Spec.Template.Labels, labels)
 	return job
 }
 
@@ -54,7 +54,7 @@ func newJobSet(sj *batchv1alpha1.SequentialJob, step helper.Step, labels map[str
 	js.Spec.Suspend = startsSuspended(js.Labels)
 	for i := range js.Spec.ReplicatedJobs {
 		pods := &js.Spec.ReplicatedJobs[i].Template.Spec.Template
-		pods.Labels = merged(pods.Labels, labels)
+		pods.Labels = hostplan.Merged(pods.Labels, labels)
 	}
 	return js
 }
@@ -70,7 +70,7 @@ func childMeta(sj *batchv1alpha1.SequentialJob, step helper.Step, template metav
 	}
 	return metav1.ObjectMeta{
 		Name: helper.ChildName(sj.Name, step.Index), Namespace: sj.Namespace,
-		Labels: merged(queue, template.Labels, labels), Annotations: template.Annotations,
+		Labels: hostplan.Merged(queue, template.Labels, labels), Annotations: template.Annotations,
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(sj, batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"))},
 	}
 }
@@ -92,15 +92,6 @@ func startsSuspended(labels map[string]string) *bool {
 		return ptr.To(true)
 	}
 	return nil
-}
-
-// merged returns a new map with the entries of all; the last one has the last word.
-func merged(all ...map[string]string) map[string]string {
-	out := map[string]string{}
-	for _, m := range all {
-		maps.Copy(out, m)
-	}
-	return out
 }
 
 func copied[T any](value *T) *T {

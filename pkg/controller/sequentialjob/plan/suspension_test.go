@@ -197,7 +197,7 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 func TestCancel(t *testing.T) {
 	cancel := func(sj *batchv1alpha1.SequentialJob) {
 		st := newStatus(Observed{SequentialJob: sj})
-		st.set(batchv1alpha1.ConditionFailed, "True", batchv1alpha1.ReasonCancelled, "cancelled by alice")
+		st.put(failed(batchv1alpha1.ReasonCancelled, "cancelled by alice"))
 		sj.Status = *st.next
 	}
 	w := newWorld(t).stabilize().ends(0, Succeeded).change(cancel).stabilize()
@@ -230,14 +230,14 @@ func TestChildrenThatOthersSuspend(t *testing.T) {
 	w.stabilize()
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
-	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed, so that it is left suspended until somebody resumes it"
+	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed, so it stays suspended until a user resumes it"
 	diff(t, "Progressing", "False SuspendedByOthers: "+message, w.condition("Progressing"))
 	diff(t, "whether time counts", true, w.sj.Status.ActiveSince == nil)
 	diff(t, "the event", 1, countOf(w.events, "Warning SuspendedByOthers "+message))
 
 	w.contest.By = ""
 	w.stabilize()
-	diff(t, "Progressing", "False SuspendedByOthers: Job 0 waits: somebody suspends job etl-0 again whenever it is resumed, so that it is left suspended until somebody resumes it",
+	diff(t, "Progressing", "False SuspendedByOthers: Job 0 waits: another client suspends job etl-0 again whenever it is resumed, so it stays suspended until a user resumes it",
 		w.condition("Progressing"))
 	w.child("etl-0").Suspended = false // an administrator
 	w.stabilize()

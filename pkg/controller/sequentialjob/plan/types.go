@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,12 +22,11 @@ type Observed struct {
 	SequentialJob *batchv1alpha1.SequentialJob
 	// Children are the Jobs and JobSets that the sequence controls by UID, in any order, terminating ones included.
 	Children []Child
-	// Restored means that the store was restored from a backup, and that no controller has written the status of the sequence since. Of such a
-	// one, EditedSinceRestore means that the rest of it was written since, and ActedSinceRestore that a user has acted on it. All are known
-	// if RestoreMatters.
-	Restored, EditedSinceRestore, ActedSinceRestore bool
-	// Causes are why Jobs failed, by the UID of the Job; only those that MissingCause has asked for.
-	Causes map[types.UID]*jobsetv1alpha2.FailureCause
+	// Restored is known of a sequence whose status no controller has written since the store was restored from a backup. There is none for
+	// another sequence.
+	Restored hostplan.Known[Restored]
+	// FirstCause is why the current child failed, if that is a Job.
+	FirstCause hostplan.Known[jobsetv1alpha2.FailureCause]
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
 	// RefusedPods are the pods of a Job that the API refuses.
@@ -36,15 +36,18 @@ type Observed struct {
 	Contest *Contest
 	// Queue is what is known of Kueue. It is of interest only while a queue is named.
 	Queue Queue
-	// Gone means that the API was asked for the child that MissingChild returns, and that there is none.
-	Gone bool
-	// Earlier is what is known of pods of earlier children; only if MissingEarlier has asked for it.
+	// Unseen is the child of Plan.Unseen, if the API has it although no cache shows it.
+	Unseen hostplan.Known[ChildRef]
+	// Earlier is what is known of pods of earlier children.
 	Earlier Earlier
 	// RefusedSince is since when each pass was refused the creation of the child; zero if the last one was not.
 	RefusedSince time.Time
 	// Now is the time of the observation, in whole seconds.
 	Now metav1.Time
 }
+
+// Restored is what is known of a sequence that is as a backup had it.
+type Restored = hostplan.Restored
 
 // Child is what decisions use of a Job or a JobSet.
 type Child struct {
@@ -157,14 +160,7 @@ type Workload struct {
 }
 
 // Unschedulable are the pods of the current child for which the scheduler finds no node.
-type Unschedulable struct {
-	// Pods is their number.
-	Pods int
-	// Reason is why one of them does not fit, in the words of the scheduler.
-	Reason string
-	// Since is since when there are any.
-	Since time.Time
-}
+type Unschedulable = hostplan.Unschedulable
 
 // RefusedPods are pods of the current child, which is a Job, that the API refuses to the Job controller.
 type RefusedPods struct {
@@ -181,11 +177,17 @@ type Plan struct {
 	Status *batchv1alpha1.SequentialJobStatus
 	// Events are reported once Status is stored.
 	Events []Event
-	// FailedJob is the Job that has failed, if Observed.Causes does not hold why; nil for none.
+
+	// AskRestored, FailedJob, Unseen and Earlier are what the decision needs to know, and the snapshot does not say. A plan that has one of
+	// them is not carried out: the answer is added to the snapshot, and the decision is made again.
+
+	// AskRestored asks for Observed.Restored.
+	AskRestored bool
+	// FailedJob asks for Observed.FirstCause of the Job that has failed; nil for nothing.
 	FailedJob *FailedJob
-	// Unseen is the child that has to be asked for before the finalizer is removed, unless Observed.Gone; nil for none.
+	// Unseen asks for Observed.Unseen before the finalizer is removed: for a child that no cache shows; nil for nothing.
 	Unseen *ChildRef
-	// Earlier is what has to be known of earlier children before a child is created, if Observed.Earlier does not say it; nil for nothing.
+	// Earlier asks for Observed.Earlier before a child is created; nil for nothing.
 	Earlier *EarlierQuery
 
 	// AddFinalizer means that the finalizer is added before the child is created.
@@ -246,6 +248,19 @@ type FailedJob struct {
 	InContainers bool
 	// Failure is the condition of the Job that reports its failure.
 	Failure batchv1.JobCondition
+}
+
+// Questions names what a plan asks for; none for a plan that can be carried out.
+func (p Plan) Questions() (questions []string) {
+	for question, asked := range map[string]bool{
+		"restored": p.AskRestored, "first cause": p.FailedJob != nil, "unseen child": p.Unseen != nil, "earlier children": p.Earlier != nil,
+	} {
+		if asked {
+			questions = append(questions, question)
+		}
+	}
+	slices.Sort(questions)
+	return questions
 }
 
 func (p Plan) creates() bool { return p.CreateJob != nil || p.CreateJobSet != nil }

@@ -20,6 +20,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // world is a sequence with its children, as passes of the controller change them.
@@ -70,16 +71,33 @@ func (w *world) observed() Observed {
 	for _, kid := range w.owned {
 		o.Children = append(o.Children, *kid)
 	}
-	o.Restored = w.restored && RestoreMatters(o)
-	o.Gone = MissingChild(o) != nil // all that is there is shown
-	if query := MissingEarlier(o); query != nil {
-		w.asked = append(w.asked, *query)
-		o.Earlier = w.earlier
-	}
-	if job := MissingCause(o); job != nil {
-		o.Causes = map[types.UID]*jobsetv1alpha2.FailureCause{job.UID: {Job: job.Name, Pod: "pod", Container: "main", ExitCode: ptr.To(int32(3))}}
+	for range 5 {
+		p := Decide(o)
+		if len(p.Questions()) == 0 {
+			break
+		}
+		w.answer(&o, p)
 	}
 	return o
+}
+
+// answer adds what a plan asks for. All that is there is shown.
+func (w *world) answer(o *Observed, p Plan) {
+	if p.AskRestored {
+		if o.Restored = hostplan.None[Restored](); w.restored {
+			o.Restored = hostplan.Of(Restored{})
+		}
+	}
+	if p.Unseen != nil {
+		o.Unseen = hostplan.None[ChildRef]()
+	}
+	if p.Earlier != nil {
+		w.asked = append(w.asked, *p.Earlier)
+		o.Earlier = w.earlier
+	}
+	if job := p.FailedJob; job != nil {
+		o.FirstCause = hostplan.Of(jobsetv1alpha2.FailureCause{Job: job.Name, Pod: "pod", Container: "main", ExitCode: ptr.To(int32(3))})
+	}
 }
 
 // pass is one pass of the controller. It reports whether it changed anything.

@@ -60,21 +60,9 @@ func TestHistoriesShowDefects(t *testing.T) {
 	})
 }
 
-// deciding is a controller that is given something else than what is, or does something else than what is decided. What it is given
-// is a copy.
-func deciding(told func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
-	return mutant{decide: func(o plan.Observed) plan.Plan {
-		wrong := o
-		if told != nil {
-			wrong = *copied(o)
-			told(&wrong)
-		}
-		p := plan.Decide(wrong)
-		if does != nil {
-			does(o, &p)
-		}
-		return p
-	}}
+// deciding is a controller that is given something else than what is, or does something else than what is decided.
+func deciding(misread func(*plan.Observed), does func(plan.Observed, *plan.Plan)) mutant {
+	return mutant{decide: simulation.Deciding(plan.Decide, copied, misread, does)}
 }
 
 func earlyEnd(o plan.Observed, p *plan.Plan) {

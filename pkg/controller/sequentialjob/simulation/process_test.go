@@ -9,8 +9,8 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
@@ -24,7 +24,7 @@ type process struct {
 	sequences simulation.Informer[*batchv1alpha1.SequentialJob]
 	jobs      simulation.Informer[*batchv1.Job]
 	jobSets   simulation.Informer[*jobsetv1alpha2.JobSet]
-	writes    *consistency.ConsistencyStore
+	memory    simulation.Memory
 	// syncer is the real one.
 	syncer *sequentialjob.Syncer
 
@@ -48,7 +48,7 @@ func (e *env) startProcess() {
 	p.sequences.List()
 	p.jobs.List()
 	p.jobSets.List()
-	p.writes = consistency.NewConsistencyStore(e, map[string]consistency.Versioned{"sequentialjobs": &p.sequences, "jobs": &p.jobs, "jobsets": &p.jobSets})
+	p.memory = simulation.NewMemory(e.World, e.forgetful, map[string]consistency.Versioned{"sequentialjobs": &p.sequences, "jobs": &p.jobs, "jobsets": &p.jobSets})
 	p.syncer = newSyncer(p)
 	p.syncer.Decide, p.syncer.Loop.Conclude = p.checkDecision, p.checkOutcome
 	if len(p.sequences.Objects) > 0 {
@@ -84,17 +84,21 @@ func (e *env) sync() bool {
 // syncSequence lets the real controller sync the sequence.
 func (p *process) syncSequence() (queue.Due, error) {
 	p.observed = plan.Observed{}
-	return p.syncer.Sync(quiet, key)
+	return p.syncer.Sync(simulation.Quiet, key)
 }
 
 // checkDecision decides, and checks rules.
 func (p *process) checkDecision(obs plan.Observed) plan.Plan {
 	p.observed = obs
-	var reference *plan.Observed
-	if p.Dice.IntN(16) == 0 { // comparing takes much longer than deciding
-		reference = copied(obs)
-	}
+	reference := copied(obs)
 	next := p.decide(obs)
+	if len(next.Questions()) > 0 { // the decision is made again
+		p.Seen["questions"]++
+		return next
+	}
+	if p.Dice.IntN(16) != 0 { // comparing takes much longer than deciding
+		reference = nil
+	}
 	p.Note("sync sees %s; decides %s", describe(obs), describePlan(next))
 	p.Seen["decisions"]++
 	p.rules.decided(obs, next, reference)

@@ -5,33 +5,28 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/refusals"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/restore"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
-
-// quiet is a context whose logger writes nothing.
-var quiet = klog.NewContext(context.Background(), klog.Logger{})
 
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *sequentialjob.Syncer {
 	return sequentialjob.NewSyncer(sequentialjob.SyncerConfig{
-		Host:   &children.Host{Runner: runner{}, Consistency: memory{p}, Clock: p, Shuffle: p.Dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p, Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: p, Restore: p.restoreState, FirstCause: p.firstCause, Queues: queues{p}, Running: p.running,
 		SequentialJobs: func(string) sequentialjob.Client { return sequenceClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
@@ -56,21 +51,6 @@ func (p *process) restoreState(_ context.Context, sj *batchv1alpha1.SequentialJo
 	n, err := strconv.Atoi(sj.ResourceVersion)
 	return restore.State{Restored: n <= p.restoredAt}, err
 }
-
-// runner makes requests one after another.
-type runner struct{}
-
-func (runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
-	var errs []error
-	for i := range n {
-		if err := do(ctx, i); !errors.Is(err, children.ErrSkipped) {
-			errs = append(errs, err)
-		}
-	}
-	return children.FirstErrors(errs...)
-}
-
-func (runner) Forget(cache.ObjectName) {}
 
 // caches are the caches of a process.
 type caches struct{ p *process }
@@ -97,25 +77,3 @@ func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, e
 func (caches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
 
 func (caches) Unschedulable(*batchv1alpha1.SequentialJob) (int, string, error) { return 0, "", nil }
-
-// memory is the real memory of own writes, which forgetful controllers do not ask.
-type memory struct{ p *process }
-
-func (m memory) Wrote(owner cache.ObjectName, resource, version string) {
-	m.p.writes.Wrote(owner, resource, version)
-}
-func (m memory) Deleted(owner cache.ObjectName, child types.UID) { m.p.writes.Deleted(owner, child) }
-func (m memory) Forget(owner cache.ObjectName)                   { m.p.writes.Forget(owner) }
-func (m memory) VersionsShown(owner cache.ObjectName) bool {
-	return m.shown(m.p.writes.VersionsShown(owner))
-}
-func (m memory) DeletionsShown(owner cache.ObjectName, owned []consistency.Child) bool {
-	return m.shown(m.p.writes.DeletionsShown(owner, owned))
-}
-
-func (m memory) shown(shown bool) bool {
-	if !shown {
-		m.p.Seen["syncs put off because a cache lagged"]++
-	}
-	return shown || m.p.forgetful
-}

@@ -3538,9 +3538,11 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: jobIndex
       type:
         scalar: numeric
+      default: 0
     - name: podIndex
       type:
         scalar: numeric
+      default: 0
     - name: replicatedJob
       type:
         scalar: string
@@ -3602,6 +3604,7 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxRestarts
       type:
         scalar: numeric
+      default: 0
     - name: restartStrategy
       type:
         scalar: string

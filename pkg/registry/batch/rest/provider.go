@@ -30,7 +30,7 @@ func Provider() provider.Provider {
 			if err != nil {
 				return nil, err
 			}
-			groups, err := podreadinessgroup.New(host.Getter, host.Scheme)
+			groups, err := podreadinessgroup.New(host)
 			if err != nil {
 				return nil, err
 			}

@@ -9,11 +9,14 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob/actions"
@@ -83,4 +86,71 @@ func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.O
 	next, prev := obj.(*batch.SequentialJob), old.(*batch.SequentialJob)
 	next.Status.StepsGeneration, next.Status.LastAction = prev.Status.StepsGeneration, prev.Status.LastAction.DeepCopy()
 	actions.SetPhase(next)
+}
+
+// ActionStrategy updates SequentialJobs on behalf of who may not edit them.
+type ActionStrategy struct {
+	Strategy
+}
+
+// NewActionStrategy derives the strategy of the subresources that act on a SequentialJob.
+func NewActionStrategy(s Strategy) ActionStrategy { return ActionStrategy{Strategy: s} }
+
+var _ rest.RESTUpdateStrategy = ActionStrategy{}
+
+// PrepareForUpdate takes nothing but spec.suspend and the status from the changed object. Who owns which field stays as it
+// is: an action is no manager that would go on to want a value.
+func (s ActionStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	next, prev := obj.(*batch.SequentialJob), old.(*batch.SequentialJob)
+	suspend := next.Spec.Suspend
+	s.TakeStatus(next, prev)
+	next.Spec.Suspend = suspend
+	s.CountChange(next, prev)
+	actions.SetPhase(next)
+}
+
+// ValidateUpdate checks the changed status. An action may take back what the controller may not, such as that a step has
+// completed. The change of the spec is right by itself.
+func (ActionStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ValidateSequentialJobAction(obj.(*batch.SequentialJob), old.(*batch.SequentialJob))
+}
+
+// WarningsOnUpdate is silent: who acts on a SequentialJob cannot change what warnings are about.
+func (ActionStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// recordStepChanges records in the status of the next object in which generation the steps changed. With the strategy Restart,
+// a change of the step that runs begins a new attempt of it; the controller stops the child of the old one.
+func recordStepChanges(next, prev *batch.SequentialJob, call actions.Call) {
+	now, was := actions.Versioned(next), actions.Versioned(prev)
+	if equalSteps(&now.Spec, &was.Spec) {
+		return
+	}
+	next.Status.StepsGeneration = next.Generation
+	index := running(was)
+	if next.Spec.UpdateStrategy == nil || next.Spec.UpdateStrategy.Type != batch.UpdateRestart ||
+		index < 0 || helper.EqualStep(&now.Spec, &was.Spec, index) {
+		return
+	}
+	actions.RunAgain(next, index, call)
+}
+
+// equalSteps returns whether all steps, and what they share, are the same in both specs.
+func equalSteps(a, b *batchv1alpha1.SequentialJobSpec) bool {
+	return equality.Semantic.DeepEqual(a.Containers, b.Containers) && equality.Semantic.DeepEqual(a.Steps, b.Steps) &&
+		equality.Semantic.DeepEqual(a.Template, b.Template) && equality.Semantic.DeepEqual(a.BackoffLimit, b.BackoffLimit)
+}
+
+// running returns the index of the step that was started and has not ended; -1 if there is none.
+func running(sj *batchv1alpha1.SequentialJob) int {
+	current := sj.Status.Progress.CurrentIndex
+	if current == nil || *current < 0 || int(*current) >= len(sj.Status.Steps) || helper.Finished(sj) != nil {
+		return -1
+	}
+	switch sj.Status.Steps[*current].State {
+	case "", batchv1alpha1.StepPending, batchv1alpha1.StepSucceeded, batchv1alpha1.StepFailed:
+		return -1
+	}
+	return int(*current)
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
@@ -34,7 +35,18 @@ func NewStrategy(typer runtime.ObjectTyper) Strategy {
 		},
 		ValidateCreate: validation.ValidateDisaggregatedSetCreate, ValidateUpdate: validation.ValidateDisaggregatedSetUpdate,
 		ValidateStatus: validation.ValidateDisaggregatedSetStatusUpdate, Warnings: warningsOf,
+		OwnSpec: ownSpec,
 	})}
+}
+
+// ownSpec returns the fields of the LeaderWorkerSets of all roles that upstream's types lack.
+func ownSpec(ds *disaggregatedset.DisaggregatedSet) []strategy.Field {
+	var fields []strategy.Field
+	for i := range ds.Spec.Roles {
+		role := &ds.Spec.Roles[i]
+		fields = append(fields, leaderworkerset.OwnFields(&role.Spec, "spec", "roles", fieldpath.KeyByFields("name", role.Name), "spec")...)
+	}
+	return fields
 }
 
 // NewStatusStrategy derives the strategy of the status subresource.

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
@@ -178,4 +179,19 @@ func (r *REST[P, T, R]) change(ctx context.Context, name string, req R, act ActF
 		}
 	}
 	return changed, err
+}
+
+// Unmet adds to a Conflict which precondition is not met, and what is so instead. Clients that know the precondition by
+// another name, such as that of a flag, make their own sentence of it.
+func Unmet(err *apierrors.StatusError, kind metav1.CauseType, precondition, message string) error {
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: kind, Field: "spec.preconditions." + precondition, Message: message}}
+	return err
+}
+
+// Ago says how long ago something happened, after a space; nothing if that is not known.
+func Ago(when *metav1.MicroTime, now time.Time) string {
+	if when == nil {
+		return ""
+	}
+	return " " + duration.HumanDuration(max(now.Sub(when.Time), 0)) + " ago"
 }

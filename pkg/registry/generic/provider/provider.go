@@ -6,19 +6,25 @@
 package provider
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/component-base/featuregate"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 // Provider is one API group.
@@ -82,4 +88,62 @@ func (p Provider) Storage(host Host) (map[string]map[string]rest.Storage, error)
 		}
 	}
 	return storage, nil
+}
+
+// maxNote is the longest note that the events API accepts, in bytes.
+const maxNote = 1024
+
+// Recorder records every action that changed an object, after the change was stored. It must not block.
+type Recorder interface {
+	Record(event Event)
+}
+
+// Event describes one action of a user.
+type Event struct {
+	// Regarding is the object that changed.
+	Regarding corev1.ObjectReference
+	// Action is the name of the subresource.
+	Action string
+	// Reason is the reason of the event.
+	Reason string
+	// Note says who asked for what, and why.
+	Note string
+	// Warning says that a user should look at it.
+	Warning bool
+}
+
+// EventNote joins the parts of a note to one line within the limit of the API. A reason that is too long is cut: the other
+// parts are short and say more.
+func EventNote(head, reason, tail string) string {
+	reason = strings.Join(strings.Fields(reason), " ")
+	if reason == "" {
+		return head + tail
+	}
+	head += ": "
+	return head + text.TruncateWithEllipsis(reason, maxNote-len(head)-len(tail)) + tail
+}
+
+const (
+	// MaxRevisions is the highest number of ControllerRevisions with one label that are read.
+	MaxRevisions = 500
+	// MaxRevisionBytes is the highest size of what they hold together.
+	MaxRevisionBytes = 16 << 20
+)
+
+// RevisionReader reads the history of an object, which controllers keep as ControllerRevisions in the main cluster.
+type RevisionReader interface {
+	// List returns the ControllerRevisions of the namespace whose label has the value, in any order. It returns an error when there are more
+	// than MaxRevisions, or when they hold more than MaxRevisionBytes.
+	List(ctx context.Context, namespace, label, value string) ([]appsv1.ControllerRevision, error)
+}
+
+// OwnRevisions returns the revisions that the object of the UID controls.
+func OwnRevisions(all []appsv1.ControllerRevision, owner types.UID) []*appsv1.ControllerRevision {
+	var own []*appsv1.ControllerRevision
+	for i := range all {
+		if ref := metav1.GetControllerOfNoCopy(&all[i]); ref != nil && ref.UID == owner {
+			own = append(own, &all[i])
+		}
+	}
+	return own
 }

@@ -41,6 +41,11 @@ type Kind[P Object[P], S any] struct {
 	ValidateStatus func(next, prev P) field.ErrorList
 	// Warnings returns warnings about common mistakes that are not errors. It is nil for a kind without warnings.
 	Warnings func(P) []string
+	// OwnSpec returns the fields of the spec that upstream's types lack. An update that leaves them out keeps them if its client may not know
+	// them. It is nil for a kind without such fields.
+	OwnSpec func(P) []Field
+	// OwnStatus returns the fields of the status that upstream's types lack, in the same way.
+	OwnStatus func(P) []Field
 }
 
 // Main is the strategy of the main resource of a kind.
@@ -91,13 +96,19 @@ func (m Main[P, S]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	next.SetGeneration(1)
 }
 
-// PrepareForUpdate keeps the status, and counts a change of the spec in the generation.
-func (m Main[P, S]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// PrepareForUpdate keeps the status and what clients may not know, and counts a change of the spec in the generation.
+func (m Main[P, S]) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	next, prev := obj.(P), old.(P)
+	m.KeepSpec(ctx, next, prev)
 	_, status := m.kind.Parts(next)
 	_, stored := m.kind.Parts(prev)
 	*status = *stored
 	m.CountChange(next, prev)
+}
+
+// KeepSpec keeps fields of the stored spec that a client has left out and may not know, and warns about them.
+func (m Main[P, S]) KeepSpec(ctx context.Context, next, prev P) {
+	warnOfKept(ctx, keep(ctx, next, prev, m.kind.OwnSpec))
 }
 
 // CountChange counts a change of the spec in the generation, and returns whether the spec changed.
@@ -157,4 +168,53 @@ func User(ctx context.Context) string {
 		return user.GetName()
 	}
 	return ""
+}
+
+// Status is the strategy of the status subresource of a kind.
+type Status[P Object[P], S any] struct {
+	Main[P, S]
+}
+
+// NewStatus derives the strategy of the status subresource from that of the main resource.
+func NewStatus[P Object[P], S any](main Main[P, S]) Status[P, S] { return Status[P, S]{Main: main} }
+
+var (
+	_ rest.RESTUpdateStrategy  = Status[*metav1.PartialObjectMetadata, any]{}
+	_ rest.ResetFieldsStrategy = Status[*metav1.PartialObjectMetadata, any]{}
+)
+
+// GetResetFields names what a write of the status never changes.
+func (s Status[P, S]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.reset("metadata", "spec")
+}
+
+// PrepareForUpdate takes nothing but the status, and the record of who wrote it, from the request. It keeps fields of the stored
+// status that the client has left out and may not know.
+func (s Status[P, S]) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	next, prev := obj.(P), old.(P)
+	managedFields := next.GetManagedFields()
+	s.TakeStatus(next, prev)
+	next.SetManagedFields(managedFields)
+	keep(ctx, next, prev, s.kind.OwnStatus)
+}
+
+// ValidateUpdate checks a changed status.
+func (s Status[P, S]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return s.kind.ValidateStatus(obj.(P), old.(P))
+}
+
+// WarningsOnUpdate is silent: who writes the status cannot change the spec.
+func (Status[P, S]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// TemplateMetadata returns what the published schemas have of the metadata of a template: the rest would be pruned from a custom resource.
+func TemplateMetadata(m metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:        m.Name,
+		Namespace:   m.Namespace,
+		Labels:      m.Labels,
+		Annotations: m.Annotations,
+		Finalizers:  m.Finalizers,
+	}
 }

@@ -4,6 +4,7 @@
 package strategy
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -35,4 +36,19 @@ func (w *Warnings) Texts() []string { return w.texts }
 // IntroducedWarnings returns the warnings that the stored object does not give rise to.
 func IntroducedWarnings(next, stored []string) []string {
 	return slices.DeleteFunc(slices.Clone(next), sets.New(stored...).Has)
+}
+
+// fieldValidation is the key in contexts of what a client asked for about fields that the server does not store: refuse, warn or
+// ignore. Decoders treat unknown fields so; strategies treat fields of features that are off the same way.
+type fieldValidation struct{}
+
+// WithFieldValidation returns a context with the directive of the options of a request: Strict, Warn, Ignore, or none.
+func WithFieldValidation(ctx context.Context, directive string) context.Context {
+	return context.WithValue(ctx, fieldValidation{}, directive)
+}
+
+// FieldValidation returns the directive of the request, or nothing.
+func FieldValidation(ctx context.Context) string {
+	directive, _ := ctx.Value(fieldValidation{}).(string)
+	return directive
 }

@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
@@ -43,9 +45,23 @@ func NewStrategy(typer runtime.ObjectTyper, gates gates.Gates, now func() time.T
 		ValidateStatus: func(next, prev *jobset.JobSet) field.ErrorList {
 			return validation.ValidateJobSetStatusUpdate(next, prev, s.allowed(prev))
 		},
-		Warnings: func(js *jobset.JobSet) []string { return Warnings(js, s.gates) },
+		Warnings:  func(js *jobset.JobSet) []string { return Warnings(js, s.gates) },
+		OwnStatus: ownStatus,
 	})
 	return s
+}
+
+// ownStatus returns the fields of the status that upstream's types lack. The start time is not one of them: upstream's next line
+// has it, and controllers remove it.
+func ownStatus(js *jobset.JobSet) []strategy.Field {
+	status := &js.Status
+	at := func(name string, value any) strategy.Field {
+		return strategy.Field{Path: fieldpath.MakePathOrDie("status", name), Value: value}
+	}
+	return []strategy.Field{
+		at("attempts", &status.Attempts), at("readyMilliseconds", &status.ReadyMilliseconds), at("goodMilliseconds", &status.GoodMilliseconds),
+		at("addedRestarts", &status.AddedRestarts), at("placement", &status.Placement), at("executionAttempts", &status.ExecutionAttempts),
+	}
 }
 
 // PrepareForCreate drops the status and fields of features that are off, and fills in the defaults that are applied on create only.
@@ -111,4 +127,35 @@ func NewStatusStrategy(s Strategy) StatusStrategy {
 func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	s.Status.PrepareForUpdate(ctx, obj, old)
 	dropDisabledStatus(&obj.(*jobset.JobSet).Status, &old.(*jobset.JobSet).Status, s.gates)
+}
+
+// ActionStrategy updates JobSets on behalf of who may not edit them.
+type ActionStrategy struct {
+	Strategy
+}
+
+// NewActionStrategy derives the strategy of the subresources that act on a JobSet.
+func NewActionStrategy(s Strategy) ActionStrategy { return ActionStrategy{Strategy: s} }
+
+var _ rest.RESTUpdateStrategy = ActionStrategy{}
+
+// PrepareForUpdate takes nothing but spec.suspend and the status from the changed object. Who owns which field stays as it
+// is: an action is no manager that would go on to want a value.
+func (s ActionStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	next, prev := obj.(*jobset.JobSet), old.(*jobset.JobSet)
+	suspend := next.Spec.Suspend
+	s.TakeStatus(next, prev)
+	next.Spec.Suspend = suspend
+	s.CountChange(next, prev)
+}
+
+// ValidateUpdate checks the changed status. The change of the spec is right by itself.
+func (s ActionStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	prev := old.(*jobset.JobSet)
+	return validation.ValidateJobSetStatusUpdate(obj.(*jobset.JobSet), prev, s.allowed(prev))
+}
+
+// WarningsOnUpdate is silent: who acts on a JobSet cannot change what warnings are about.
+func (ActionStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
 }

@@ -7,10 +7,12 @@ package leaderworkerset
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -35,7 +37,32 @@ func NewStrategy(typer runtime.ObjectTyper, now func() time.Time) Strategy {
 		},
 		ValidateCreate: validation.ValidateLeaderWorkerSetCreate, ValidateUpdate: validation.ValidateLeaderWorkerSetUpdate,
 		ValidateStatus: validation.ValidateLeaderWorkerSetStatusUpdate, Warnings: Warnings,
+		OwnSpec: func(lws *leaderworkerset.LeaderWorkerSet) []strategy.Field { return OwnFields(&lws.Spec, "spec") },
+		OwnStatus: func(lws *leaderworkerset.LeaderWorkerSet) []strategy.Field {
+			return []strategy.Field{
+				{Path: fieldpath.MakePathOrDie("status", "groups"), Value: &lws.Status.Groups},
+				{Path: fieldpath.MakePathOrDie("status", "restart"), Value: &lws.Status.Restart},
+			}
+		},
 	})}
+}
+
+// OwnFields returns the fields of a spec that upstream's types lack. The path to the spec begins with the parts. The limit of
+// restarts is not one of them if nothing restarts groups: an update that turns restarts off ends it, too.
+func OwnFields(spec *leaderworkerset.LeaderWorkerSetSpec, parts ...any) []strategy.Field {
+	at := func(value any, names ...any) strategy.Field {
+		return strategy.Field{Path: fieldpath.MakePathOrDie(slices.Concat(parts, names)...), Value: value}
+	}
+	fields := []strategy.Field{
+		at(&spec.Paused, "paused"), at(&spec.RevisionHistoryLimit, "revisionHistoryLimit"),
+		at(&spec.GroupRestartBackoff, "groupRestartBackoff"),
+	}
+	template := &spec.LeaderWorkerTemplate
+	switch template.RestartPolicy {
+	case leaderworkerset.RestartPolicyNone, leaderworkerset.RestartPolicyDefault:
+		return fields
+	}
+	return append(fields, at(&template.MaxGroupRestarts, "leaderWorkerTemplate", "maxGroupRestarts"))
 }
 
 // PrepareForCreate drops the status, and brings the template into the form in which it is stored.
@@ -44,10 +71,12 @@ func (s Strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	s.Main.PrepareForCreate(ctx, obj)
 }
 
-// PrepareForUpdate keeps the status, counts a change of the spec in the generation, and records who paused or resumed the set.
+// PrepareForUpdate keeps the status and what clients may not know, counts a change of the spec in the generation, and records who paused or
+// resumed the set.
 func (s Strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	next, prev := obj.(*leaderworkerset.LeaderWorkerSet), old.(*leaderworkerset.LeaderWorkerSet)
 	next.Status = *prev.Status.DeepCopy()
+	s.KeepSpec(ctx, next, prev)
 	normalize(&next.Spec.LeaderWorkerTemplate)
 	if s.CountChange(next, prev) {
 		actions.RecordEdit(next, prev, actions.Call{User: strategy.User(ctx), Now: s.now()})

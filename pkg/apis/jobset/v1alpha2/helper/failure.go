@@ -153,11 +153,31 @@ func restartsTogether(pod *corev1.Pod) bool {
 // wasKilled returns whether a container may have been killed because others failed.
 func wasKilled(ended *corev1.ContainerStateTerminated) bool {
 	const killed = signalBase + 9
-	return ended.ExitCode == killed && ended.Reason != reasonOOMKilled
+	return ended.ExitCode == killed && ended.Reason != ReasonOOMKilled
 }
 
-// reasonOOMKilled is the reason of a container that was killed for lack of memory.
-const reasonOOMKilled = "OOMKilled"
+// ReasonOOMKilled is the reason of a container that was killed for lack of memory.
+const ReasonOOMKilled = "OOMKilled"
+
+// Interruption is what ended a pod, if its containers did not.
+type Interruption string
+
+// The interruptions. A pod that is not interrupted has none.
+const (
+	Evicted   Interruption = "Evicted"   // its node had no room for it any more, or was drained
+	Preempted Interruption = "Preempted" // a pod of a higher priority needed the room
+	LostNode  Interruption = "LostNode"  // its node is gone, does not answer, or was shut down
+)
+
+// interruptions are the interruptions by the reasons of pods and of their condition DisruptionTarget.
+var interruptions = map[string]Interruption{
+	"Evicted": Evicted, "EvictionByEvictionAPI": Evicted, "TerminationByKubelet": Evicted,
+	"Preempting": Preempted, "Preempted": Preempted, "PreemptionByScheduler": Preempted,
+	"NodeLost": LostNode, "DeletionByTaintManager": LostNode, "DeletionByPodGC": LostNode, "NodeShutdown": LostNode, "Terminated": LostNode,
+}
+
+// InterruptionOf returns what ended a pod, by the reason of its failure; empty if its containers did.
+func InterruptionOf(reason string) Interruption { return interruptions[reason] }
 
 // stopTime returns when a pod that is being deleted was stopped; zero for others. How a disrupted pod ended is of interest
 // all the same.
@@ -196,4 +216,10 @@ func TrueJobCondition(job *batchv1.Job, conditionType batchv1.JobConditionType) 
 		}
 	}
 	return nil
+}
+
+// SuspensionPending returns whether a Job is to be suspended and the Job controller has not done so yet, so that it may be about to create
+// pods. From Kubernetes 1.36 on, the controller also removes the start time when it suspends a Job.
+func SuspensionPending(job *batchv1.Job) bool {
+	return ptr.Deref(job.Spec.Suspend, false) && job.Status.StartTime != nil && TrueJobCondition(job, batchv1.JobSuspended) == nil
 }

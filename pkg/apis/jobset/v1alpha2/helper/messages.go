@@ -3,7 +3,12 @@
 
 package helper
 
-import "strings"
+import (
+	"strings"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
+)
 
 // Messages of conditions that other code reads back. Each format stands beside its parser.
 
@@ -49,4 +54,17 @@ func RequestedBy(what, user, reason string) string {
 func Requester(message, what string) string {
 	user, _, _ := strings.Cut(strings.TrimPrefix(message, what+" by "), ": ")
 	return user
+}
+
+// firstCharacters shortens the reason of an attempt to the length that the API allows, and makes it the one line that it must be.
+func firstCharacters(reason string) string {
+	reason = text.Line(reason)
+	n := 0
+	for i := range reason {
+		if n == jobsetv1alpha2.MaxAttemptReasonCharacters {
+			return reason[:i]
+		}
+		n++
+	}
+	return reason
 }

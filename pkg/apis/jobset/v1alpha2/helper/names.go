@@ -16,6 +16,16 @@ import (
 // Replicas returns the number of Jobs of a replicatedJob.
 func Replicas(rj *jobsetv1alpha2.ReplicatedJob) int32 { return ptr.Deref(rj.Replicas, 1) }
 
+// ReplicatedJob returns the replicatedJob of the name; nil if there is none.
+func ReplicatedJob(js *jobsetv1alpha2.JobSet, name string) *jobsetv1alpha2.ReplicatedJob {
+	for i := range js.Spec.ReplicatedJobs {
+		if js.Spec.ReplicatedJobs[i].Name == name {
+			return &js.Spec.ReplicatedJobs[i]
+		}
+	}
+	return nil
+}
+
 // TotalReplicas returns the number of Jobs of a set.
 func TotalReplicas(js *jobsetv1alpha2.JobSet) (n int64) {
 	for i := range js.Spec.ReplicatedJobs {

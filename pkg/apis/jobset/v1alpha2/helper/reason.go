@@ -29,6 +29,20 @@ const (
 	ReasonJobsNotReady     = "JobsNotReady"     // Jobs do not exist or are not ready yet, and nothing else is known
 )
 
+// The reasons of conditions and events that the controller sets and others read (docs/reference/jobset.md#conditions).
+const (
+	ReasonReachedMaxRestarts = "ReachedMaxRestarts" // of Failed: no restart is left
+	ReasonDeadlineExceeded   = "DeadlineExceeded"   // of Failed: it ran longer than activeDeadlineSeconds
+	// The next three are of PlacementPending, and of the event about Jobs whose domain the scheduler chooses.
+	ReasonNoDomain        = "NoDomain"        // no topology domain is free and suitable
+	ReasonNodesUnknown    = "NodesUnknown"    // nodes and pods have not been read yet
+	ReasonInvalidTemplate = "InvalidTemplate" // it is not known on which nodes the pods may run
+	// The next three are of events.
+	ReasonJobCreationFailed             = "JobCreationFailed"
+	ReasonHeadlessServiceCreationFailed = "HeadlessServiceCreationFailed"
+	ReasonPVCCreationFailed             = "PVCCreationFailed"
+)
+
 // up are the phases in which a set is to run and does not yet.
 var up = []string{PhaseRestarting, PhasePending, PhaseStarting}
 

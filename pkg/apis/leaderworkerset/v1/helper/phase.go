@@ -22,6 +22,13 @@ const (
 	PhasePending     = "Pending"     // the controller has not acted on it, or must not
 )
 
+// The reasons of events about children that the API refuses, of LeaderWorkerSets and DisaggregatedSets.
+const (
+	ReasonFailedCreate = "FailedCreate"
+	ReasonFailedUpdate = "FailedUpdate"
+	ReasonFailedDelete = "FailedDelete"
+)
+
 // Phase returns the state of a set, with the condition that explains it; nil if none does.
 func Phase(set *leaderworkersetv1.LeaderWorkerSet) (string, *metav1.Condition) {
 	is := func(conditionType string) *metav1.Condition {
@@ -52,4 +59,15 @@ func Phase(set *leaderworkersetv1.LeaderWorkerSet) (string, *metav1.Condition) {
 		return PhaseProgressing, c
 	}
 	return PhasePending, nil
+}
+
+// Reason returns what keeps a set from having all its groups, in one word; empty if nothing is known that does.
+func Reason(conditions []metav1.Condition) string {
+	for _, conditionType := range []string{namespaceuid.Condition, leaderworkersetv1.ConditionFailed,
+		leaderworkersetv1.ConditionPodCreationFailure} {
+		if c := meta.FindStatusCondition(conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
+			return c.Reason
+		}
+	}
+	return ""
 }

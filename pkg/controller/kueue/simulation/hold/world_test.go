@@ -25,7 +25,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"

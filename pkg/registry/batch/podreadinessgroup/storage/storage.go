@@ -5,42 +5,29 @@
 package storage
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/podreadinessgroup"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
 // New returns the storage of podreadinessgroups and of their status by name, over one store.
-func New(getter generic.RESTOptionsGetter, typer runtime.ObjectTyper) (map[string]rest.Storage, error) {
-	main := strategy.NewStrategy(typer)
-	store := &registry.Store{
-		NewFunc:                   func() runtime.Object { return &batch.PodReadinessGroup{} },
-		NewListFunc:               func() runtime.Object { return &batch.PodReadinessGroupList{} },
-		DefaultQualifiedResource:  batch.Resource("podreadinessgroups"),
-		SingularQualifiedResource: batch.Resource("podreadinessgroup"),
-		CreateStrategy:            bounds.CreateStrategy{RESTCreateStrategy: main},
-		UpdateStrategy:            bounds.UpdateStrategy{RESTUpdateStrategy: main},
-		DeleteStrategy:            main,
-		ResetFieldsStrategy:       main,
-		TableConvertor:            table.Convertor[*batch.PodReadinessGroup]{Columns: columns, Row: row},
+func New(host provider.Host) (map[string]rest.Storage, error) {
+	main := strategy.NewStrategy(host.Scheme)
+	r := resource.Resource{
+		Kind:     batch.Kind("PodReadinessGroup"),
+		New:      func() runtime.Object { return &batch.PodReadinessGroup{} },
+		NewList:  func() runtime.Object { return &batch.PodReadinessGroupList{} },
+		Strategy: main, Status: strategy.NewStatusStrategy(main),
+		Table: table.Convertor[*batch.PodReadinessGroup]{Columns: columns, Row: row},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter}); err != nil {
-		return nil, fmt.Errorf("completing the store of podreadinessgroups: %w", err)
-	}
-	return map[string]rest.Storage{
-		"podreadinessgroups":        bounds.NewStore(store, batch.Kind("PodReadinessGroup")),
-		"podreadinessgroups/status": status.New(store, strategy.NewStatusStrategy(main)),
-	}, nil
+	served, _, err := r.Serve(host)
+	return served, err
 }
 
 // columns are the columns of kubectl get. Clients show those of priority 1 with -o wide only.

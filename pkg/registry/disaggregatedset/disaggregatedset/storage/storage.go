@@ -5,45 +5,30 @@
 package storage
 
 import (
-	"fmt"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/disaggregatedset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
 // New returns the storage of disaggregatedsets and of their status by name, over one store.
 func New(host provider.Host) (map[string]rest.Storage, error) {
 	main := strategy.NewStrategy(host.Scheme)
-	store := &registry.Store{
-		NewFunc:                   func() runtime.Object { return &disaggregatedset.DisaggregatedSet{} },
-		NewListFunc:               func() runtime.Object { return &disaggregatedset.DisaggregatedSetList{} },
-		DefaultQualifiedResource:  disaggregatedset.Resource("disaggregatedsets"),
-		SingularQualifiedResource: disaggregatedset.Resource("disaggregatedset"),
-		CreateStrategy:            bounds.CreateStrategy{RESTCreateStrategy: main},
-		UpdateStrategy:            bounds.UpdateStrategy{RESTUpdateStrategy: main},
-		DeleteStrategy:            main,
-		ResetFieldsStrategy:       main,
-		TableConvertor:            table.Convertor[*disaggregatedset.DisaggregatedSet]{Columns: columns, Row: row},
+	r := resource.Resource{
+		Kind:     disaggregatedset.Kind("DisaggregatedSet"),
+		New:      func() runtime.Object { return &disaggregatedset.DisaggregatedSet{} },
+		NewList:  func() runtime.Object { return &disaggregatedset.DisaggregatedSetList{} },
+		Strategy: main, Status: strategy.NewStatusStrategy(main), Collisions: collisions.Find,
+		Table: table.Convertor[*disaggregatedset.DisaggregatedSet]{Columns: columns, Row: row},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter}); err != nil {
-		return nil, fmt.Errorf("completing the store of disaggregatedsets: %w", err)
-	}
-	store.BeginCreate = host.Neighbors.BeginCreate(collisions.Find)
-	return map[string]rest.Storage{
-		"disaggregatedsets":        bounds.NewStore(store, disaggregatedset.Kind("DisaggregatedSet")),
-		"disaggregatedsets/status": status.New(store, strategy.NewStatusStrategy(main)),
-	}, nil
+	served, _, err := r.Serve(host)
+	return served, err
 }
 
 // columns are the columns of kubectl get.

@@ -5,14 +5,10 @@
 package storage
 
 import (
-	"fmt"
-
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -20,36 +16,28 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/validation"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/rolescaler"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/scale"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/status"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
 // New returns the storage of disaggregatedsetrolescalers and of their subresources by name, over one store.
 func New(host provider.Host) (map[string]rest.Storage, error) {
 	main := strategy.NewStrategy(host.Scheme)
-	store := &registry.Store{
-		NewFunc:                   func() runtime.Object { return &disaggregatedset.DisaggregatedSetRoleScaler{} },
-		NewListFunc:               func() runtime.Object { return &disaggregatedset.DisaggregatedSetRoleScalerList{} },
-		DefaultQualifiedResource:  disaggregatedset.Resource("disaggregatedsetrolescalers"),
-		SingularQualifiedResource: disaggregatedset.Resource("disaggregatedsetrolescaler"),
-		CreateStrategy:            bounds.CreateStrategy{RESTCreateStrategy: main},
-		UpdateStrategy:            bounds.UpdateStrategy{RESTUpdateStrategy: main},
-		DeleteStrategy:            main,
-		ResetFieldsStrategy:       main,
-		TableConvertor:            table.Convertor[*disaggregatedset.DisaggregatedSetRoleScaler]{Columns: columns, Row: row},
+	r := resource.Resource{
+		Kind: disaggregatedset.Kind("DisaggregatedSetRoleScaler"), ShortNames: []string{"dsrs"},
+		New:      func() runtime.Object { return &disaggregatedset.DisaggregatedSetRoleScaler{} },
+		NewList:  func() runtime.Object { return &disaggregatedset.DisaggregatedSetRoleScalerList{} },
+		Strategy: main, Status: strategy.NewStatusStrategy(main),
+		Table: table.Convertor[*disaggregatedset.DisaggregatedSetRoleScaler]{Columns: columns, Row: row},
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter}); err != nil {
-		return nil, fmt.Errorf("completing the store of disaggregatedsetrolescalers: %w", err)
+	served, store, err := r.Serve(host)
+	if err != nil {
+		return nil, err
 	}
-	host.Neighbors.Serve(store.DefaultQualifiedResource, store.Get)
-	return map[string]rest.Storage{
-		"disaggregatedsetrolescalers":        bounds.NewStore(store, disaggregatedset.Kind("DisaggregatedSetRoleScaler"), "dsrs"),
-		"disaggregatedsetrolescalers/status": status.New(store, strategy.NewStatusStrategy(main)),
-		"disaggregatedsetrolescalers/scale":  scale.New(store, scaleKind),
-	}, nil
+	served["disaggregatedsetrolescalers/scale"] = scale.New(store, scaleKind)
+	return served, nil
 }
 
 // scaleKind is what the scale of a scaler is: the groups of its role.

@@ -4,6 +4,7 @@
 package storage
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -13,7 +14,10 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
 
 // columns are upstream's, in their order, and after them ours, which clients show with -o wide only.
@@ -53,4 +57,41 @@ func row(js *jobset.JobSet, age string, now time.Time) []any {
 		cells[4] = strconv.FormatBool(*js.Spec.Suspend)
 	}
 	return cells
+}
+
+// summary is what the wide columns show.
+type summary struct {
+	phase, ready, attempt, reason, duration string
+}
+
+// summarize derives the wide columns from the object and the time.
+func summarize(hub *jobset.JobSet, now time.Time) summary {
+	js := actions.Versioned(hub)
+	s := helper.Summarize(js)
+	return summary{
+		phase:    s.Phase,
+		ready:    fmt.Sprintf("%d/%d", s.Jobs.Up, s.Jobs.Wanted),
+		attempt:  fmt.Sprintf("%d/%d", s.Attempt, s.LastAttempt),
+		reason:   s.Reason,
+		duration: elapsed(js, now),
+	}
+}
+
+// elapsed is the time that a set has run, or "" while it is suspended.
+func elapsed(js *jobsetv1alpha2.JobSet, now time.Time) string {
+	start := js.CreationTimestamp.Time
+	if resumed := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended); resumed != nil &&
+		resumed.Status == metav1.ConditionFalse {
+		start = resumed.LastTransitionTime.Time
+	}
+	if finished, c := helper.Finished(js); finished != "" {
+		if c != nil {
+			return table.Duration(c.LastTransitionTime.Sub(start))
+		}
+		return ""
+	}
+	if helper.Suspended(js) || start.IsZero() {
+		return ""
+	}
+	return table.Duration(now.Sub(start))
 }

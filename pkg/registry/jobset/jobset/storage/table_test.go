@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
@@ -277,7 +278,7 @@ func TestSelection(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			matcher := predicate(label, selector)
+			matcher := storage.SelectionPredicate{Label: label, Field: selector, GetAttrs: attributes}
 			var got []bool
 			for _, js := range []*jobset.JobSet{running, held, done} {
 				matches, err := matcher.Matches(js)

@@ -5,9 +5,13 @@ package storage
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -76,4 +80,36 @@ func prepareRollback(ctx context.Context, reader provider.RevisionReader, r *bat
 		return nil, apierrors.NewServiceUnavailable("reading the revisions of the LeaderWorkerSet from the main cluster: " + err.Error())
 	}
 	return actions.RollbackTo(all), nil
+}
+
+// newEvent describes a request that changed its set. Its kind, such as LeaderWorkerSetRestart, names the action.
+func newEvent(kind string, request metav1.Object, answer *batch.LeaderWorkerSetActionStatus) provider.Event {
+	verb := strings.TrimPrefix(kind, "LeaderWorkerSet")
+	what, reason := describe(request, answer)
+	return provider.Event{
+		Regarding: corev1.ObjectReference{
+			APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: "LeaderWorkerSet",
+			Namespace: request.GetNamespace(), Name: request.GetName(), UID: answer.UID,
+		},
+		Action: strings.ToLower(verb), Reason: verb + "Requested",
+		Note: provider.EventNote(fmt.Sprintf("%s asked to %s", answer.User, what), reason, ""),
+	}
+}
+
+// describe says what a request asks for, and why.
+func describe(request metav1.Object, answer *batch.LeaderWorkerSetActionStatus) (what, reason string) {
+	switch r := request.(type) {
+	case *batch.LeaderWorkerSetRestart:
+		if r.Spec.Group != nil {
+			return fmt.Sprintf("restart group %d", *r.Spec.Group), r.Spec.Reason
+		}
+		return "restart all groups", r.Spec.Reason
+	case *batch.LeaderWorkerSetRollback:
+		return fmt.Sprintf("roll the set back to revision %d", answer.Revision), r.Spec.Reason
+	case *batch.LeaderWorkerSetPause:
+		return "pause rolling updates", r.Spec.Reason
+	case *batch.LeaderWorkerSetResume:
+		return "resume rolling updates", r.Spec.Reason
+	}
+	return "change the set", ""
 }

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Prints the path of a Python that has the client of Kubernetes: JOBSET_PYTHON, else that of Debian, for which the package manager installs
+# the client (as root).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+# shellcheck source=lib/cache.sh
+source lib/cache.sh
+
+readonly python=${JOBSET_PYTHON:-/usr/bin/python3}
+has_client() { [[ -x "${python}" ]] && "${python}" -c 'import kubernetes' 2>/dev/null; }
+
+install_as_root() {
+  [[ -z "${JOBSET_PYTHON:-}" && ${EUID} -eq 0 ]] && command -v apt-get >/dev/null 2>&1 || return 1
+  cache::log "installing python3-kubernetes ..."
+  local install=(apt-get install -y -q --no-install-recommends python3-kubernetes)
+  { "${install[@]}" || { apt-get update -q && "${install[@]}"; }; } </dev/null >&2 2>&1
+}
+
+if ! has_client && ! { install_as_root && has_client; }; then
+  cache::log "${python} has no client of Kubernetes, and it could not be installed: install it (Debian: apt-get install python3-kubernetes)," \
+    "or name another Python in JOBSET_PYTHON"
+  exit 1
+fi
+echo "${python}"

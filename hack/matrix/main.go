@@ -1,0 +1,198 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// matrix writes the tables of docs/versions.md about versions of Kubernetes and of etcd from what hack/matrix.sh has left.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	begin = "<!-- written by make matrix -->\n"
+	end   = "<!-- end of what make matrix writes -->\n"
+
+	featuresEnding = ".features"
+	resultsEnding  = ".json"
+)
+
+// suites are the columns for tests, by the endings of the files that have their output.
+var suites = []struct{ name, title string }{{"integration", "Integration"}, {"parity", "Parity"}, {"e2e", "End to end, short"}}
+
+// rows are the rows for features, by the keys that the test of features writes.
+var rows = []struct{ key, title string }{
+	{"mutatingadmissionpolicies", "API MutatingAdmissionPolicy, `admissionregistration.k8s.io/v1`"},
+	{"podgroups", "API PodGroup, `scheduling.k8s.io`"},
+	{"GenericWorkload", "gate `GenericWorkload`"},
+	{"GangScheduling", "gate `GangScheduling`"},
+	{"ContainerRestartRules", "gate `ContainerRestartRules`"},
+	{"RestartAllContainersOnContainerExits", "gate `RestartAllContainersOnContainerExits`"},
+	{"MutablePodResourcesForSuspendedJobs", "gate `MutablePodResourcesForSuspendedJobs`"},
+	{"MaxUnavailableStatefulSet", "gate `MaxUnavailableStatefulSet`"},
+	{"PodTopologyLabelsAdmission", "gate `PodTopologyLabelsAdmission`"},
+}
+
+func main() {
+	results := flag.String("results", "", "directory with the results")
+	page := flag.String("page", "", "page that has the tables")
+	flag.Parse()
+	if err := run(*results, *page); err != nil {
+		fmt.Fprintln(os.Stderr, "matrix:", err)
+		os.Exit(1)
+	}
+}
+
+func run(results, page string) error {
+	tables, err := tables(results)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	written, err := replace(string(text), tables)
+	if err != nil {
+		return fmt.Errorf("%s: %w", page, err)
+	}
+	return os.WriteFile(page, []byte(written), 0o644)
+}
+
+// replace puts the tables between the comments.
+func replace(page, tables string) (string, error) {
+	before, rest, found := strings.Cut(page, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		return "", errors.New("the page must have the comments between which the tables stand")
+	}
+	return before + begin + "\n" + tables + "\n" + end + after, nil
+}
+
+// tables writes what the directory has.
+func tables(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*"+featuresEnding))
+	if err != nil {
+		return "", err
+	}
+	if len(files) == 0 {
+		return "", fmt.Errorf("%s has no results: use hack/matrix.sh", dir)
+	}
+	slices.Sort(files)
+	var b strings.Builder
+	b.WriteString("| Kubernetes |")
+	for _, suite := range suites {
+		b.WriteString(" " + suite.title + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(suites)) + "\n")
+	all := make([]map[string]string, len(files))
+	for i, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		if err := json.Unmarshal(data, &all[i]); err != nil {
+			return "", fmt.Errorf("%s: %w", file, err)
+		}
+		b.WriteString("| " + all[i]["version"] + " |")
+		for _, suite := range suites {
+			result, err := count(strings.TrimSuffix(file, featuresEnding) + "-" + suite.name + resultsEnding)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(" " + result + " |")
+		}
+		b.WriteString("\n")
+	}
+	if err := etcds(&b, dir); err != nil {
+		return "", err
+	}
+	features(&b, all)
+	return b.String(), nil
+}
+
+// etcds writes the table of versions of etcd, if these tests ran.
+func etcds(b *strings.Builder, dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "etcd-*"+resultsEnding))
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	b.WriteString("\n| External etcd | Integration |\n|---|---|\n")
+	for _, file := range files {
+		result, err := count(file)
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "etcd-"), resultsEnding)
+		fmt.Fprintf(b, "| %s | %s |\n", name, result)
+	}
+	return nil
+}
+
+// features writes the table of features.
+func features(b *strings.Builder, versions []map[string]string) {
+	b.WriteString("\n| Without flags |")
+	for _, version := range versions {
+		b.WriteString(" " + version["version"] + " |")
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(versions)) + "\n")
+	for _, row := range rows {
+		b.WriteString("| " + row.title + " |")
+		for _, version := range versions {
+			b.WriteString(" " + version[row.key] + " |")
+		}
+		b.WriteString("\n")
+	}
+}
+
+// event is a line that "go test -json" writes.
+type event struct {
+	Action, Package, Test string
+}
+
+// count says how many tests of a file passed, failed and were skipped, without their subtests, and names those that failed.
+func count(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return "not run", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	counts, failed := map[string]int{}, map[string]bool{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		var e event
+		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Test == "" || strings.Contains(e.Test, "/") {
+			continue // a line of a build, or of a subtest
+		}
+		switch e.Action {
+		case "pass", "fail", "skip":
+			counts[e.Action]++
+			if e.Action == "fail" {
+				failed[e.Test] = true
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	text := fmt.Sprintf("%d passed", counts["pass"])
+	if n := counts["skip"]; n > 0 {
+		text += fmt.Sprintf(", %d skipped", n)
+	}
+	if len(failed) > 0 {
+		text += ", failed: " + strings.Join(slices.Sorted(maps.Keys(failed)), ", ")
+	}
+	return text, nil
+}

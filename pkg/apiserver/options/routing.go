@@ -1,0 +1,32 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/routing"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
+)
+
+// applyRouting ends watches of groups that have been given to another server, until the context ends.
+func applyRouting(ctx context.Context, config *apiserver.Config, main *clients) {
+	watches := routing.New(func(ctx context.Context, version schema.GroupVersion) (bool, error) {
+		service, err := main.dynamic.Resource(owners.APIServices).Get(ctx, version.Version+"."+version.Group, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return owners.Routed(service), nil
+	})
+	config.Filters.Routing = watches.Filter
+	go watches.Run(ctx)
+}

@@ -1,0 +1,240 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// lookTimeout bounds each question to the main cluster or etcd.
+const lookTimeout = 10 * time.Second
+
+// errAgain is returned when another server or a user has changed a half of the witness in between.
+var errAgain = errors.New("a half of the witness has changed in between")
+
+// observation is what was found in one look.
+type observation struct {
+	cluster types.UID
+	// cm and record are nil if there is no ConfigMap.
+	cm     *corev1.ConfigMap
+	record *witness.Record
+	// key is nil if there is none.
+	key *witness.Found
+}
+
+// keyRevision is 0 without a key.
+func (s *observation) keyRevision() int64 {
+	if s.key == nil {
+		return 0
+	}
+	return s.key.ModRevision
+}
+
+// look reads both halves. The record comes first: the key is written before the record, so that it is never behind a
+// record that was read before.
+func (g *Guard) look(ctx context.Context) (*observation, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	namespace, err := g.Main.CoreV1().Namespaces().Get(ctx, witness.Namespace, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading namespace %s of the main cluster: %w", witness.Namespace, err)
+	}
+	s := &observation{cluster: namespace.UID}
+	if s.cm, s.record, err = g.readRecord(ctx); err != nil {
+		return nil, err
+	}
+	s.key, err = g.store.read(ctx)
+	return s, err
+}
+
+func (g *Guard) readRecord(ctx context.Context) (*corev1.ConfigMap, *witness.Record, error) {
+	cm, err := g.Main.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		g.observe(nil)
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
+	}
+	record, err := witness.Read(cm)
+	g.observe(record)
+	return cm, record, err
+}
+
+// writeRecord stores the record in the ConfigMap that was read, or creates one. It returns errAgain if the ConfigMap is another one by now.
+func (g *Guard) writeRecord(ctx context.Context, cm *corev1.ConfigMap, record *witness.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	maps := g.Main.CoreV1().ConfigMaps(witness.Namespace)
+	create := cm == nil
+	if create {
+		cm = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: witness.Name, Namespace: witness.Namespace,
+			Labels: labels()}}
+	}
+	cm = cm.DeepCopy()
+	err := record.Write(cm)
+	switch {
+	case err != nil:
+		return err
+	case create:
+		_, err = maps.Create(ctx, cm, metav1.CreateOptions{})
+	default:
+		_, err = maps.Update(ctx, cm, metav1.UpdateOptions{})
+	}
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || (!create && apierrors.IsNotFound(err)) {
+		return errAgain
+	}
+	if create && apierrors.IsForbidden(err) {
+		return fmt.Errorf("ConfigMap %[1]s/%[2]s of the main cluster does not exist, and the server may not create it; apply the manifests of "+
+			"the server, or run kubectl -n %[1]s create configmap %[2]s: %[3]w", witness.Namespace, witness.Name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("writing ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
+	}
+	return nil
+}
+
+// turn looks once and does what follows.
+func (g *Guard) turn(ctx context.Context) error {
+	s, err := g.look(ctx)
+	if err != nil {
+		return err
+	}
+	if g.served.holds() {
+		if err := g.mark(ctx, s); err != nil {
+			return err
+		}
+	}
+	switch step, reason := witness.Decide(s.key, s.record, s.cluster); step {
+	case witness.StepServe:
+		return g.serve(ctx, s)
+	case witness.StepFirst, witness.StepRecord:
+		return g.claim(ctx, s)
+	default:
+		return g.refuse(ctx, s, reason, nil)
+	}
+}
+
+// serve lets the server answer. A server that had to stop must not answer again.
+func (g *Guard) serve(ctx context.Context, s *observation) error {
+	if err := g.endRefusal(ctx, s); err != nil {
+		return err
+	}
+	if g.served.holds() {
+		return ErrFresh
+	}
+	g.mu.Lock()
+	g.known = known{uuid: s.key.UUID, cluster: s.cluster, key: s.key.ModRevision, revision: s.key.Revision}
+	g.mu.Unlock()
+	g.refusal = nil
+	g.setReason("")
+	g.served.set()
+	klog.FromContext(ctx).Info("The store is the one of this cluster", "uuid", s.key.UUID, "revision", s.key.Revision)
+	return nil
+}
+
+// claim takes a store for this installation that has no record, and no key either at the first start.
+func (g *Guard) claim(ctx context.Context, s *observation) error {
+	for _, reason := range []witness.Reason{witness.ReasonUnknownOwners, witness.ReasonCustomResources} {
+		if g.refusal.finds(s, reason) && !g.refusal.due() {
+			return g.refuse(ctx, s, reason, nil)
+		}
+	}
+	found, err := g.find(ctx, s.key == nil)
+	if err != nil {
+		return err
+	}
+	if reason := found.reason(s.key == nil); reason != "" {
+		return g.refuse(ctx, s, reason, found)
+	}
+	if losses, _ := found.Losses(); losses.Any() {
+		klog.FromContext(ctx).Info("The store does not know the owners of some objects, which the garbage collector deletes", "objects",
+			losses.String(), "owned", found.Owned())
+	}
+	key, revision := g.newKey(g.newID(), s.cluster), s.keyRevision()
+	if s.key == nil {
+		if revision, err = g.store.write(ctx, key, 0); err != nil {
+			return err
+		}
+		if revision == 0 {
+			return errAgain
+		}
+	} else {
+		key = &s.key.Key
+	}
+	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision})
+	switch {
+	case s.mayServeWithout(err):
+		klog.FromContext(ctx).Error(err, "Cannot write the record of the store; an older copy of the store would not be noticed at the next "+
+			"start")
+		return g.serve(ctx, s)
+	case err != nil:
+		return err
+	}
+	klog.FromContext(ctx).Info("This store is now the one of this cluster", "uuid", key.UUID, "owned", found.Owned())
+	return errAgain // both halves are read again, as at each start
+}
+
+// mayServeWithout returns whether the store is served although its record could not be written. A user deleted the ConfigMap, which the
+// server may not create; but the key says that the store belongs to this cluster, so this must not end the service.
+func (s *observation) mayServeWithout(err error) bool {
+	return s.key != nil && s.cm == nil && apierrors.IsForbidden(err)
+}
+
+// finding is what keeps a store from being taken for the one of this installation.
+type finding struct {
+	owners.Report
+	// definitions are looked for at a first start only.
+	definitions []owners.Definition
+	took        time.Duration
+}
+
+func (g *Guard) find(ctx context.Context, first bool) (*finding, error) {
+	start := time.Now()
+	report, err := g.Owners(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for objects whose owners the store does not know: %w", err)
+	}
+	f := &finding{Report: report}
+	if first {
+		if f.definitions, err = g.Definitions(ctx); err != nil {
+			return nil, err
+		}
+	}
+	f.took = time.Since(start)
+	return f, nil
+}
+
+// reason returns why the store is refused; it is empty if it is not. At a first start nothing may be lost. A store that
+// was served before, and whose record was deleted, may lack the owners of a few objects, which are about to be deleted
+// with them.
+func (f *finding) reason(first bool) witness.Reason {
+	switch {
+	case len(f.definitions) > 0:
+		return witness.ReasonCustomResources
+	case first && f.Lost() > 0, !f.Tolerable():
+		return witness.ReasonUnknownOwners
+	}
+	return ""
+}
+
+func (g *Guard) newKey(uuid string, cluster types.UID) *witness.Key {
+	return &witness.Key{UUID: uuid, ClusterUID: cluster, Format: witness.Format, Version: g.Version}
+}
+
+func labels() map[string]string {
+	return map[string]string{"app.kubernetes.io/name": "jobset-apiserver"}
+}

@@ -1,0 +1,189 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoints
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/cache"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+)
+
+// Reasons why the cluster writes the addresses of a set that asks us to.
+const (
+	// ReasonServiceShared means that several JobSets use the Service.
+	ReasonServiceShared = "ServiceShared"
+	// ReasonServiceNotOwned means that the set does not own the Service.
+	ReasonServiceNotOwned = "ServiceNotOwned"
+	// ReasonSelectorChanged means that the Service selects other pods than those of the set.
+	ReasonSelectorChanged = "SelectorChanged"
+	// ReasonNamedTargetPort means that a port of the Service may have another number in each pod.
+	ReasonNamedTargetPort = "NamedTargetPort"
+	// ReasonNotPermitted means that the controller may not watch EndpointSlices.
+	ReasonNotPermitted = "NotPermitted"
+	// ReasonSlicesRefused means that the API refuses slices of ours.
+	ReasonSlicesRefused = "SlicesRefused"
+	// ReasonServiceRefused means that the API refuses the change of the selector of the Service.
+	ReasonServiceRefused = "ServiceRefused"
+	// ReasonCanaryNotResolved means that the cluster does not resolve names from slices of ours.
+	ReasonCanaryNotResolved = "CanaryNotResolved"
+	// ReasonControllerOff means that the program runs without this controller.
+	ReasonControllerOff = "ControllerOff"
+)
+
+// refusal is why the cluster writes the addresses of a set that asks us to. The zero refusal is none.
+type refusal struct {
+	reason string
+	// message says what is in the way, and what to do.
+	message string
+}
+
+func serviceShared(service string) refusal {
+	return refusal{ReasonServiceShared, fmt.Sprintf("other JobSets use the Service %s too; give each JobSet a subdomain of its own in "+
+		"spec.network", service)}
+}
+
+func serviceNotOwned(service string) refusal {
+	return refusal{ReasonServiceNotOwned, fmt.Sprintf("the JobSet is not the controller of the Service %s; delete the Service, and the "+
+		"JobSet creates its own", service)}
+}
+
+func selectorChanged(service string) refusal {
+	return refusal{ReasonSelectorChanged, fmt.Sprintf("the selector of the Service %s was changed; delete the Service, and the JobSet "+
+		"creates it again", service)}
+}
+
+func namedTargetPort(service, port string) refusal {
+	return refusal{ReasonNamedTargetPort, fmt.Sprintf("the target of the port %s of the Service %s is a name; use a number", port, service)}
+}
+
+func notPermitted() refusal {
+	return refusal{ReasonNotPermitted, "the controller has no permission to watch EndpointSlices; restore the rule for endpointslices in " +
+		"the ClusterRole jobset-controller-manager"}
+}
+
+func slicesRefused(err error) refusal {
+	if children.IsUndone(err) {
+		return refusal{ReasonSlicesRefused, "another party deletes EndpointSlices of the controller; keep them, or annotate the JobSet with " +
+			jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
+	}
+	return refusal{ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with " +
+		jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
+}
+
+func serviceRefused(service string, err error) refusal {
+	if children.IsUndone(err) {
+		return refusal{ReasonServiceRefused, fmt.Sprintf("another party changes the selector of the Service %s; leave it to "+
+			"jobset-controller: %s", service,
+			children.RefusalOf(err).Message)}
+	}
+	return refusal{ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to "+
+		"patch it: %s", service,
+		children.RefusalOf(err).Message)}
+}
+
+func canaryNotResolved(reason string) refusal {
+	return refusal{ReasonCanaryNotResolved, reason + "; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if " +
+		"only the controller cannot look up names"}
+}
+
+func controllerOff() refusal {
+	return refusal{ReasonControllerOff, "the controller " + Name + " is switched off in --controllers of jobset-controller"}
+}
+
+// refusal returns why we do not write the addresses of a Service; none if we may.
+func (s *set) refusal(svc *corev1.Service) refusal {
+	own := len(svc.Spec.Selector) == 1
+	if switched(svc) {
+		own = len(svc.Spec.Selector) == 2
+	}
+	switch {
+	case !metav1.IsControlledBy(svc, s.GetObjectMeta()):
+		return serviceNotOwned(svc.Name)
+	case !own || svc.Spec.Selector[jobsetv1alpha2.JobSetNameKey] != s.name:
+		return selectorChanged(svc.Name)
+	}
+	for i := range svc.Spec.Ports {
+		if svc.Spec.Ports[i].TargetPort.Type != intstr.Int {
+			return namedTargetPort(svc.Name, svc.Spec.Ports[i].Name)
+		}
+	}
+	return refusal{}
+}
+
+// outcome is what became of the wish of a set.
+type outcome struct {
+	set types.UID
+	refusal
+}
+
+// outcomeOf returns what became of the wish of a set, and whether that is known.
+func (m *memory) outcomeOf(key cache.ObjectName, set types.UID) (refusal, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, known := m.outcomes[key]
+	return o.refusal, known && o.set == set
+}
+
+// became notes what became of the wish of a set, and returns whether that is news. Other words for the same reason are
+// not: answers of the API have random names.
+func (m *memory) became(key cache.ObjectName, is outcome) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, known := m.outcomes[key]
+	if known && was.set == is.set && was.reason == is.reason {
+		return false
+	}
+	m.outcomes[key] = is
+	return true
+}
+
+// report notes what became of the wish of a set, and sends an event if it is refused. While a Service is on its way
+// from or to the cluster, nothing is noted.
+func (c *Syncer) report(obs *observed) {
+	if obs.set == nil {
+		return
+	}
+	c.reportDenial(obs)
+	inOurHands := obs.service != nil && switched(obs.service)
+	refused := obs.refusal.reason != ""
+	if refused == inOurHands || !c.memory.became(obs.key, outcome{obs.set.uid, obs.refusal}) {
+		return
+	}
+	if refused {
+		c.warn(obs, "The controllers of the cluster write the addresses of the Service: "+obs.refusal.message)
+	}
+	c.Handle.notify(obs.key)
+}
+
+// reportDenial sends an event about what the API refuses, if the condition does not say it: it stays as it is while a
+// Service cannot be given to the cluster, and names another reason if there is one.
+func (c *Syncer) reportDenial(obs *observed) {
+	d := c.memory.denialOf(obs.key, obs.set.uid)
+	inOurHands := obs.verdict == byCluster && obs.service != nil && switched(obs.service)
+	switch {
+	case inOurHands && d.has(operationLeave):
+		const kept = "The controller cannot give the Service to the controllers of the cluster: "
+		if c.memory.tell(obs.key, kept) {
+			c.warn(obs, kept+d.kept)
+		}
+	case !inOurHands && len(d.operations) > 0 && obs.refusal.reason != d.why.reason && obs.refusal.reason != "":
+		if c.memory.tell(obs.key, d.why.reason) {
+			c.warn(obs, d.why.message)
+		}
+	}
+}
+
+func (c *Syncer) warn(obs *observed, message string) {
+	children.SendEvent(c.Recorder, obs.set.object(), nil, plan.Event{
+		Type: corev1.EventTypeWarning, Reason: jobsetv1alpha2.ServiceEndpointsByCluster, Note: message,
+	})
+}

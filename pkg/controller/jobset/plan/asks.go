@@ -1,0 +1,83 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
+)
+
+// Asks are what a decision depends on and the snapshot does not have. A plan that asks for something holds nothing else:
+// the decision is made once more on a snapshot with the answers. An answer may be that something could not be obtained,
+// so that a decision never asks twice.
+type Asks struct {
+	// ShutOut asks for Observed.ShutOut, InPlace for Observed.InPlace, Restored for Observed.Restored, and Nodes for Observed.Nodes.
+	ShutOut, InPlace, Restored, Nodes bool
+	// FirstInPlace asks for Observed.FailedInPlace.
+	FirstInPlace *inplace.Pod
+	// FirstCause asks for Observed.Cause.
+	FirstCause *FailedJob
+	// Unplaced asks for Observed.Placed, Unlocated for Observed.Located, and Stuck for Observed.Moving.
+	Unplaced  []domains.Unplaced
+	Unlocated []domains.Unlocated
+	Stuck     []domains.Stuck
+}
+
+// Questions names what a plan asks for.
+func (p Plan) Questions() (out []string) {
+	a := p.Asks
+	for _, question := range []struct {
+		name string
+		put  bool
+	}{
+		{"Jobs without room", a.ShutOut}, {"pods that restart in place", a.InPlace}, {"restored store", a.Restored}, {"number of nodes", a.Nodes},
+		{"failure in place", a.FirstInPlace != nil}, {"first cause", a.FirstCause != nil}, {"domains", len(a.Unplaced) > 0},
+		{"domains of the scheduler", len(a.Unlocated) > 0}, {"moves", len(a.Stuck) > 0},
+	} {
+		if question.put {
+			out = append(out, question.name)
+		}
+	}
+	return out
+}
+
+// Empty returns whether nothing is asked for.
+func (a *Asks) Empty() bool { return len(Plan{Asks: *a}.Questions()) == 0 }
+
+// asksFirst returns what is asked for before Jobs are looked at one by one, so that another round costs little.
+func asksFirst(o Observed) Asks {
+	return Asks{
+		ShutOut:  o.ShutOut.Open() && o.Unschedulable.Pods > 0 && shutsOut(helper.RunningAttempt(&o.JobSet.Status)),
+		InPlace:  o.InPlace.Open() && inplace.Restarts(o.JobSet, o.Gates),
+		Restored: o.Restored.Open() && restoreMatters(o),
+	}
+}
+
+// asksOfJobs returns what is asked for about Jobs, and whether any of them waits for a domain.
+func asksOfJobs(o Observed, owned children) (a Asks, awaitsDomains bool) {
+	if o.FailedInPlace.Open() {
+		a.FirstInPlace = firstInPlace(o)
+	}
+	if !placeable(o) {
+		return a, false
+	}
+	if awaitsPlacement(o.JobSet) {
+		waits := unplaced(o, owned)
+		awaitsDomains = len(waits) > 0
+		// Domains depend on the nodes that pods keep off, which are stored first.
+		if nodes, open := avoidance(o, &o.JobSet.Status); o.Placed.Open() && len(nodes) == 0 && !open {
+			a.Unplaced = waits
+		} else if awaitsDomains {
+			a.Nodes = open
+		}
+	}
+	if o.Located.Open() {
+		a.Unlocated = unlocated(o, owned)
+	}
+	if o.Moving.Open() {
+		a.Stuck = stuckJobs(o, owned)
+	}
+	return a, awaitsDomains
+}

@@ -1,0 +1,95 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+)
+
+// This file has how conditions change.
+
+// condition is a condition that a subject wants.
+type condition struct {
+	of, reason, message string
+	status              metav1.ConditionStatus
+	// quiet means that no event reports the change.
+	quiet bool
+}
+
+// begin returns a condition that is True, and end one that is False.
+func begin(of, reason, message string) condition {
+	return condition{of: of, reason: reason, message: message, status: metav1.ConditionTrue}
+}
+
+func end(of, reason, message string) condition {
+	return condition{of: of, reason: reason, message: message, status: metav1.ConditionFalse}
+}
+
+// quietly returns a condition whose change no event reports.
+func quietly(c condition) condition {
+	c.quiet = true
+	return c
+}
+
+// current returns the condition of the type while it is True; nil otherwise.
+func current(status *jobsetv1alpha2.JobSetStatus, of string) *metav1.Condition {
+	if c := meta.FindStatusCondition(status.Conditions, of); c != nil && c.Status == metav1.ConditionTrue {
+		return c
+	}
+	return nil
+}
+
+// put puts a condition in place: a False one only where the condition exists, and its time only with its status.
+func (b *statusBuilder) put(wanted condition) {
+	stored := meta.FindStatusCondition(b.next.Conditions, wanted.of)
+	if stored == nil && wanted.status == metav1.ConditionFalse {
+		return
+	}
+	next := metav1.Condition{
+		Type: wanted.of, Status: wanted.status, Reason: wanted.reason, Message: wanted.message, LastTransitionTime: b.Now,
+	}
+	if stored != nil {
+		next.ObservedGeneration = stored.ObservedGeneration // result sets those of all conditions
+	}
+	if meta.SetStatusCondition(&b.next.Conditions, next) && !wanted.quiet {
+		b.events = append(b.events, Event{Type: eventType(next), Reason: wanted.reason, Note: wanted.message})
+	}
+}
+
+// troubles are the conditions whose beginning is worth a warning.
+var troubles = []string{
+	jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure,
+	jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable, jobsetv1alpha2.PlacementPending, jobsetv1alpha2.Held,
+	jobsetv1alpha2.RestartRulesMissing,
+}
+
+func eventType(c metav1.Condition) string {
+	if c.Status == metav1.ConditionTrue && slices.Contains(troubles, c.Type) {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}
+
+// endTroubles ends what a set has waited for, because it has finished.
+func endTroubles(reason, message string) changes {
+	return wants(
+		endNameConflict(), end(jobsetv1alpha2.JobCreationFailure, reason, message), end(jobsetv1alpha2.PodCreationFailure, reason, message),
+		end(jobsetv1alpha2.PodsUnschedulable, reason, message), end(jobsetv1alpha2.Held, reason, message),
+		end(jobsetv1alpha2.PlacementPending, reason, message), quietly(end(jobsetv1alpha2.ServiceEndpointsByCluster, reason, message)),
+	)
+}
+
+// finishedCondition returns the condition that ended the set; nil while it runs.
+func finishedCondition(status *jobsetv1alpha2.JobSetStatus) *metav1.Condition {
+	if c := current(status, jobsetv1alpha2.JobSetCompleted); c != nil {
+		return c
+	}
+	return current(status, jobsetv1alpha2.JobSetFailed)
+}

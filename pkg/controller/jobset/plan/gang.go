@@ -1,0 +1,76 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
+)
+
+// groupChanges returns how to bring the groups of a set to where they should be. It closes the replicatedJobs whose groups are not
+// there, and has single Jobs wait for theirs.
+func groupChanges(o Observed, owned children, open []bool) gang.Changes {
+	if o.Grouped == nil {
+		return gang.Changes{}
+	}
+	jobsWait := int64(startedNames(owned).Len()) < helper.TotalReplicas(o.JobSet)
+	changes, waits := gang.Decide(o.JobSet, o.Grouped, jobsWait)
+	if waits.All {
+		clear(open)
+	}
+	for _, name := range waits.ReplicatedJobs {
+		if rj, place := o.replicatedJob(name); rj != nil {
+			open[place] = false
+		}
+	}
+	o.index.awaitGroup.Insert(waits.Jobs...)
+	return changes
+}
+
+// ungroup deletes all groups of a set.
+func ungroup(o Observed) gang.Changes {
+	if o.Grouped == nil {
+		return gang.Changes{}
+	}
+	return gang.Delete(o.Grouped)
+}
+
+// withRefusal adds to results why no group was tried.
+func withRefusal(changes gang.Changes, r Results) Results {
+	if changes.Refusal != nil && len(r.Refusals) == 0 {
+		r.Refused, r.Refusals = "the groups of the pods", []Refusal{*changes.Refusal}
+	}
+	return r
+}
+
+// groupNamesOf returns the groups of the Jobs of a replicatedJob; none if its pods have none.
+func groupNamesOf(o Observed, name string) gang.Names {
+	if o.Grouped == nil {
+		return gang.Names{}
+	}
+	return o.index.groups[name]
+}
+
+// groupedElsewhere reports whether the pods of a suspended Job would name another group than the set has now. That
+// cannot be changed in a Job.
+func groupedElsewhere(o Observed, job *batchv1.Job) bool {
+	if o.Grouped == nil {
+		return false
+	}
+	rj, _ := o.replicatedJob(replicatedJobOf(job))
+	want := ""
+	if rj.Template.Spec.Template.Spec.SchedulingGroup != nil {
+		want = ptr.Deref(rj.Template.Spec.Template.Spec.SchedulingGroup.PodGroupName, "")
+	}
+	groups := groupNamesOf(o, rj.Name)
+	if name := groups.Of(jobIndex(job)).PodGroup; name != "" && groups.Provider == "" {
+		want = name
+	}
+	have := ptr.Deref(job.Spec.Template.Spec.SchedulingGroup, corev1.PodSchedulingGroup{})
+	return ptr.Deref(have.PodGroupName, "") != want
+}

@@ -1,0 +1,163 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+)
+
+// startStep returns what the current step wants that has no child: that it waits, or that it is ready.
+func startStep(o Observed, owned family) wants {
+	sj, entry := o.SequentialJob, currentEntry(o.SequentialJob)
+	if helper.Suspended(sj) {
+		return wants{state: batchv1alpha1.StepSuspended, conditions: suspended(owned.active == 0, "")}
+	}
+	if hold := o.Queue.Hold; hold != nil && hold.Quota != QuotaHeld {
+		w := waitForQuota(o)
+		w.requeueAfter = hold.RetryAfter
+		return w
+	}
+	w := wants{ready: len(owned.inTheWay) == 0}
+	switch entry.State {
+	case batchv1alpha1.StepSuspended:
+		w.state, w.conditions = batchv1alpha1.StepStarting, []condition{resumed()}
+	case batchv1alpha1.StepWaiting:
+		w.state = batchv1alpha1.StepStarting
+	}
+	if w.ready && waitForEarlier(o, owned, &w) {
+		return w
+	}
+	if !isTrue(&sj.Status, batchv1alpha1.ConditionProgressing) {
+		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonJobStarted,
+			fmt.Sprintf("Job %d is about to start", currentIndex(&sj.Status))))
+	}
+	return w
+}
+
+// createChild creates the child of the current step, which lacks nothing else. If the step was changed, that is stored first.
+func createChild(o Observed) (w wants) {
+	sj, entry := o.SequentialJob, currentEntry(o.SequentialJob)
+	step, found := currentStep(sj)
+	switch {
+	case !found:
+		return wants{}
+	case entry.Name != step.Name || entry.Kind != step.Kind():
+		return wants{step: &step}
+	}
+	w.createJob, w.createJobSet = NewChild(sj, step, entry.Attempts)
+	if err := holdChild(o.Queue.Hold, w.createJob, w.createJobSet); err != nil {
+		message := fmt.Sprintf("Job %d cannot run where Kueue admitted the sequence: %v", step.Index, err)
+		return wants{state: batchv1alpha1.StepWaiting, conditions: []condition{progressing(batchv1alpha1.ReasonWaitingForQuota, message)}}
+	}
+	return w
+}
+
+// childExists ends the troubles of the creation of the child.
+func childExists(o Observed) wants {
+	w := wants{conditions: []condition{available()}}
+	if hasReason(&o.SequentialJob.Status, batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonQuotaExceeded,
+		batchv1alpha1.ReasonClusterOverloaded) {
+		w.conditions = append(w.conditions, notUnavailable())
+	}
+	return w
+}
+
+// followChild returns what the current step wants while its child has not ended.
+func followChild(o Observed, c Child) wants {
+	switch {
+	case helper.Suspended(o.SequentialJob):
+		return suspendChild(o, c)
+	case c.Queued:
+		return followQueued(o, c)
+	case o.Queue.Hold != nil:
+		return followHeld(o, c)
+	}
+	return resumeChild(o, c)
+}
+
+// seen records the child of the current step, and that it has started.
+func seen(o Observed, c Child) wants {
+	w := wants{childUID: c.UID}
+	state := currentEntry(o.SequentialJob).State
+	started := state == batchv1alpha1.StepStarting || state == batchv1alpha1.StepWaiting
+	if started && (!c.Queued || !c.Suspended || c.End != "") {
+		w.events = []Event{normal(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Started job %d", currentIndex(&o.SequentialJob.Status)))}
+	}
+	return w
+}
+
+// resumedIf returns the condition of a sequence that runs or waits, if its step was suspended.
+func resumedIf(o Observed) []condition {
+	if currentEntry(o.SequentialJob).State == batchv1alpha1.StepSuspended {
+		return []condition{resumed()}
+	}
+	return nil
+}
+
+// run records that the current child runs.
+func run(o Observed, c Child) wants {
+	w := seen(o, c)
+	w.state = batchv1alpha1.StepRunning
+	w.conditions = append(resumedIf(o), progressing(batchv1alpha1.ReasonJobStarted,
+		fmt.Sprintf("Job %d runs", currentIndex(&o.SequentialJob.Status))))
+	return w
+}
+
+// resumeChild lets a child run. It leaves a child suspended that other clients suspend again and again: each resumption would only let its
+// pods start and stop.
+func resumeChild(o Observed, c Child) wants {
+	switch {
+	case c.Suspended && o.Contest != nil:
+		return yield(o, c)
+	case c.Suspended:
+		w := run(o, c)
+		w.suspend = []SuspendPatch{{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion}}
+		return w
+	}
+	return run(o, c)
+}
+
+func yield(o Observed, c Child) wants {
+	w := seen(o, c)
+	w.state = batchv1alpha1.StepWaiting
+	who := cmp.Or(o.Contest.By, "another client")
+	message := fmt.Sprintf("Job %d waits: %s suspends %s %s again whenever it is resumed, so it stays suspended until a user resumes it",
+		currentIndex(&o.SequentialJob.Status), who, strings.ToLower(string(c.Kind)), c.Name)
+	waits := progressing(batchv1alpha1.ReasonSuspendedByOthers, message)
+	waits.event, waits.byReason = warning(batchv1alpha1.ReasonSuspendedByOthers, message), true
+	w.conditions = []condition{waits}
+	return w
+}
+
+// suspendChild stops the current child. One that has a queue is taken out of it, since Kueue would start it again; without a
+// Workload no controller starts it. While it is not known whether there is one, the child is left as it is.
+func suspendChild(o Observed, c Child) wants {
+	w := seen(o, c)
+	w.state, w.conditions = batchv1alpha1.StepSuspended, suspended(c.Suspended && !c.Busy, stopping(o, c))
+	known := o.Queue.Workload
+	switch workload := known.Is(); {
+	case c.Queued && workload != nil && workload.Active:
+		w.setActive = workload.patch(false)
+	case !c.Suspended && (!c.Queued || known.None()):
+		w.suspend = []SuspendPatch{{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion, Suspend: true}}
+	}
+	return w
+}
+
+// stopping returns why the current child of a suspended sequence goes on; "" if it stops.
+func stopping(o Observed, c Child) string {
+	q, index := o.Queue, currentIndex(&o.SequentialJob.Status)
+	switch {
+	case c.Suspended || !c.Queued || q.Workload.Known():
+		return ""
+	case q.Unreadable != "":
+		return fmt.Sprintf("job %d runs until its Workload can be read: %s", index, q.Unreadable)
+	}
+	return fmt.Sprintf("job %d runs until its Workload is known", index)
+}

@@ -1,0 +1,108 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+)
+
+// failureOf returns the condition of a failed Job.
+func failureOf(c Child) batchv1.JobCondition {
+	failure := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: c.Reason, Message: c.Message}
+	if c.EndTime != nil {
+		failure.LastTransitionTime = *c.EndTime
+	}
+	return failure
+}
+
+// Unseen returns the child that status knows, that had not ended, and that the snapshot does not hold; nil for none. Whether
+// it is gone decides whether its step runs again.
+func Unseen(o Observed) *ChildRef {
+	sj, entry := o.SequentialJob, begunStep(o.SequentialJob)
+	if entry == nil || entry.ChildUID == "" || helper.ManagedElsewhere(sj) || helper.Finished(sj) != nil || sj.DeletionTimestamp != nil &&
+		!hasFinalizer(sj) {
+		return nil
+	}
+	for i := range o.Children {
+		if isCurrent(o.SequentialJob, o.Children[i]) {
+			return nil
+		}
+	}
+	return &ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}
+}
+
+// unseenAtEnd returns the child of the current step if the snapshot does not hold it although it may run; nil if it
+// does not. Caches do not show a child that lost its label, and without its finalizer the sequence would leave it to
+// run.
+func unseenAtEnd(o Observed) *ChildRef {
+	entry := currentEntry(o.SequentialJob)
+	if entry == nil || entry.State == batchv1alpha1.StepSucceeded || entry.State == batchv1alpha1.StepPending {
+		return nil
+	}
+	if slices.ContainsFunc(o.Children, func(c Child) bool { return c.Name == entry.ChildName && c.Kind == entry.Kind }) {
+		return nil // no other one can have the name
+	}
+	return &ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}
+}
+
+// Current returns the child of the current attempt of the current step; zero if there is none.
+func Current(o Observed) ChildRef {
+	for i := range o.Children {
+		if isCurrent(o.SequentialJob, o.Children[i]) {
+			return o.Children[i].ChildRef
+		}
+	}
+	return ChildRef{}
+}
+
+// NamesQueue returns whether the sequence, or its current child, names a queue.
+func NamesQueue(o Observed) bool {
+	if o.SequentialJob.Labels[helper.QueueKey] != "" {
+		return true
+	}
+	if step, found := currentStep(o.SequentialJob); found && queueOf(o.SequentialJob, step) != "" {
+		return true
+	}
+	for i := range o.Children {
+		if c := &o.Children[i]; c.Queued && isCurrent(o.SequentialJob, *c) {
+			return true
+		}
+	}
+	return false
+}
+
+// MayQueue returns whether children of the sequence may name a queue.
+func MayQueue(sj *batchv1alpha1.SequentialJob) bool {
+	return sj.Labels[helper.QueueKey] != "" || slices.ContainsFunc(helper.Steps(&sj.Spec),
+		func(step helper.Step) bool { return queueOf(sj, step) != "" }) ||
+		slices.ContainsFunc(sj.Status.Steps, func(s batchv1alpha1.SequentialJobStepStatus) bool {
+			return s.State == batchv1alpha1.StepWaiting || s.State == batchv1alpha1.StepSuspended
+		})
+}
+
+// currentStep returns the step that runs or is next.
+func currentStep(sj *batchv1alpha1.SequentialJob) (helper.Step, bool) {
+	steps, index := helper.Steps(&sj.Spec), currentIndex(&sj.Status)
+	if index < 0 || index >= len(steps) {
+		return helper.Step{}, false
+	}
+	return steps[index], true
+}
+
+// queueOf returns the queue that the child of a step is given.
+func queueOf(sj *batchv1alpha1.SequentialJob, step helper.Step) string {
+	switch {
+	case step.Job != nil && step.Job.Labels[helper.QueueKey] != "":
+		return step.Job.Labels[helper.QueueKey]
+	case step.JobSet != nil && step.JobSet.Labels[helper.QueueKey] != "":
+		return step.JobSet.Labels[helper.QueueKey]
+	}
+	return sj.Labels[helper.QueueKey]
+}

@@ -1,0 +1,56 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// compare reports what the CustomResourceDefinition does not know.
+func (g *giver) compare(wanted, result *custom, err error) {
+	if err != nil || g.lost == nil || !g.dryRun {
+		return
+	}
+	fields := sets.New[string]()
+	for _, part := range []string{"spec", "status"} {
+		missing(part, wanted.Object[part], result.Object[part], fields)
+	}
+	if fields.Len() > 0 {
+		g.lost(nameOf(wanted), sets.List(fields))
+	}
+}
+
+// missing collects the paths of fields that only the first value has. Those of list items have [] in place of an index.
+func missing(path string, has, got any, fields sets.Set[string]) {
+	switch has := has.(type) {
+	case map[string]any:
+		known, ok := got.(map[string]any)
+		for name, value := range has {
+			if _, there := known[name]; ok && there {
+				missing(path+"."+name, value, known[name], fields)
+			} else {
+				fields.Insert(path + "." + name)
+			}
+		}
+	case []any:
+		known, _ := got.([]any)
+		for i, value := range has[:min(len(has), len(known))] {
+			missing(path+"[]", value, known[i], fields)
+		}
+	}
+}
+
+// same returns whether an object would not be changed but for what every write changes.
+func same(a, b *custom) bool {
+	return equality.Semantic.DeepEqual(essence(a), essence(b))
+}
+
+func essence(object *custom) map[string]any {
+	copied := object.DeepCopy()
+	copied.SetResourceVersion("")
+	copied.SetManagedFields(nil)
+	copied.SetGeneration(0)
+	return copied.Object
+}

@@ -1,0 +1,99 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/peers"
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
+)
+
+// jobSetConfiguration configures upstream's controller of JobSets. It does not manage its certificates: it would wait for
+// them in a directory that all clusters of a machine share, and that no flag changes.
+const jobSetConfiguration = `apiVersion: config.jobset.x-k8s.io/v1alpha1
+kind: Configuration
+health: {healthProbeBindAddress: "127.0.0.1:0"}
+metrics: {bindAddress: "127.0.0.1:0", certDir: $CERTIFICATES}
+webhook: {host: 127.0.0.1, port: $PORT, certDir: $CERTIFICATES}
+leaderElection: {leaderElect: false}
+clientConnection: {qps: 200, burst: 400}
+featureGates: {InPlaceRestart: true}
+internalCertManagement: {enable: false}
+`
+
+// groupsConfiguration configures upstream's controller of LeaderWorkerSets.
+const groupsConfiguration = `apiVersion: config.lws.x-k8s.io/v1alpha1
+kind: Configuration
+health: {healthProbeBindAddress: "127.0.0.1:0"}
+metrics: {bindAddress: "127.0.0.1:0"}
+webhook: {host: 127.0.0.1, port: $PORT, certDir: $CERTIFICATES}
+leaderElection: {leaderElect: false}
+internalCertManagement: {enable: true}
+`
+
+// Controllers are controllers of upstream, which are started and stopped together. They have no Deployments that the command
+// could scale.
+type Controllers []*Controller
+
+// Controller is a controller of upstream with its configuration.
+type Controller struct {
+	*peers.Peer
+	configuration string
+}
+
+// JobSets returns upstream's controller of JobSets.
+func JobSets() *Controller {
+	return &Controller{&peers.Peer{
+		Name: "jobset", Module: "sigs.k8s.io/jobset", Bases: []string{"config/default"}, Args: []string{"--config=$CONFIG"},
+		Namespace: "jobset-system", ServiceAccount: "jobset-controller-manager", Secret: "jobset-webhook-server-cert",
+		Authority: "jobset-ca", Service: "jobset-webhook-service.jobset-system.svc", StartTimeout: 2 * time.Minute,
+	}, jobSetConfiguration}
+}
+
+// LeaderWorkerSets returns upstream's controller of LeaderWorkerSets.
+func LeaderWorkerSets() *Controller {
+	return &Controller{&peers.Peer{
+		Name: "lws", Module: "sigs.k8s.io/lws", Bases: []string{"config/default"}, Args: []string{"--config=$CONFIG"},
+		Namespace: "lws-system", ServiceAccount: "lws-controller-manager", Secret: "lws-webhook-server-cert",
+		Authority: "lws-ca", Service: "lws-webhook-service.lws-system.svc", StartTimeout: 2 * time.Minute,
+	}, groupsConfiguration}
+}
+
+// Install installs them all.
+func (c Controllers) Install(ctx context.Context, l *localcluster.Cluster) error {
+	for _, each := range c {
+		if err := each.Install(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Start starts them all.
+func (c Controllers) Start(ctx context.Context) error {
+	for _, each := range c {
+		if err := each.Start(ctx, each.configuration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop stops them all.
+func (c Controllers) Stop() (err error) {
+	for _, each := range c {
+		err = errors.Join(err, each.Stop())
+	}
+	return err
+}
+
+// Kill kills what still runs.
+func (c Controllers) Kill() {
+	for _, each := range c {
+		each.Kill()
+	}
+}
