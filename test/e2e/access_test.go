@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // account makes a service account with one of the cluster's roles in the namespace (none with "") and returns kubectl
@@ -69,6 +71,7 @@ func TestRolesDecideWhatUsersMayDo(t *testing.T) {
 }
 
 func TestObjectCountQuota(t *testing.T) {
+	tier.OnRequest(t, "waits for quota, webhooks or the audit log")
 	t.Parallel()
 	k := newKubectl(t)
 	// The quota controller of the cluster looks for new kinds every 30 seconds, and counts a kind it has just found in
@@ -153,6 +156,7 @@ spec:
 }
 
 func TestMutatingAdmissionPolicyChanges(t *testing.T) {
+	tier.OnRequest(t, "waits for quota, webhooks or the audit log")
 	t.Parallel()
 	k := newKubectl(t)
 	if r := k.run("", "get", "mutatingadmissionpolicies.v1.admissionregistration.k8s.io"); r.code != 0 {
@@ -194,6 +198,7 @@ spec:
 }
 
 func TestValidatingWebhookRefuses(t *testing.T) {
+	tier.OnRequest(t, "waits for quota, webhooks or the audit log")
 	t.Parallel()
 	k := newKubectl(t)
 	url, ca := serveWebhook(t, "not on a Friday")
@@ -224,6 +229,7 @@ webhooks:
 }
 
 func TestWritesAreAudited(t *testing.T) {
+	tier.OnRequest(t, "waits for quota, webhooks or the audit log")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "create", "-f", "-")

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // rights are what a user may do beside the actions; the kubectl calls are dry runs.
@@ -114,6 +116,7 @@ func TestDryRunOfActionsChangesNothing(t *testing.T) {
 }
 
 func TestActionsAreAuditedUnderTheirSubresources(t *testing.T) {
+	tier.OnRequest(t, "reads the audit log of the shared server")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")

@@ -18,6 +18,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestConcurrentRestartsOfAnAttemptRestartOnce(t *testing.T) {
@@ -92,6 +93,7 @@ func (k *kubectl) failAttempt(set string, number, exitCode int) map[string]strin
 
 // TestHistoryOutlivesPods looks at what is known of failures when the Jobs and pods are gone.
 func TestHistoryOutlivesPods(t *testing.T) {
+	tier.OnRequest(t, "must see each pod while it lives")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "failurePolicy: {maxRestarts: 1}"), "create", "-f", "-")

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // state is one in which a set can be when a user asks for an action.
@@ -205,6 +207,7 @@ func matrix() map[string]state {
 
 // TestActionsInEveryState asks for each action in each state, as a user who may do nothing else to the sets.
 func TestActionsInEveryState(t *testing.T) {
+	tier.OnRequest(t, "65 sets in states that last for a time")
 	t.Parallel()
 	k := newKubectl(t)
 	owner := k.ok("create", "configmap", "owner", "-o", "jsonpath={.metadata.uid}")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // forgetVariable has TestAvoidedNodeIsTheOnlyRoom wait for the minutes after which avoided nodes are forgotten.
@@ -41,6 +43,7 @@ spec:
 // TestAvoidedNodeIsTheOnlyRoom has an attempt fail on the only node that its pods can use. Those of the next attempt
 // wait for another node rather than run there, for some minutes; then the failure is forgotten.
 func TestAvoidedNodeIsTheOnlyRoom(t *testing.T) {
+	tier.OnRequest(t, "adds nodes and taints that other tests see")
 	t.Parallel()
 	k := newKubectl(t)
 	nodes := strings.Fields(k.ok("get", "nodes", "-l", "jobset-apiserver.io/rack", "-o", "jsonpath={.items[*].metadata.name}"))

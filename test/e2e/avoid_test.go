@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // avoiding is a set of two Jobs with more pods than the cluster has nodes, so that the scheduler puts some on each.
@@ -43,6 +45,7 @@ spec:
 // TestAvoidFailedNodes kills a pod by a signal: after the restart no pod of the set runs on its node, which is shown,
 // and whose failure is remembered for another restart.
 func TestAvoidFailedNodes(t *testing.T) {
+	tier.OnRequest(t, "adds nodes and taints that other tests see")
 	t.Parallel()
 	k := newKubectl(t)
 	k.refused(fmt.Sprintf(avoiding, "1 hour"), []string{"create", "-f", "-"},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/runbook"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // exampleTimeout is for one example, with the time to compile or to install it.
@@ -24,6 +25,7 @@ const exampleTimeout = 6 * time.Minute
 
 // TestClients runs the examples of docs/clients.md.
 func TestClients(t *testing.T) {
+	tier.OnRequest(t, "starts the Python client and old versions of kubectl")
 	t.Parallel()
 	t.Run("Go", func(t *testing.T) {
 		t.Parallel()

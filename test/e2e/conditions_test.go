@@ -7,10 +7,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestConditionsOfWhatPreventsASetFromRunning waits for conditions as users do, and lets the set run then.
 func TestConditionsOfWhatPreventsASetFromRunning(t *testing.T) {
+	tier.OnRequest(t, "waits for controllers in real time")
 	t.Parallel()
 	tests := map[string]struct {
 		prepare         func(k *kubectl)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // demo runs hack/demo.sh without the start of a cluster: the shared one is used, with the namespace of the test.
@@ -30,6 +32,7 @@ func (k *kubectl) demo(env ...string) result {
 
 // TestDemo runs the training of `make demo`: a worker is killed, the set restarts, and completes.
 func TestDemo(t *testing.T) {
+	tier.OnRequest(t, "runs the whole demo in the shared cluster")
 	t.Parallel()
 	t.Run("completes", func(t *testing.T) {
 		t.Parallel()

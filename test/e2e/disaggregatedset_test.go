@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // rolesTimeout is how long a set of few groups may take to become available. Every step of a rollout waits for groups that become ready.
@@ -15,6 +17,7 @@ const rolesTimeout = 3 * time.Minute
 
 // TestDisaggregatedSet needs the feature gate.
 func TestDisaggregatedSet(t *testing.T) {
+	tier.OnRequest(t, "starts many rollouts")
 	t.Parallel() // the shared cluster does not run it
 	c := gated.use(t)
 	for name, test := range map[string]func(*kubectl){"life": lifeOfRoles, "rollouts": rolloutsOfRoles, "orphans": orphansOfRoles} {

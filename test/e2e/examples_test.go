@@ -16,6 +16,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/runbook"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const examplesDir = "artifacts/examples"
@@ -86,6 +87,7 @@ var examplePromises = map[string]func(*kubectl){
 
 // TestExamples runs the commands in the comment of each example, all of which must succeed, and looks for what the comment promises.
 func TestExamples(t *testing.T) {
+	tier.OnRequest(t, "applies all examples, in minutes")
 	t.Parallel()
 	ran := 0
 	root := filepath.Join(shared.Root, examplesDir)

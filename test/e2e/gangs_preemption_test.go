@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	gangs "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestGangsWithAllGates has a cluster whose scheduler also preempts gangs as a whole and places them by topology, and
 // whose Job controller makes groups of Jobs that have none.
 func TestGangsWithAllGates(t *testing.T) {
+	tier.OnRequest(t, "needs a cluster with the scheduler's gangs")
 	t.Parallel() // its cluster is its own
 	gates := []string{"TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption", "WorkloadWithJob"}
 	inGangCluster(t, startGangCluster(t, "gates", gates...), map[string]func(*kubectl){

@@ -17,6 +17,7 @@ import (
 
 	gangs "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
@@ -70,6 +71,7 @@ func inGangCluster(t *testing.T, c *cluster, tests map[string]func(*kubectl)) {
 
 // TestGangsOfJobSets has a cluster with the scheduling API and no further gates.
 func TestGangsOfJobSets(t *testing.T) {
+	tier.OnRequest(t, "needs a cluster with the scheduler's gangs")
 	t.Parallel() // its cluster is its own
 	inGangCluster(t, startGangCluster(t, "scheduling"), map[string]func(*kubectl){
 		"Turns": gangsTakeTurns, "Blocked": setsBlockEachOther, "Opened": gangsOpenedInTurns, "Pods": gangsOfPods,

@@ -22,6 +22,8 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // stateTimeout is how long an object may take to reach a state.
@@ -33,6 +35,7 @@ const recordedStates = "hack/gitops/testdata/states"
 // TestStatesForGitOps brings objects of all kinds into the states of recordedStates, and checks that they look as recorded there. With
 // UPDATE_GOLDEN=1 it records them.
 func TestStatesForGitOps(t *testing.T) {
+	tier.OnRequest(t, "makes 36 states and waits for each")
 	t.Parallel() // the shared cluster does not run DisaggregatedSets
 	c := gated.use(t)
 	k := newKubectlFor(t, c)

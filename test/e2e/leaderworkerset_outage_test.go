@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
@@ -41,6 +42,7 @@ const (
 // and of one that runs, and none admitted without its environment. By itself, the controller of StatefulSets would try
 // again more than a minute after the return. Its cluster is its own.
 func TestGroupsCompleteAfterOutage(t *testing.T) {
+	tier.OnRequest(t, "stops the server for more than a minute")
 	t.Parallel()
 	k := newKubectlFor(t, startCluster(t, "outage", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown))
 	k.okIn(groups, "apply", "-f", "-")

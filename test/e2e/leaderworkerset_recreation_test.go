@@ -10,12 +10,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestDeletedLeadersRecreateTheirGroupsOnce deletes the leader pods of ten groups at once. What the garbage collector
 // still does to the workers of the former groups is no reason to recreate the new ones, and each group says in the
 // status why it was recreated, and how often.
 func TestDeletedLeadersRecreateTheirGroupsOnce(t *testing.T) {
+	tier.OnRequest(t, "looks at a set for 15 seconds")
 	t.Parallel()
 	const groups = 10
 	k := newKubectl(t)

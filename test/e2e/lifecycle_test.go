@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestRunsToCompletion(t *testing.T) {
@@ -41,6 +43,7 @@ func TestRunsToCompletion(t *testing.T) {
 }
 
 func TestGetPrintsUpstreamColumnsAndMoreWhenWide(t *testing.T) {
+	tier.OnRequest(t, "more cases of the life of a set")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort), "apply", "-f", "-")
@@ -175,6 +178,7 @@ func TestDeletion(t *testing.T) {
 }
 
 func TestNamespaceWithManySetsIsDeleted(t *testing.T) {
+	tier.OnRequest(t, "more cases of the life of a set")
 	k := newKubectl(t)
 	var all strings.Builder
 	const sets = 50

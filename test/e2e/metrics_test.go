@@ -16,10 +16,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestControllerMetricsAccess reads the controller's metrics with the credentials of kube-apiserver.
 func TestControllerMetricsAccess(t *testing.T) {
+	tier.OnRequest(t, "waits for caches of authorization")
 	t.Parallel()
 	k := newKubectl(t)
 	port, err := os.ReadFile(filepath.Join(k.cluster.Dir, "ports", "controller-metrics"))

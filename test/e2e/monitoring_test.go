@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // workloads are a set that completes, one that fails twice, one that reports a checkpoint, and the other kinds.
@@ -41,6 +43,7 @@ spec:
 // every dashboard must return data, and so must every series that a rule depends on. It compares the metrics with the
 // page about them, too.
 func TestMonitoring(t *testing.T) {
+	tier.OnRequest(t, "builds and runs Prometheus")
 	k := newKubectl(t)
 	k.ok("--namespace=jobset-system", "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(k.cluster.Root, "artifacts/components/monitoring/account.yaml"))
 	token := filepath.Join(t.TempDir(), "token")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestNamesThatOthersHave has a Service with the name of a set, and two sets one of which needs the name of the other.
@@ -50,6 +52,7 @@ func TestNamesThatOthersHave(t *testing.T) {
 // TestNamesThatOthersNeed creates objects whose children would have the same names. Each is a warning, and a condition
 // of the one that comes later.
 func TestNamesThatOthersNeed(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	jobSet := func(name, replicatedJob string) string {

@@ -10,11 +10,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestPlacementInScarceRoom has the scheduler, an autoscaler and others compete with exclusive placement for nodes, in
 // one cluster. Each test has nodes of its own, with a taint and a label that no other uses.
 func TestPlacementInScarceRoom(t *testing.T) {
+	tier.OnRequest(t, "needs a cluster with nodes of its own")
 	t.Parallel() // its cluster is its own
 	c := startCluster(t, "room", "CLUSTER_NODES=0", "CLUSTER_CONTROLLER_ARGS=--placement-move-after=30s")
 	for name, test := range map[string]func(*testing.T, *cluster){

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // placementTimeout is how long a set may take from its creation until its pods run.
@@ -44,6 +46,7 @@ spec:
 // TestExclusivePlacement runs three sets on five racks: the first gets three of them, the second has to wait for three
 // until the first is suspended, and the first then waits for the second. A restart changes no domain.
 func TestExclusivePlacement(t *testing.T) {
+	tier.OnRequest(t, "adds nodes that other tests see")
 	t.Parallel() // its cluster is its own
 	c := startCluster(t, "place", "CLUSTER_CONTROLLER_ARGS=--placement-when-full=wait")
 	k := newKubectlFor(t, c)

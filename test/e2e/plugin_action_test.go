@@ -16,6 +16,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const theSet = "jobset.jobset.x-k8s.io/train"
@@ -46,6 +48,7 @@ func (k *kubectl) actsNot(args []string, want string) {
 }
 
 func TestPluginActsAndWaits(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "failurePolicy: {maxRestarts: 1}"), "apply", "-f", "-")
@@ -88,6 +91,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 }
 
 func TestPluginRestartsOnceHoweverOftenItIsAsked(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
@@ -125,6 +129,7 @@ const neverReady = `  - name: slow
 `
 
 func TestPluginWaitEndsWhenItsTimeIsOver(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+neverReady, "apply", "-f", "-")
@@ -141,6 +146,7 @@ func TestPluginWaitEndsWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	annotations := fail + "\n              jobset-apiserver.io/kwok-exit-code: \"42\""
@@ -157,6 +163,7 @@ func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
 }
 
 func TestPluginContinuesAfterRejection(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	for _, name := range []string{"a", "b"} {
@@ -174,6 +181,7 @@ func TestPluginContinuesAfterRejection(t *testing.T) {
 }
 
 func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
@@ -192,6 +200,7 @@ func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
 }
 
 func TestPluginAsksOnTerminalsBeforeItCancels(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")

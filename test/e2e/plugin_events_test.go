@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestPluginEventsOfSetJobsAndPods(t *testing.T) {
+	tier.OnRequest(t, "waits for events")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+"---\n"+manifest("other", runOn), "apply", "-f", "-")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestPluginListAgreesWithGet compares the list with `kubectl get -o wide`.
@@ -63,6 +65,7 @@ func TestPluginListAgreesWithGet(t *testing.T) {
 
 // TestPluginListWatchShowsChanges follows a set from its creation to its end.
 func TestPluginListWatchShowsChanges(t *testing.T) {
+	tier.OnRequest(t, "follows a set in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")

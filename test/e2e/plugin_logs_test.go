@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // logsManifest is a set of one leader, and of two Jobs of two workers each, on the node of the kubelet.
@@ -119,6 +121,7 @@ func TestPluginPrintsLogsOfAllPods(t *testing.T) {
 }
 
 func TestPluginRefusesLogsWithReason(t *testing.T) {
+	tier.OnRequest(t, "follows logs in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
@@ -150,6 +153,7 @@ func TestPluginRefusesLogsWithReason(t *testing.T) {
 }
 
 func TestPluginLogsOfTheFirstFailure(t *testing.T) {
+	tier.OnRequest(t, "follows logs in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
@@ -181,6 +185,7 @@ func TestPluginLogsOfTheFirstFailure(t *testing.T) {
 }
 
 func TestPluginFollowsLogsThroughARestart(t *testing.T) {
+	tier.OnRequest(t, "follows logs in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // previewReport is what -o json prints about JobSets.
@@ -159,6 +160,7 @@ spec:
 }
 
 func TestPluginPreviewShowsRejections(t *testing.T) {
+	tier.OnRequest(t, "more cases of preview")
 	t.Parallel()
 	k := newKubectl(t)
 	k.ok("label", "namespace", k.namespace, "pod-security.kubernetes.io/enforce=baseline", "pod-security.kubernetes.io/warn=baseline")
@@ -244,6 +246,7 @@ func TestPluginPreviewShowsRejections(t *testing.T) {
 }
 
 func TestPluginPreviewOfALargeSet(t *testing.T) {
+	tier.OnRequest(t, "more cases of preview")
 	t.Parallel()
 	k := newKubectl(t)
 	large := strings.Replace(setOf("large", `{containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}`), "replicas: 3", "replicas: 2000", 1)
@@ -265,6 +268,7 @@ func TestPluginPreviewOfALargeSet(t *testing.T) {
 }
 
 func TestPluginPreviewForUsersWithFewRights(t *testing.T) {
+	tier.OnRequest(t, "more cases of preview")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(`{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: creator}, rules: [{apiGroups: [jobset.x-k8s.io], resources: [jobsets], verbs: [create]}]}`, "create", "-f", "-")

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // changed is a set like that of setOf, with more fields.
@@ -29,6 +31,7 @@ spec:
 // TestPluginPreviewOfAnExistingSet compares previews with what kubectl apply then does, for sets that were applied by the client and by the
 // server.
 func TestPluginPreviewOfAnExistingSet(t *testing.T) {
+	tier.OnRequest(t, "more cases of preview")
 	t.Parallel()
 	for name, apply := range map[string][]string{"client side": {"apply", "-f", "-"}, "server side": {"apply", "--server-side", "-f", "-"}} {
 		t.Run(name, func(t *testing.T) {
@@ -86,6 +89,7 @@ func (k *kubectl) hasChildren(pods int) {
 }
 
 func TestPluginPreviewDiffAndManifestObjects(t *testing.T) {
+	tier.OnRequest(t, "more cases of preview")
 	t.Parallel()
 	k := newKubectl(t)
 	account := setOf("train", `{serviceAccountName: trainer, containers: [{name: main, image: x}]}`)

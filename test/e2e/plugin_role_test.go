@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // actorRole grants acting on sets, and of what a diagnosis reads no more than the sets.
@@ -30,6 +32,7 @@ func (k *kubectl) actor(name string) *kubectl {
 
 // TestOperatorRoleExplainsSets calls the commands that read with the role for people on call, and with less.
 func TestOperatorRoleExplainsSets(t *testing.T) {
+	tier.OnRequest(t, "waits for caches of authorization")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")

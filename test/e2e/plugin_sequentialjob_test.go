@@ -11,6 +11,7 @@ import (
 	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // contains reports the texts that the output of the plugin lacks.
@@ -39,6 +40,7 @@ func (k *kubectl) sequenceTree(name string, want ...string) {
 }
 
 func TestPluginViewsOfARunningSequence(t *testing.T) {
+	tier.OnRequest(t, "more views of sequences")
 	t.Parallel()
 	k := newKubectl(t)
 	manifest := fmt.Sprintf(threeContainers, "etl", "backoffLimit: 0", steered)
@@ -74,6 +76,7 @@ func TestPluginViewsOfARunningSequence(t *testing.T) {
 }
 
 func TestPluginViewsOfAFailedSequence(t *testing.T) {
+	tier.OnRequest(t, "more views of sequences")
 	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered, "backoffLimit: 0")
@@ -88,6 +91,7 @@ func TestPluginViewsOfAFailedSequence(t *testing.T) {
 }
 
 func TestPluginViewsOfASuspendedSequence(t *testing.T) {
+	tier.OnRequest(t, "more views of sequences")
 	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered)
@@ -100,6 +104,7 @@ func TestPluginViewsOfASuspendedSequence(t *testing.T) {
 }
 
 func TestPluginLogsOfASequence(t *testing.T) {
+	tier.OnRequest(t, "more views of sequences")
 	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // plugin calls `kubectl jobset` in the namespace of the test and returns what it did, whatever that is.
@@ -58,6 +60,7 @@ func TestPluginIsFoundByKubectl(t *testing.T) {
 }
 
 func TestPluginCompletesNames(t *testing.T) {
+	tier.OnRequest(t, "more cases of the plugin")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train-a", runOn, "suspend: true")+"---\n"+manifest("train-b", runOn, "suspend: true")+"---\n"+manifest("other", runOn, "suspend: true"), "apply", "-f", "-")

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // timelineData is what a script reads of `timeline -o json`.
@@ -90,6 +92,7 @@ func liveThrough(k *kubectl) timelineData {
 }
 
 func TestPluginDrawsTimeline(t *testing.T) {
+	tier.OnRequest(t, "needs a browser")
 	t.Parallel()
 	k := newKubectl(t)
 	data := liveThrough(k)
@@ -259,6 +262,7 @@ func (b browser) checkBars(page string, data timelineData, bars []bar) {
 }
 
 func TestPluginTimelineOfOtherStates(t *testing.T) {
+	tier.OnRequest(t, "needs a browser")
 	t.Parallel()
 	k := newKubectl(t)
 	k.env = []string{"LC_ALL=C.UTF-8"}

@@ -9,9 +9,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestPluginTopShowsWhereASetRunsAndItsReadyShare(t *testing.T) {
+	tier.OnRequest(t, "waits for events and metrics")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(strings.Replace(manifest("train", runOn), "containers:", "nodeSelector: {topology.kubernetes.io/zone: zone-1}\n            containers:", 1), "apply", "-f", "-")

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/sample"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // onTerminal calls the plugin on a pseudo terminal of that width and returns what the user would see.
@@ -139,6 +140,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 }
 
 func TestPluginTreeShowsWhatMissingJobsWaitFor(t *testing.T) {
+	tier.OnRequest(t, "a thousand pods")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(`apiVersion: jobset.x-k8s.io/v1alpha2
@@ -184,6 +186,7 @@ var requests = regexp.MustCompile(`"Response" verb="([A-Z]+)" url="https?://[^/]
 // TestPluginWithManyPods creates pods that fit no node at first, and labels nodes for them later. Commands about them make few calls and
 // print few lines. There are a thousand pods, two pages of a list, and two thousand in a run of all cases.
 func TestPluginWithManyPods(t *testing.T) {
+	tier.OnRequest(t, "a thousand pods")
 	jobs, pods := 10, "1,000"
 	if os.Getenv(sample.AllVariable) != "" {
 		jobs, pods = 20, "2,000"

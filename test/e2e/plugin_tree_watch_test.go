@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestPluginTreeWatch follows a set from its creation to its deletion, into a file.
 func TestPluginTreeWatch(t *testing.T) {
+	tier.OnRequest(t, "follows a set in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")

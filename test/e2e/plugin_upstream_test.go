@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // openDefinition serves JobSets as custom resources, as upstream does, with a schema that lets everything through.
@@ -28,6 +30,7 @@ spec:
 
 // Where JobSets are custom resources the plugin shows what is there, and says what that server does not have.
 func TestPluginWorksWithCustomResources(t *testing.T) {
+	tier.OnRequest(t, "needs a cluster in which upstream's definitions are installed")
 	t.Parallel() // its cluster is its own
 	c := startCluster(t, "custom", "CLUSTER_COMPONENTS=none", "CLUSTER_NODES=2")
 	k := newKubectlFor(t, c)

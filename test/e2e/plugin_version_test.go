@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestPluginVersion asks as an administrator and as a user who may not read the lease. All programs are of one build.
 func TestPluginVersion(t *testing.T) {
+	tier.OnRequest(t, "waits for the holder of the lease")
 	t.Parallel()
 	k := newKubectl(t)
 	client := k.pluginOK("version", "--client", "-o", "jsonpath={.client}")

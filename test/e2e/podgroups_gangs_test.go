@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // gang is the size of each of two groups, and room the number of their pods that fit at a time.
@@ -76,6 +77,7 @@ func (k *kubectl) createInTurns(slots string, from, to int, more string) {
 // TestTwoGangsBlockEachOther has the pods of two gangs of 8 come in turns, with room for 12: six of each run, and neither gang is ever
 // complete. Labels do not place pods, so that this stays as it is until a user makes room.
 func TestTwoGangsBlockEachOther(t *testing.T) {
+	tier.OnRequest(t, "has nodes of its own that sets compete for")
 	t.Parallel()
 	k := newKubectl(t)
 	slots := k.withRoom()
@@ -105,6 +107,7 @@ func TestTwoGangsBlockEachOther(t *testing.T) {
 
 // TestGangsInTurnComplete starts the second gang when the first has completed. Both are Jobs, suspended until it is their turn.
 func TestGangsInTurnComplete(t *testing.T) {
+	tier.OnRequest(t, "has nodes of its own that sets compete for")
 	t.Parallel()
 	k := newKubectl(t)
 	slots := k.withRoom()

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // groupSteps is how long the controller may take for a group, on a slow machine.
@@ -183,6 +184,7 @@ func (k *kubectl) untilGroup(name, want string) {
 
 // TestSucceededPodsOfGroupsCount has a pod that succeeds before the other exists.
 func TestSucceededPodsOfGroupsCount(t *testing.T) {
+	tier.OnRequest(t, "more cases of pod groups")
 	t.Parallel()
 	k, family := newKubectl(t), plan.Families[1]
 	template := member(family, "gang", fmt.Sprintf("%s: %q", family.SizeKey, "2"))
@@ -200,6 +202,7 @@ func TestSucceededPodsOfGroupsCount(t *testing.T) {
 
 // TestPodsBeingDeletedDoNotCount has a pod that is being deleted for as long as it has a finalizer.
 func TestPodsBeingDeletedDoNotCount(t *testing.T) {
+	tier.OnRequest(t, "more cases of pod groups")
 	t.Parallel()
 	k, family := newKubectl(t), plan.Families[1]
 	k.admitsPods()
@@ -226,6 +229,7 @@ func TestPodsBeingDeletedDoNotCount(t *testing.T) {
 
 // TestGroupsOfUnknownSizeStabilize has a pod whose group nothing states the size of.
 func TestGroupsOfUnknownSizeStabilize(t *testing.T) {
+	tier.OnRequest(t, "more cases of pod groups")
 	t.Parallel()
 	k, family := newKubectl(t), plan.Families[1]
 	k.admitsPods()
@@ -242,6 +246,7 @@ func TestGroupsOfUnknownSizeStabilize(t *testing.T) {
 
 // TestMalformedSizesOfGroupsAreReported has a pod that states a size which is no number, and one that states a smaller one.
 func TestMalformedSizesOfGroupsAreReported(t *testing.T) {
+	tier.OnRequest(t, "more cases of pod groups")
 	t.Parallel()
 	k, family := newKubectl(t), plan.Families[0]
 	k.admitsPods()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // single is a set of one Job.
@@ -33,6 +35,7 @@ func (k *kubectl) events(set string) []string {
 
 // TestEventsAreForPeople looks that messages carry names and numbers that a person can use, and nothing else.
 func TestEventsAreForPeople(t *testing.T) {
+	tier.OnRequest(t, "compares ages and the order of events")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(single("fails", runOn, "failurePolicy: {maxRestarts: 1}")+"---\n"+single("restarted", runOn), "create", "-f", "-")
@@ -86,6 +89,7 @@ func TestEventsAreForPeople(t *testing.T) {
 
 // TestDescribeShowsTheHistory looks at what a user sees who knows no other command.
 func TestDescribeShowsTheHistory(t *testing.T) {
+	tier.OnRequest(t, "compares ages and the order of events")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(single("train", runOn), "create", "-f", "-")

@@ -8,17 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // What the garbage collector must never do is to take the owner for gone while the server or its store is away.
 
 func TestChildrenSurviveARestartOfTheServer(t *testing.T) {
+	tier.OnRequest(t, "stops the server and etcd that other tests use")
 	// Without --etcd-servers the store lives in the server's process: this stops both.
 	childrenSurvive(t, newKubectl(t), "apiserver")
 }
 
 func TestChildrenSurviveARestartOfEtcd(t *testing.T) {
+	tier.OnRequest(t, "stops the server and etcd that other tests use")
 	t.Parallel() // its cluster is its own
 	c := startCluster(t, "etcd", "CLUSTER_STORAGE=etcd", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown)
 	childrenSurvive(t, newKubectlFor(t, c), "etcd")

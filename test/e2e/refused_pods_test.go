@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // refusedPodsWithin is how soon a refusal of pods shows.
@@ -82,6 +84,7 @@ var podRefusals = map[string]podRefusal{
 // TestPodsThatAreRefused has the pods of each kind refused: the condition and the column of kubectl get -o wide say so
 // at once, and no longer when pods are admitted.
 func TestPodsThatAreRefused(t *testing.T) {
+	tier.OnRequest(t, "a dozen controllers of jobs and pods in real time")
 	t.Parallel()
 	for kindName, kind := range refusedKinds {
 		for refusalName, refusal := range podRefusals {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const backedOff = `apiVersion: leaderworkerset.x-k8s.io/v1
@@ -87,6 +89,7 @@ func TestReplaceKeepsFieldsThatUpstreamLacks(t *testing.T) {
 }
 
 func TestReplaceOfTheStatusKeepsTheHistory(t *testing.T) {
+	tier.OnRequest(t, "a second case of replace")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // scaleResponse is what kubectl logs at level 6 about a response to a request for a scale.
@@ -51,6 +53,7 @@ func TestScaleNeedsElasticSizing(t *testing.T) {
 
 // TestScaleByHandAndByAutoscaler needs the feature gate.
 func TestScaleByHandAndByAutoscaler(t *testing.T) {
+	tier.OnRequest(t, "waits for the autoscaler")
 	t.Parallel() // the shared cluster does not run it
 	k := newKubectlFor(t, gated.use(t))
 	k.okIn(elastic, "create", "-f", "-")

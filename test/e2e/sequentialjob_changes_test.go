@@ -10,6 +10,7 @@ import (
 	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // What a change does, by update strategy and by the step that it changes, while the second of three steps runs.
@@ -104,6 +105,7 @@ func TestDeletedSequenceStopsItsStep(t *testing.T) {
 
 // A namespace does not hang on a sequence that runs in it.
 func TestNamespaceWithARunningSequenceGoes(t *testing.T) {
+	tier.OnRequest(t, "deletes a namespace with much in it")
 	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", steered)

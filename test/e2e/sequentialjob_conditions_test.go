@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestSequenceWithoutQuota(t *testing.T) {
+	tier.OnRequest(t, "waits for quota, nodes and webhooks in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.ok("create", "quota", "tight", "--hard=count/jobs.batch=0")
@@ -32,6 +35,7 @@ func TestSequenceWithoutQuota(t *testing.T) {
 }
 
 func TestSequenceWaitsForANode(t *testing.T) {
+	tier.OnRequest(t, "waits for quota, nodes and webhooks in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(`apiVersion: batch.jobset-apiserver.io/v1alpha1
@@ -50,6 +54,7 @@ spec:
 
 // A webhook that does not answer holds a step up until it is gone, and does not make the sequence fail.
 func TestSequenceWhoseWebhookIsAway(t *testing.T) {
+	tier.OnRequest(t, "waits for quota, nodes and webhooks in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(fmt.Sprintf(`apiVersion: admissionregistration.k8s.io/v1

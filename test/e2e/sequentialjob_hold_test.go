@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // flavors are two kinds of nodes, and a class of priority.
@@ -33,6 +34,7 @@ value: 100
 // TestSequenceHoldsQuota runs a sequence with one Workload for all of its steps: two steps with one reservation, an eviction while the
 // third one runs, an admission to other nodes, and the end.
 func TestSequenceHoldsQuota(t *testing.T) {
+	tier.OnRequest(t, "needs features that are off by default")
 	t.Parallel() // the shared cluster does not run it
 	k := newKubectlFor(t, gated.use(t))
 	s := withKueue(k)

@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestKindsOfKueueRefuse checks that the kinds which the tests of queues use have the limits of Kueue's: what these tests may write, Kueue
 // would accept.
 func TestKindsOfKueueRefuse(t *testing.T) {
+	tier.OnRequest(t, "installs the definitions of Kueue for the whole cluster")
 	k := newKubectl(t)
 	s := withKueue(k)
 	s.Hold("no room")

@@ -14,6 +14,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/kueue"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // inTeam are the metadata of a sequence in the queue team.
@@ -113,6 +114,7 @@ func (k *kubectl) suspended(job string, want bool) {
 }
 
 func TestQueueWithoutKueue(t *testing.T) {
+	tier.OnRequest(t, "installs the definitions of Kueue for the whole cluster")
 	k := newKubectl(t)
 	k.sequence(fmt.Sprintf(inTeam, "etl"), atOnce)
 	k.shows("etl", batchv1alpha1.ConditionResourcesUnavailable, "True", batchv1alpha1.ReasonQueueUnavailable, "kueue.x-k8s.io/queue-name", "job etl-0", "install Kueue")
@@ -123,6 +125,7 @@ func TestQueueWithoutKueue(t *testing.T) {
 }
 
 func TestSequenceInQueue(t *testing.T) {
+	tier.OnRequest(t, "installs the definitions of Kueue for the whole cluster")
 	k := newKubectl(t)
 	s := withKueue(k)
 	s.Hold("insufficient quota for cpu in flavor default")
@@ -173,6 +176,7 @@ func TestSequenceInQueue(t *testing.T) {
 
 // TestSomebodyElsesDeactivationStays has an administrator take a step out of its queue.
 func TestSomebodyElsesDeactivationStays(t *testing.T) {
+	tier.OnRequest(t, "installs the definitions of Kueue for the whole cluster")
 	k := newKubectl(t)
 	s := withKueue(k)
 	s.Hold("no room")
@@ -215,6 +219,7 @@ spec:
 `
 
 func TestJobSetStepInQueue(t *testing.T) {
+	tier.OnRequest(t, "installs the definitions of Kueue for the whole cluster")
 	k := newKubectl(t)
 	s := withKueue(k)
 	s.Hold("no room")

@@ -16,10 +16,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestTopShowsTheNumbersOfTheMetrics compares the shares of a set that has finished, which no longer change.
 func TestTopShowsTheNumbersOfTheMetrics(t *testing.T) {
+	tier.OnRequest(t, "compares numbers of the whole cluster")
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/runbook"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // stepLimit ends a step of the tutorial that hangs. Its commands wait for at most two minutes each.
@@ -28,6 +29,7 @@ var replacedSteps = []string{
 // print with the page. What differs from run to run stands for any such value (runbook.Step). UPDATE_GOLDEN=1 rewrites the outputs of the
 // page; review it before you commit.
 func TestTutorial(t *testing.T) {
+	tier.OnRequest(t, "follows the tutorial in real time")
 	t.Parallel()
 	k := newKubectl(t)
 	k.admitsPods()

@@ -24,6 +24,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // shown is what a view shows of the state of a set.
@@ -212,6 +213,7 @@ func asReport(command string) func(k *kubectl) (shown, error) {
 
 // TestViewsAgree takes sets through their states, and compares what all views show.
 func TestViewsAgree(t *testing.T) {
+	tier.OnRequest(t, "all views of many sets must agree at one moment")
 	t.Parallel()
 	var mu sync.Mutex
 	rows, differences := map[string]string{}, 0
@@ -257,6 +259,7 @@ func TestViewsAgree(t *testing.T) {
 
 // TestMetricAgreesWithPhases compares the metric of sets by phase with the column PHASE of all sets.
 func TestMetricAgreesWithPhases(t *testing.T) {
+	tier.OnRequest(t, "all views of many sets must agree at one moment")
 	k := newKubectl(t)
 	k.okIn(manifest("runs", runOn)+"---\n"+manifest("fails", fail)+"---\n"+manifest("waits", runOn, "suspend: true"), "create", "-f", "-")
 	port, err := os.ReadFile(filepath.Join(k.cluster.Dir, "ports", "controller-metrics"))

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // waiting is what has to happen to a set for a command to end.
@@ -59,6 +61,7 @@ var waitRow = regexp.MustCompile("(?m)^\\| (.+?) \\| `kubectl (wait jobset/train
 
 // TestCommandsThatWait runs each command of the documentation: it does not end before what it waits for, and then it does.
 func TestCommandsThatWait(t *testing.T) {
+	tier.OnRequest(t, "waits in real time")
 	t.Parallel()
 	content, err := os.ReadFile(filepath.Join(shared.Root, "docs", "attempts.md"))
 	if err != nil {

@@ -13,10 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // A user with few permissions still gets an answer, with a list of what is missing.
 func TestWhySkipsForbiddenSources(t *testing.T) {
+	tier.OnRequest(t, "more cases of why")
 	t.Parallel()
 	k := newKubectl(t)
 	makes(podSpecs(func(p *corev1.PodSpec) { p.NodeSelector = map[string]string{"example.com/gpu": "h900"} }))(k)
@@ -59,6 +61,7 @@ rules:
 }
 
 func TestWhyRefusesWrongUsage(t *testing.T) {
+	tier.OnRequest(t, "more cases of why")
 	t.Parallel()
 	k := newKubectl(t)
 	for name, tc := range map[string]struct {
@@ -80,6 +83,7 @@ func TestWhyRefusesWrongUsage(t *testing.T) {
 
 // A set that does not exist is an error for scripts, with an answer for people.
 func TestWhyFailsForMissingSet(t *testing.T) {
+	tier.OnRequest(t, "more cases of why")
 	t.Parallel()
 	k := newKubectl(t)
 	r := k.plugin("why", "js/nothing", "-o", "json")

@@ -20,6 +20,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // A fault is something that keeps a set from running, made on the real control plane, and what `kubectl jobset why` must
@@ -34,6 +35,7 @@ type fault struct {
 }
 
 func TestWhyNamesTheCauseFirst(t *testing.T) {
+	tier.OnRequest(t, "a hundred faults, some of which break what other tests share")
 	var mu sync.Mutex
 	named, all := 0, 0
 	seen := map[why.Cause]bool{}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // faulty is the share of requests that go wrong.
@@ -22,6 +24,7 @@ const faulty = 0.15
 // TestKubeAPIServerFails lets a share of all requests of the controller go wrong, in every way that kube-apiserver and the
 // network have: refused, delayed, lost before they arrived, carried out without an answer, watches broken off.
 func TestKubeAPIServerFails(t *testing.T) {
+	tier.OnRequest(t, "breaks a control plane for minutes")
 	dice := newDice(t)
 	p := newProxy(t)
 	f := &failing{dice: dice, seen: map[string]int{}}

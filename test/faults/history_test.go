@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/sample"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 	"github.com/jobset-apiserver/jobset-apiserver/test/history"
 )
 
@@ -36,6 +37,7 @@ func histories() int {
 // TestHistoriesUnderFaults lets 30 clients and some watchers work on a few JobSets while servers and members of etcd fail. What they
 // were answered must be linearizable, what was acknowledged must not be lost, and watches must be complete and in order.
 func TestHistoriesUnderFaults(t *testing.T) {
+	tier.OnRequest(t, "histories of three servers under faults")
 	r := useReplicated(t)
 	count, operations, events := 0, 0, 0
 	begin := time.Now()

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const (
@@ -46,6 +47,7 @@ func newReplica(t *testing.T) *replica {
 // TestLeaderEnds ends the leader of two controllers in the middle of its writes: at once, by stopping it for longer than
 // its lease lasts, and by asking it to end. The other one goes on with what was begun.
 func TestLeaderEnds(t *testing.T) {
+	tier.OnRequest(t, "leases that end in real time")
 	dice := newDice(t)
 	l := newLife(t, dice)
 	replicas := []*replica{newReplica(t), newReplica(t)}

@@ -18,11 +18,13 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestRestoredSetIsHeld deletes the Jobs of a set while no controller runs, and records that the store was restored then. To the next
 // controller, the set is one that has finished and expired since the backup. It runs again when a user resumes it.
 func TestRestoredSetIsHeld(t *testing.T) {
+	tier.OnRequest(t, "restores a store of three members")
 	l := newLife(t, newDice(t))
 	first := newControllers(t, shared.Kubeconfig(), "--leader-elect=false").must()
 	sets := shared.JobSets.JobsetV1alpha2().JobSets(l.namespace)

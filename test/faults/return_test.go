@@ -12,12 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestControllerResumesAfterServerOutage stops our API server for a minute. The controller looks whether it is back
 // every other second, and so acts on a new set within five seconds of its return. The bound leaves time for a busy machine;
 // the reflectors of the library alone come back after 30 to 60 seconds.
 func TestControllerResumesAfterServerOutage(t *testing.T) {
+	tier.OnRequest(t, "an outage of a minute")
 	const outage, bound = time.Minute, 15 * time.Second
 	newControllers(t, shared.Kubeconfig(), "--leader-elect=false").must()
 	l := newLife(t, newDice(t))

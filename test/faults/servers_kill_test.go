@@ -7,12 +7,15 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestControllerKilledDuringServerFaults kills the controller at a write chosen at random, in each phase of a life, while one
 // of the faults happens to three servers and their etcd, again and again. A short run has one life with a fault chosen at
 // random, a long run has twenty kills for each fault.
 func TestControllerKilledDuringServerFaults(t *testing.T) {
+	tier.OnRequest(t, "faults of three servers on three members of etcd")
 	r := useReplicated(t)
 	faults := serverFaults
 	number := lives

@@ -17,6 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/etcdcluster"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/probe"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/sample"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // roundsVariable is how often each fault happens in a long run, in which the servers have the settings of the manifests.
@@ -81,6 +82,7 @@ var serverFaults = []serverFault{
 // Rolling restarts of servers fail no request that has reached one. Whatever happens, all is well afterwards and no
 // acknowledged write is lost. Times are only printed. A short run has one fault of each kind.
 func TestServersUnderFaults(t *testing.T) {
+	tier.OnRequest(t, "faults of three servers on three members of etcd")
 	r := useReplicated(t)
 	faults := serverFaults
 	if rounds() == 0 {
@@ -102,6 +104,7 @@ func TestServersUnderFaults(t *testing.T) {
 
 // TestEmbeddedServerRestarts measures how long the only server with an embedded etcd is away.
 func TestEmbeddedServerRestarts(t *testing.T) {
+	tier.OnRequest(t, "faults of three servers on three members of etcd")
 	for range max(1, rounds()) {
 		observe(t, "restart of the only server", false, func(context.Context) error { return shared.restartAPIServer() })
 	}

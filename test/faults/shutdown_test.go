@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // gracePeriod is the period of the pod in artifacts/base/controller.yaml.
@@ -17,6 +19,7 @@ const gracePeriod = 30 * time.Second
 // TestShutdownWhileJobsAreCreated asks a controller to end while the main API does not answer the creation of Jobs. It begins
 // no other creation, stores the status, gives the lease up and ends, all within the grace period of its pod.
 func TestShutdownWhileJobsAreCreated(t *testing.T) {
+	tier.OnRequest(t, "leases that end in real time")
 	l := newLife(t, newDice(t))
 	r := newReplica(t)
 	var begun, late, statuses atomic.Int64

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // allOrders makes TestStartOrders try all 24 orders.
@@ -34,6 +35,7 @@ const (
 // work, before the next one starts, so that the later ones are missed. Our processes stay, and a set that is created
 // afterwards has its Job.
 func TestStartOrders(t *testing.T) {
+	tier.OnRequest(t, "starts a control plane in many orders")
 	orders := [][]string{
 		{ourServer, ourControllers, mainAPI, mainEtcd},
 		{ourControllers, mainEtcd, mainAPI, ourServer},

@@ -21,6 +21,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestMainClusterRestored takes the etcd of the main cluster back to an earlier state, while our store goes on with the
@@ -29,6 +30,7 @@ import (
 // controllers have to be started again. The test is the last one of the package: namespaces of others that were deleted
 // come back, too.
 func TestMainClusterRestored(t *testing.T) {
+	tier.OnRequest(t, "restores the main control plane")
 	p := newParts(t)
 	p.start(t, []string{mainEtcd, mainAPI, ourServer, ourControllers})
 	r := &mainRestored{life: newLife(t, newDice(t)), parts: p, backup: filepath.Join(t.TempDir(), "backup")}

@@ -21,11 +21,13 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestDecisions goes through what people do: they delete the record or the installation, start a second server, take
 // over custom resources, restore a backup, and at last accept an empty store. Then comes the control.
 func TestDecisions(t *testing.T) {
+	tier.OnRequest(t, "stops and starts servers in a chain of cases")
 	t.Parallel()
 	s := newStage(t, second)
 	for _, step := range []struct {

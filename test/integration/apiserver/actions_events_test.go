@@ -22,10 +22,12 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestEventsOfActions covers what users of the main cluster see of actions.
 func TestEventsOfActions(t *testing.T) {
+	tier.OnRequest(t, "waits for events")
 	server := plane.StartServer(t, framework.Embedded(framework.ShortDir(t))...)
 	plane.Aggregate(t, server)
 	cases := map[string]func(*testing.T, *env){
@@ -208,6 +210,7 @@ func testEventOfConcurrentRestarts(t *testing.T, e *env) {
 
 // TestActionsWithoutEvents: a server that may not send events carries actions out, and says once what it lacks.
 func TestActionsWithoutEvents(t *testing.T) {
+	tier.OnRequest(t, "waits for events")
 	const name = "server-without-events"
 	role, err := plane.Kube.RbacV1().ClusterRoles().Get(t.Context(), "jobset-apiserver", metav1.GetOptions{})
 	if err != nil {
@@ -258,6 +261,7 @@ func TestActionsWithoutEvents(t *testing.T) {
 
 // TestEventsBeforeTheEnd checks that requests just before the end of a server still get their events.
 func TestEventsBeforeTheEnd(t *testing.T) {
+	tier.OnRequest(t, "waits for events")
 	server := plane.StartServer(t, framework.Embedded(framework.ShortDir(t))...)
 	e := newEnv(t, server, server.Config(t))
 	e.running(t, "a")

@@ -29,6 +29,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // publicManifests are the directories of the manifests that users copy: ours, and those that are examples of upstream.
@@ -44,6 +45,7 @@ type publicObjects struct {
 // TestPublicManifestsApplyTwice applies each public manifest twice, by the client and by two server-side appliers: nothing may change the
 // second time, and nothing may conflict. Argo CD and Flux decide from the same requests whether an object has drifted.
 func TestPublicManifestsApplyTwice(t *testing.T) {
+	tier.OnRequest(t, "applies all public manifests with three clients")
 	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), "--feature-gates=AllAlpha=true,AllBeta=true")...)
 	plane.Aggregate(t, server)
 	aggregateRoles(t, server)

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const (
@@ -85,6 +86,7 @@ func args(t *testing.T, object *unstructured.Unstructured) []string {
 // TestDisaggregatedSetComponent makes sure that the component adds the gate to both programs, the APIService and the
 // roles, and nothing else.
 func TestDisaggregatedSetComponent(t *testing.T) {
+	tier.OnRequest(t, "more cases of the manifests")
 	for _, overlay := range []string{embeddedOverlay, externalOverlay} {
 		plain, with := render(t, overlay), render(t, overlay, rolesComponent)
 		var added []string

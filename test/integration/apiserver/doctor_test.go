@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // doctorTimeout is how long kube-apiserver and the programs may take to notice a fault. kube-apiserver looks at
@@ -167,6 +168,7 @@ func (w ward) finds(hop, status, fix string, texts ...string) {
 // TestDoctor runs both programs, seeds one fault after the other and wants each to be named, by a user who has no more
 // than the roles for the doctor. With JOBSET_DOCTOR_ALL, it seeds all of them.
 func TestDoctor(t *testing.T) {
+	tier.OnRequest(t, "breaks the control plane in many ways")
 	c := newClinic(t)
 	c.awaitHealthy(t)
 	suite, begin := t, time.Now()

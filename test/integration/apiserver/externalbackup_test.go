@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestBackupOfExternalEtcd: with the flags of the server.
 func TestBackupOfExternalEtcd(t *testing.T) {
+	tier.OnRequest(t, "backups of an external etcd")
 	etcd := plane.StartEtcd(t)
 	server := plane.StartServer(t, etcd.Flags...)
 	e := newEnv(t, server, server.Config(t))

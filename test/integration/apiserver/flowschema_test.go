@@ -18,10 +18,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestControllerRequestsHaveTheirOwnFlowSchema sends requests as the controller does.
 func TestControllerRequestsHaveTheirOwnFlowSchema(t *testing.T) {
+	tier.OnRequest(t, "more cases of the manifests")
 	user, err := plane.AddUser("system:serviceaccount:jobset-system:jobset-controller-manager",
 		"system:serviceaccounts", "system:serviceaccounts:jobset-system", "system:authenticated")
 	if err != nil {
@@ -64,6 +66,7 @@ func TestControllerRequestsHaveTheirOwnFlowSchema(t *testing.T) {
 // when each belongs to a request that was let in and waits for the answer, and no others: anybody can cause those about
 // tokens.
 func TestDelegatedRequestsAreExempt(t *testing.T) {
+	tier.OnRequest(t, "more cases of the manifests")
 	schema, err := plane.Kube.FlowcontrolV1().FlowSchemas().Get(t.Context(), "jobset-apiserver-delegated", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

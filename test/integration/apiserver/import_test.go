@@ -18,11 +18,13 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestImportIntoRefusedStore: an empty store is refused because of the Jobs of the sets that are to be taken over. They
 // can be imported all the same, and then the server serves them as they were.
 func TestImportIntoRefusedStore(t *testing.T) {
+	tier.OnRequest(t, "starts a server on a refused store")
 	kubeconfig, err := plane.Kubeconfig("operator", "system:masters")
 	if err != nil {
 		t.Fatal(err)

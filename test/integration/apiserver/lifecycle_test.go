@@ -23,9 +23,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestGracefulStop(t *testing.T) {
+	tier.OnRequest(t, "starts, signals and stops servers")
 	flags := append(framework.Embedded(framework.ShortDir(t)), "--shutdown-delay-duration=3s")
 	server := plane.StartServer(t, flags...)
 	e := newEnv(t, server, server.Config(t))
@@ -73,6 +75,7 @@ func TestGracefulStop(t *testing.T) {
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	tier.OnRequest(t, "starts, signals and stops servers")
 	flags := append(framework.Embedded(framework.ShortDir(t)), "--shutdown-delay-duration=1h")
 	server := plane.StartServer(t, flags...)
 	if err := server.Signal(syscall.SIGTERM); err != nil {
@@ -95,6 +98,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 // TestRestart kills the server in the hardest way. Losing an object, or giving it another UID, would make the garbage
 // collector delete the running Jobs of that JobSet.
 func TestRestart(t *testing.T) {
+	tier.OnRequest(t, "starts, signals and stops servers")
 	dir, certs := framework.ShortDir(t), t.TempDir()
 	flags := append(framework.Embedded(dir), "--cert-dir="+certs)
 	server := plane.LaunchServer(t, flags...)
@@ -139,6 +143,7 @@ func TestRestart(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
+	tier.OnRequest(t, "starts, signals and stops servers")
 	etcd := plane.StartEtcd(t)
 	server := plane.StartServer(t, append(etcd.Flags, "--request-timeout=3s")...)
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
@@ -170,6 +175,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestCertificateIsReloaded(t *testing.T) {
+	tier.OnRequest(t, "starts, signals and stops servers")
 	dir := t.TempDir()
 	first, second := newAuthority(t), newAuthority(t)
 	_, cert, key, err := first.WriteServer(dir)
@@ -210,6 +216,7 @@ func verify(server *framework.Server, authority *framework.Authority) error {
 }
 
 func TestVersionAndMetrics(t *testing.T) {
+	tier.OnRequest(t, "starts, signals and stops servers")
 	server := plane.StartServer(t, framework.Embedded(framework.ShortDir(t))...)
 	e := newEnv(t, server, server.Config(t))
 	e.create(t, jobSet("a"))

@@ -26,6 +26,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const servingSecret = "jobset-apiserver-serving"
@@ -176,6 +177,7 @@ func dialAll(t *testing.T, servers ...*framework.Server) func() (made, certs int
 // TestManagedCertificate starts two servers with an empty Secret, and APIServices and a webhook without caBundles.
 // While requests run, an administrator replaces the authority, and the serving certificate is renewed.
 func TestManagedCertificate(t *testing.T) {
+	tier.OnRequest(t, "rotates certificates in real time")
 	m := newManaged(t, "--tls-managed-certificate-duration=1m", "--tls-managed-authority-duration=1h")
 	first, second := plane.LaunchServer(t, m.flags...), plane.LaunchServer(t, m.flags...)
 	m.ready(t, first)

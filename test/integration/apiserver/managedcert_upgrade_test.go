@@ -17,10 +17,12 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestUpgradeToManagedCertificate replaces a server whose certificate and caBundles an administrator has made. Requests run all the time.
 func TestUpgradeToManagedCertificate(t *testing.T) {
+	tier.OnRequest(t, "rotates certificates in real time")
 	m := newManaged(t)
 	m.serving, m.old = t.TempDir(), newAuthority(t)
 	if _, _, _, err := m.old.WriteServer(m.serving, apiservice.ServiceName+"."+apiservice.Namespace+".svc"); err != nil {

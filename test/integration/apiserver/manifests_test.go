@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const (
@@ -136,6 +138,7 @@ func TestOverlaysKeepTheStorage(t *testing.T) {
 
 // TestMemoryLimits wants Go to know the limit of each container, with room for what Go does not count.
 func TestMemoryLimits(t *testing.T) {
+	tier.OnRequest(t, "measures memory of the whole process")
 	for _, overlay := range []string{embeddedOverlay, externalOverlay} {
 		for _, template := range readManifests(t, overlay).templates {
 			for _, container := range template.Spec.Containers {

@@ -17,6 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/sample"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // memoryScale is by how much the limit of memory and the quota are divided, to keep the test quick. What the program needs
@@ -61,6 +62,7 @@ func worker(js *jobsetv1alpha2.JobSet) *corev1.Container {
 // to stay within the memory limit of the manifests, while that happens and when it starts with the full store. Each run fills it with one kind
 // of sets.
 func TestFullStoreFitsMemory(t *testing.T) {
+	tier.OnRequest(t, "fills the store and measures resident memory")
 	container := readManifests(t, embeddedOverlay).server.Spec.Containers[0]
 	limit := container.Resources.Limits.Memory().Value() / memoryScale
 	quota := options.NewStorageOptions().QuotaBytes / memoryScale

@@ -16,6 +16,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // storedForm is how an object is stored, and when it was written.
@@ -56,6 +57,7 @@ func (e *env) served(t *testing.T, name string) *unstructured.Unstructured {
 
 // TestMigrate stores sets in JSON, and then migrates them to protobuf behind kube-apiserver.
 func TestMigrate(t *testing.T) {
+	tier.OnRequest(t, "starts a server of an older release")
 	dir := framework.ShortDir(t)
 	data := filepath.Join(dir, "data")
 	server := plane.StartServer(t, append(framework.Embedded(data), "--storage-media-type=application/json")...)

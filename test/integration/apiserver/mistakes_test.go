@@ -14,12 +14,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 	"github.com/jobset-apiserver/jobset-apiserver/test/mistakes"
 )
 
 // TestNoJobHasTheMistakesInTemplates asks the main API server for the Jobs of each template that is refused or warned of: one
 // that it accepts would be refused without a reason. Fields that do not exist in its version are no mistake here.
 func TestNoJobHasTheMistakesInTemplates(t *testing.T) {
+	tier.OnRequest(t, "asks kube-apiserver about each template")
 	jobs := plane.Kube.BatchV1().Jobs(newEnv(t, nil, plane.Config).namespace)
 	base, topics, err := mistakes.Read(filepath.Join("..", "..", "..", "pkg", "apiserver", "testdata", "mistakes"))
 	if err != nil {

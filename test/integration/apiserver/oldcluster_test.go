@@ -20,11 +20,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestOldMainCluster runs the server against a main cluster that does not serve mutating policies in v1, as releases
 // before 1.36. Writes must go on, and an operator must be told once.
 func TestOldMainCluster(t *testing.T) {
+	tier.OnRequest(t, "needs the programs of an older Kubernetes")
 	f := fixture{t: t}
 	kubeconfig := f.write("kubeconfig", kubeconfigFor(oldMainCluster(t)))
 	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), "--kubeconfig="+kubeconfig)...)

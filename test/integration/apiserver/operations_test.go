@@ -24,6 +24,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/runbook"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // operator does what the pages of docs/operations say, with their commands.
@@ -38,6 +39,7 @@ const late = 12
 
 // TestOperations runs each command of docs/operations in a story: a backup, a loss, a restore, an acceptance.
 func TestOperations(t *testing.T) {
+	tier.OnRequest(t, "follows the page about operations")
 	const pages = "../../../docs/operations/"
 	kubeconfig, err := plane.Kubeconfig("operator", "system:masters")
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestPermissionsMayBeGrantedLater is what an installation looks like that applies everything at once.
 func TestPermissionsMayBeGrantedLater(t *testing.T) {
+	tier.OnRequest(t, "waits for caches of authorization")
 	t.Parallel()
 	const user = "late-server"
 	kubeconfig, err := plane.Kubeconfig(user)

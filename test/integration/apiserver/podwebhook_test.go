@@ -24,6 +24,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // groupPod is a leader pod as its StatefulSet creates it.
@@ -100,6 +101,7 @@ func TestPodWebhook(t *testing.T) {
 
 // TestPodWebhookOfKubeAPIServerAlone lets only the certificate call the webhook with which kube-apiserver calls it.
 func TestPodWebhookOfKubeAPIServerAlone(t *testing.T) {
+	tier.OnRequest(t, "more cases of the webhook")
 	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), "--pod-webhook-client-names="+framework.WebhookClient)...)
 	plane.Aggregate(t, server)
 	e := newEnv(t, server, plane.Config)
@@ -148,6 +150,7 @@ func (e *env) withoutServer(t *testing.T) {
 
 // TestPodWebhookAnswersAnybody asks the server itself, without an identity, while it refuses its store.
 func TestPodWebhookAnswersAnybody(t *testing.T) {
+	tier.OnRequest(t, "more cases of the webhook")
 	newInstallation(t)
 	etcd := plane.StartEtcd(t)
 	server := plane.StartServer(t, withWitness(etcd.Flags...)...)

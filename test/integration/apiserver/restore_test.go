@@ -28,6 +28,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // storeTool runs a store command that does not reach the main cluster.
@@ -214,6 +215,7 @@ func (e *env) checkRestored(t *testing.T, old, last *jobsetv1alpha2.JobSet) {
 
 // TestBackupBeforeAnotherVersion: what the version before has written is saved before this one serves.
 func TestBackupBeforeAnotherVersion(t *testing.T) {
+	tier.OnRequest(t, "a second case of restore")
 	newInstallation(t)
 	dir := framework.ShortDir(t)
 	data, backups := filepath.Join(dir, "data"), filepath.Join(dir, "backups")

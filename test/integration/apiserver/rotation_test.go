@@ -30,6 +30,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // rotation replaces authorities and certificates between the programs while a watch runs and requests are made.
@@ -46,6 +47,7 @@ type rotation struct {
 // TestRotation replaces the certificates of all hops, and their authorities: the certificates with which our server serves, the
 // certificates with which kube-apiserver comes to it, and the certificates between our server and etcd.
 func TestRotation(t *testing.T) {
+	tier.OnRequest(t, "rotates certificates in real time")
 	r := &rotation{etcd: plane.StartEtcd(t), serving: t.TempDir(), old: newAuthority(t), new: newAuthority(t)}
 	if _, _, _, err := r.old.WriteServer(r.serving, "jobset-apiserver.jobset-system.svc"); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const scaleKey = "jobset-apiserver.io/scale-replicated-job"
@@ -46,6 +47,7 @@ func TestScale(t *testing.T) {
 }
 
 func TestScaleWithoutTheGate(t *testing.T) {
+	tier.OnRequest(t, "a second server")
 	server := plane.StartServer(t, framework.Embedded(framework.ShortDir(t))...)
 	e := newEnv(t, server, server.Config(t))
 	e.create(t, jobSet("a"))

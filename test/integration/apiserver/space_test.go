@@ -22,6 +22,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // smallQuota is small, and its reserve still larger than what is written between two commits of etcd, which measures its
@@ -68,6 +69,7 @@ func isInsufficient(err error) bool {
 // TestFullStoreIsCleanedWithKubectl fills the store twice: until its reserve is reached, in which all but creations and changes of
 // spec goes on, and until etcd refuses writes. kubectl delete gets out of both.
 func TestFullStoreIsCleanedWithKubectl(t *testing.T) {
+	tier.OnRequest(t, "fills the store")
 	flags := append(framework.Embedded(filepath.Join(framework.ShortDir(t), "data")), fmt.Sprint("--embedded-etcd-quota-bytes=", smallQuota))
 	server := plane.StartServer(t, flags...)
 	plane.Aggregate(t, server)

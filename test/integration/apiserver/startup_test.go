@@ -11,12 +11,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // startTimeout is the longest that bad input may go unnoticed.
 const startTimeout = 30 * time.Second
 
 func TestBadInputCostsOneLine(t *testing.T) {
+	tier.OnRequest(t, "starts a server for each mistake")
 	cases := map[string]struct {
 		flags func(f fixture) []string
 		// omit names flags of the valid command line that the case leaves out.

@@ -21,9 +21,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestExternalEtcd(t *testing.T) {
+	tier.OnRequest(t, "starts a server for each mistake")
 	etcd := plane.StartEtcd(t)
 	server := plane.StartServer(t, etcd.Flags...)
 	e := newEnv(t, server, server.Config(t))
@@ -102,6 +104,7 @@ func secretboxes(names ...string) string {
 // TestEncryptionKeyRotation goes through docs/operations/unreadable.md, and takes the old key away before one of the
 // sets was written again.
 func TestEncryptionKeyRotation(t *testing.T) {
+	tier.OnRequest(t, "starts a server for each mistake")
 	etcd := plane.StartEtcd(t)
 	f := fixture{t: t}
 	start := func(names ...string) *framework.Server {
@@ -193,6 +196,7 @@ func checkListeners(t *testing.T, server *framework.Server) {
 }
 
 func TestUnusableEtcdCostsOneLine(t *testing.T) {
+	tier.OnRequest(t, "starts a server for each mistake")
 	etcd := plane.StartEtcd(t)
 	cases := map[string]struct {
 		flags func(f fixture) []string

@@ -20,6 +20,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // storeCommand runs `jobset-apiserver store` as a user, and returns the exit code and the output.
@@ -93,6 +94,7 @@ func ownersOf(t *testing.T, namespace string) (uids []types.UID) {
 // TestStoreCommands is the story of an installation whose store is lost: the server refuses an empty one, an
 // administrator releases the Jobs, accepts the store, and the server serves.
 func TestStoreCommands(t *testing.T) {
+	tier.OnRequest(t, "stops and starts servers on one store")
 	newInstallation(t)
 	admin, err := plane.Kubeconfig("store-admin", "system:masters")
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // gate is an address of the main API that can be taken away.
@@ -135,6 +136,7 @@ func awaitWaiting(t *testing.T, server *framework.Server, want ...string) {
 
 // TestServerWaitsForMainAPI starts a server before the main API, and takes the main API away again while it serves.
 func TestServerWaitsForMainAPI(t *testing.T) {
+	tier.OnRequest(t, "waits in real time for what is away")
 	t.Parallel()
 	g, kubeconfig := newGate(t)
 	flags := func() []string { return append(framework.Embedded(framework.ShortDir(t)), "--kubeconfig="+kubeconfig) }
@@ -169,6 +171,7 @@ func TestServerWaitsForMainAPI(t *testing.T) {
 }
 
 func TestServerWaitsForEtcd(t *testing.T) {
+	tier.OnRequest(t, "waits in real time for what is away")
 	t.Parallel()
 	etcd := plane.StartEtcd(t)
 	// An etcd that is killed before it has stored its own membership never serves again.

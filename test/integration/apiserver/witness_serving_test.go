@@ -20,10 +20,12 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestWitnessWhileServing takes the key out of the store of a server that serves, and puts it back.
 func TestWitnessWhileServing(t *testing.T) {
+	tier.OnRequest(t, "several servers and stores at a time")
 	newInstallation(t)
 	etcd := plane.StartEtcd(t)
 	server := plane.StartServer(t, withWitness(etcd.Flags...)...)
@@ -99,6 +101,7 @@ func checkNoDelay(t *testing.T, server *framework.Server) error {
 
 // TestWitnessOfSecondStore starts a server with another store beside one that serves.
 func TestWitnessOfSecondStore(t *testing.T) {
+	tier.OnRequest(t, "several servers and stores at a time")
 	newInstallation(t)
 	first := plane.StartServer(t, withWitness(framework.Embedded(filepath.Join(framework.ShortDir(t), "data"))...)...)
 	second := launchRefused(t, framework.Embedded(filepath.Join(framework.ShortDir(t), "data"))...)
@@ -110,6 +113,7 @@ func TestWitnessOfSecondStore(t *testing.T) {
 
 // TestWitnessOfReplicas starts servers at the same time on one empty store.
 func TestWitnessOfReplicas(t *testing.T) {
+	tier.OnRequest(t, "several servers and stores at a time")
 	newInstallation(t)
 	etcd := plane.StartEtcd(t)
 	var servers []*framework.Server
@@ -130,6 +134,7 @@ func TestWitnessOfReplicas(t *testing.T) {
 
 // TestWitnessWaitsForMainCluster starts a server that cannot read the record.
 func TestWitnessWaitsForMainCluster(t *testing.T) {
+	tier.OnRequest(t, "several servers and stores at a time")
 	newInstallation(t)
 	bindings := plane.Kube.RbacV1().RoleBindings(witness.Namespace)
 	binding, err := bindings.Get(t.Context(), "jobset-apiserver:store", metav1.GetOptions{})

@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // withWitness makes a server look at its store, as it does unless a test says otherwise.
@@ -172,6 +173,7 @@ func launchRefused(t *testing.T, flags ...string) *framework.Server {
 }
 
 func TestWitnessOfFirstStart(t *testing.T) {
+	tier.OnRequest(t, "stops and starts servers on one store")
 	newInstallation(t)
 	dir := filepath.Join(framework.ShortDir(t), "data")
 	server := plane.StartServer(t, withWitness(framework.Embedded(dir)...)...)

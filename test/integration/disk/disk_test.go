@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 	"github.com/jobset-apiserver/jobset-apiserver/test/history"
 )
 
 // TestSynchronizationFails lets fsync(2) and fdatasync(2) fail. What was written before is not known to be on the disk, so the
 // server must not go on.
 func TestSynchronizationFails(t *testing.T) {
+	tier.OnRequest(t, "strace delays and fails the disk of a server; its bounds are real time")
 	f := begin(t, filepath.Join(framework.ShortDir(t), "data"))
 	before := f.server.Process().Log()
 	f.inject("fsync,fdatasync", "error=EIO")
@@ -33,6 +35,7 @@ func TestSynchronizationFails(t *testing.T) {
 
 // TestServerIsKilled ends the server without a chance to write anything, several times.
 func TestServerIsKilled(t *testing.T) {
+	tier.OnRequest(t, "strace delays and fails the disk of a server; its bounds are real time")
 	f := begin(t, filepath.Join(framework.ShortDir(t), "data"))
 	for range 3 {
 		f.server.Kill()
@@ -44,6 +47,7 @@ func TestServerIsKilled(t *testing.T) {
 
 // TestDiskIsFull takes all space from the file system of the server.
 func TestDiskIsFull(t *testing.T) {
+	tier.OnRequest(t, "strace delays and fails the disk of a server; its bounds are real time")
 	dir := framework.ShortDir(t)
 	// Two segments of the write-ahead log take 128 MiB from the start.
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=160m,mode=0700"); err != nil {
@@ -102,6 +106,7 @@ func fill(t *testing.T, name string) {
 
 // TestSlowDisk makes the disk slow. Requests take longer, and that is all: the kubelet has no reason to restart the server.
 func TestSlowDisk(t *testing.T) {
+	tier.OnRequest(t, "strace delays and fails the disk of a server; its bounds are real time")
 	cases := map[string]string{
 		"every synchronization takes half a second":           "fsync,fdatasync",
 		"every write and synchronization takes half a second": "pwrite64,fsync,fdatasync",

@@ -16,6 +16,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // causeOf returns what a cause says that is the same in every run.
@@ -30,6 +31,7 @@ func causeOf(a jobsetv1alpha2.Attempt) string {
 // TestFirstCauseWithARealJobController has the Job controller delete pods as it does: those whose containers restart as
 // soon as it knows that the Job fails, and the others with their Job.
 func TestFirstCauseWithARealJobController(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure} {
 		t.Run(string(policy), func(t *testing.T) {
 			e := newEnv(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // wire records the media types that a client sends and gets.
@@ -47,6 +48,7 @@ func mediaType(h http.Header) string {
 
 // TestRow7_1_32_TypedClient: with upstream's client, replicas of 0 are left out and arrive as 1.
 func TestRow7_1_32_TypedClient(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	for name, media := range map[string]string{"json": runtime.ContentTypeJSON, "protobuf": runtime.ContentTypeProtobuf} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)

@@ -16,6 +16,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func needs(status jobsetv1alpha2.DependsOnStatus, names ...string) func(*replicatedJob) {
@@ -36,6 +37,7 @@ func startsLate(rj *replicatedJob) {
 }
 
 func TestRow7_4_06_DependsOn(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	t.Run("the trainer waits for two initializers", func(t *testing.T) {
 		e := newEnv(t)
 		o := e.record()
@@ -65,6 +67,7 @@ func TestRow7_4_06_DependsOn(t *testing.T) {
 }
 
 func TestRow7_4_07_ApplyingTwiceChangesNothing(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("failure-policy-restartjobset-ignore")
 	e.awaitRunning("", 3)
@@ -84,6 +87,7 @@ func onFailure(action jobsetv1alpha2.FailurePolicyAction) func(*jobSet) {
 }
 
 func TestRow7_4_09_RestartJobSet(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("running")), onFailure(jobsetv1alpha2.RestartJobSet)))
 	e.awaitRunning("", 2)
@@ -97,6 +101,7 @@ func TestRow7_4_09_RestartJobSet(t *testing.T) {
 }
 
 func TestRow7_4_10_InPlaceRestartIsAccepted(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("in-place-restart-main")
 	e.awaitJobs("in-place-workers-0", "in-place-workers-1")
@@ -111,6 +116,7 @@ func TestRow7_4_10_InPlaceRestartIsAccepted(t *testing.T) {
 }
 
 func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	keys := []string{jobsetv1alpha2.JobIndexKey, jobsetv1alpha2.JobRestartAttemptKey}
 	e := newEnv(t)
 	e.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("running"), func(rj *replicatedJob) {
@@ -157,6 +163,7 @@ func TestRow7_4_11_RestartJobShowsInThePods(t *testing.T) {
 
 // The pods of a gang are in TestRow7_1_28_PodsNameTheirTopologyGroup.
 func TestRow7_4_12_PodsWithoutAGroup(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1"))))
 	e.awaitCompleted("set")

@@ -17,6 +17,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // steer sets what the simulated nodes do with pods: "running", until the test ends them, or a number of seconds to run.
@@ -66,6 +67,7 @@ func (e *env) update(change func(*jobSet)) {
 }
 
 func TestRow7_4_01_PodsHaveHostnames(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	for name, subdomain := range map[string]string{"default subdomain": "set", "custom subdomain": "custom"} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
@@ -81,6 +83,7 @@ func TestRow7_4_01_PodsHaveHostnames(t *testing.T) {
 }
 
 func TestRow7_4_02_TimeToLiveWithAFinalizerOfTheUser(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	const finalizer = "example.com/hold"
 	e := newEnv(t)
 	e.create(jobSetOf(builders.WithJobs("rjob", 2, 1, steer("1")), func(js *jobSet) {
@@ -106,6 +109,7 @@ func TestRow7_4_02_TimeToLiveWithAFinalizerOfTheUser(t *testing.T) {
 }
 
 func TestRow7_4_03_DeletionInTheForeground(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.create(jobSetOf(builders.WithJobs("rjob", 3, 1, steer("running"))))
 	e.awaitRunning("", 3)
@@ -143,6 +147,7 @@ func (e *env) awaitActive(want int32) {
 }
 
 func TestRow7_4_04_QueueingCycle(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.create(jobSetOf(builders.WithJobs("first", 1, 1, steer("2")), builders.WithJobs("second", 3, 1, steer("2")),
 		func(js *jobSet) { js.Spec.Suspend = ptr.To(true) }))
@@ -172,6 +177,7 @@ func TestRow7_4_04_QueueingCycle(t *testing.T) {
 }
 
 func TestRow7_4_05_SchedulingGates(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.create(jobSetOf(builders.WithJobs("rjob", 2, 2, steer("1")), func(js *jobSet) { js.Spec.Suspend = ptr.To(true) }))
 	e.awaitCondition("set", jobsetv1alpha2.JobSetSuspended, "True SuspendedJobs")

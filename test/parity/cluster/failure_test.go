@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // members are the Jobs of the examples with a leader and two workers.
@@ -17,6 +19,7 @@ func members(set string) []string {
 }
 
 func TestRow7_1_12_FailJobSet(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("failure-policy-failjobset")
 	js := e.awaitFailed("final", "FailJobSetFailurePolicyAction")
@@ -29,6 +32,7 @@ func TestRow7_1_12_FailJobSet(t *testing.T) {
 }
 
 func TestRow7_1_13_RestartJobSet(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("failure-policy-restartjobset")
 	js := e.awaitFailed("again", "ReachedMaxRestarts")
@@ -38,6 +42,7 @@ func TestRow7_1_13_RestartJobSet(t *testing.T) {
 }
 
 func TestRow7_1_14_RestartJobSetAndIgnoreMaxRestarts(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("failure-policy-restartjobset-ignore")
 	for attempt := 1; attempt <= 3; attempt++ {
@@ -73,6 +78,7 @@ func oneWorker(t *testing.T, example, set string) *env {
 }
 
 func TestRow7_1_15_RestartJob(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := oneWorker(t, "failure-policy-restartjob", "one-by-one")
 	want := restarts{Jobs: map[string][]int32{"workers": {0, 1}}, JobsCounted: map[string][]int32{"workers": {0, 1}}}
 	e.awaitRestarts("one-by-one", want)
@@ -85,6 +91,7 @@ func TestRow7_1_15_RestartJob(t *testing.T) {
 }
 
 func TestRow7_1_16_RestartJobAndIgnoreMaxRestarts(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := oneWorker(t, "failure-policy-restartjob-ignore", "one-for-free")
 	e.awaitRestarts("one-for-free", restarts{Jobs: map[string][]int32{"workers": {0, 1}}})
 	e.end("succeeded", e.awaitRunning("", 3))
@@ -92,6 +99,7 @@ func TestRow7_1_16_RestartJobAndIgnoreMaxRestarts(t *testing.T) {
 }
 
 func TestRow7_1_17_OnJobFailureReasons(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("failure-policy-reasons")
 	js := e.awaitFailed("reasons", "FailJobSetFailurePolicyAction")
@@ -101,6 +109,7 @@ func TestRow7_1_17_OnJobFailureReasons(t *testing.T) {
 }
 
 func TestRow7_1_18_OnJobFailureReasonsWithAPodFailurePolicy(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("failure-policy-pod-failure-policy")
 	js := e.awaitFailed("exit-code", "FailJobSetFailurePolicyAction")
@@ -114,6 +123,7 @@ func TestRow7_1_18_OnJobFailureReasonsWithAPodFailurePolicy(t *testing.T) {
 }
 
 func TestRow7_1_19_HostMaintenance(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("failure-policy-host-maintenance")
 	pod := e.awaitRunning("maintenance-leader-0", 1)[0]

@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // passesGroup checks that the pods of a Job name the group. The scheduler of this cluster does not act on groups.
@@ -41,6 +43,7 @@ func (e *env) groupsExample(name string) {
 }
 
 func TestRow7_1_26_PodsNameTheirGang(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.groupsExample("workload-gang")
 	e.passesGroup(e.awaitJobs("gang-workers-0")["gang-workers-0"], "gang-workers")
@@ -56,6 +59,7 @@ func TestRow7_1_26_PodsNameTheirGang(t *testing.T) {
 }
 
 func TestRow7_1_27_PodsNameTheirGroupAndPriorityClass(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.groupsExample("workload-preemption")
 	jobs := e.awaitJobs("high-workers-0", "low-workers-0")
@@ -70,6 +74,7 @@ func TestRow7_1_27_PodsNameTheirGroupAndPriorityClass(t *testing.T) {
 }
 
 func TestRow7_1_28_PodsNameTheirTopologyGroup(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.groupsExample("workload-topology")
 	e.passesGroup(e.awaitJobs("rack-workers-0")["rack-workers-0"], "rack")
@@ -81,6 +86,7 @@ func TestRow7_1_28_PodsNameTheirTopologyGroup(t *testing.T) {
 
 // No node has the device, so the pods wait for it.
 func TestRow7_1_29_SharedDevice(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.groupsExample("workload-dra")
 	job := e.awaitJobs("devices-workers-0")["devices-workers-0"]
@@ -101,6 +107,7 @@ func TestRow7_1_29_SharedDevice(t *testing.T) {
 }
 
 func TestRow7_1_30_ArgoWorkflow(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("argo-workflow")
 	_, sets := e.as("workflow")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func (e *lwsEnv) scaleTo(name string, replicas int32) {
@@ -24,6 +25,7 @@ func (e *lwsEnv) scaleTo(name string, replicas int32) {
 }
 
 func TestLWSRow6_2_01_ScaleUpAndDown(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("scaled", 2, 2))
 	e.awaitAvailable("scaled", 2, 4)
@@ -35,6 +37,7 @@ func TestLWSRow6_2_01_ScaleUpAndDown(t *testing.T) {
 }
 
 func TestLWSRow6_2_02_ScaleToZeroAndBack(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("zero", 0, 2))
 	e.awaitAvailable("zero", 0, 0)
@@ -45,6 +48,7 @@ func TestLWSRow6_2_02_ScaleToZeroAndBack(t *testing.T) {
 }
 
 func TestLWSRow6_2_03_SizeOne(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("one", 2, 1))
 	e.awaitAvailable("one", 2, 2)
@@ -54,6 +58,7 @@ func TestLWSRow6_2_03_SizeOne(t *testing.T) {
 }
 
 func TestLWSRow6_2_06_DeletedChildrenComeBack(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("healed", 1, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.LeaderWorkerTemplate.RestartPolicy = leaderworkersetv1.RestartPolicyNone
@@ -86,6 +91,7 @@ func TestLWSRow6_2_06_DeletedChildrenComeBack(t *testing.T) {
 }
 
 func TestLWSRow6_2_09_ServicePerGroup(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("unique", 2, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.NetworkConfig = &leaderworkersetv1.NetworkConfig{SubdomainPolicy: ptr.To(leaderworkersetv1.SubdomainUniquePerReplica)}
@@ -101,6 +107,7 @@ func TestLWSRow6_2_09_ServicePerGroup(t *testing.T) {
 }
 
 func TestLWSRow6_2_10_ScaleSubresource(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("scale", 2, 2))
 	e.awaitAvailable("scale", 2, 4)
@@ -115,6 +122,7 @@ func TestLWSRow6_2_10_ScaleSubresource(t *testing.T) {
 }
 
 func TestLWSRow6_2_13_ReadinessComesAndGoes(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("flips", 2, 2))
 	e.awaitAvailable("flips", 2, 4)
@@ -132,6 +140,7 @@ func TestLWSRow6_2_13_ReadinessComesAndGoes(t *testing.T) {
 }
 
 func TestLWSRow6_2_16_RestartPolicyNone(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("none", 1, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.LeaderWorkerTemplate.RestartPolicy = leaderworkersetv1.RestartPolicyNone
@@ -149,6 +158,7 @@ func TestLWSRow6_2_16_RestartPolicyNone(t *testing.T) {
 }
 
 func TestLWSRow6_2_17_RecreateGroupOnPodRestart(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("recreated", 2, 3))
 	e.awaitAvailable("recreated", 2, 6)
@@ -172,6 +182,7 @@ func TestLWSRow6_2_17_RecreateGroupOnPodRestart(t *testing.T) {
 
 // The pods of the second group stay pending, so that it has not started.
 func TestLWSRow6_2_19_RecreateGroupAfterStart(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("started", 1, 3), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.LeaderWorkerTemplate.RestartPolicy = leaderworkersetv1.RestartPolicyRecreateGroupAfterStart
@@ -210,6 +221,7 @@ func TestLWSRow6_2_19_RecreateGroupAfterStart(t *testing.T) {
 }
 
 func TestLWSRow6_2_26_OldGroupKeepsItsRevision(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("parted", 2, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.RolloutStrategy.RollingUpdateConfiguration = &leaderworkersetv1.RollingUpdateConfiguration{Partition: ptr.To[int32](1)}
@@ -240,6 +252,7 @@ func TestLWSRow6_2_26_OldGroupKeepsItsRevision(t *testing.T) {
 }
 
 func TestLWSRow6_2_30_LeaderReady(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("ready", 1, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.StartupPolicy = leaderworkersetv1.StartupPolicyLeaderReady
@@ -260,6 +273,7 @@ func TestLWSRow6_2_30_LeaderReady(t *testing.T) {
 }
 
 func TestLWSRow6_2_31_Resize(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("resized", 2, 2))
 	e.awaitAvailable("resized", 2, 4)

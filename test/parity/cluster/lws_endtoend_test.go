@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func surge(unavailable, surge int32) *leaderworkersetv1.RollingUpdateConfiguration {
@@ -44,6 +45,7 @@ func (e *lwsEnv) rollsWithPeak(set *leaderWorkerSet, peak int32) {
 }
 
 func TestLWSRow6_4_01_Deploy(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("deployed", 4, 5), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.LeaderWorkerTemplate.RestartPolicy = leaderworkersetv1.RestartPolicyNone
@@ -52,6 +54,7 @@ func TestLWSRow6_4_01_Deploy(t *testing.T) {
 }
 
 func TestLWSRow6_4_02_SizeOneWithSurge(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.rollsWithPeak(configure(groupsOf("single", 4, 1), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.RolloutStrategy.RollingUpdateConfiguration = surge(1, 1)
@@ -59,6 +62,7 @@ func TestLWSRow6_4_02_SizeOneWithSurge(t *testing.T) {
 }
 
 func TestLWSRow6_4_03_DeleteInForeground(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("gone", 2, 2))
 	e.awaitAvailable("gone", 2, 4)
@@ -73,6 +77,7 @@ func TestLWSRow6_4_03_DeleteInForeground(t *testing.T) {
 }
 
 func TestLWSRow6_4_05_SurgeOfFour(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.rollsWithPeak(configure(groupsOf("surging", 4, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.RolloutStrategy.RollingUpdateConfiguration = surge(1, 4)
@@ -80,6 +85,7 @@ func TestLWSRow6_4_05_SurgeOfFour(t *testing.T) {
 }
 
 func TestLWSRow6_4_06_SurgeWithoutUnavailability(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.rollsWithPeak(configure(groupsOf("careful", 4, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.RolloutStrategy.RollingUpdateConfiguration = surge(0, 1)
@@ -88,6 +94,7 @@ func TestLWSRow6_4_06_SurgeWithoutUnavailability(t *testing.T) {
 
 // No pod of the first revision ever becomes ready.
 func TestLWSRow6_4_07_UpdateRepairsAnUnreadySet(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("broken", 2, 1), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.RolloutStrategy.RollingUpdateConfiguration = surge(0, 1)
@@ -107,6 +114,7 @@ func TestLWSRow6_4_07_UpdateRepairsAnUnreadySet(t *testing.T) {
 }
 
 func TestLWSRow6_4_08_SubgroupsWithTPUs(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("tpu", 2, 4), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.LeaderWorkerTemplate.SubGroupPolicy = &leaderworkersetv1.SubGroupPolicy{SubGroupSize: ptr.To[int32](2)}
@@ -133,6 +141,7 @@ func TestLWSRow6_4_08_SubgroupsWithTPUs(t *testing.T) {
 }
 
 func TestLWSRow6_4_10_NoTPUs(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("plain", 1, 2))
 	e.awaitAvailable("plain", 1, 2)
@@ -144,6 +153,7 @@ func TestLWSRow6_4_10_NoTPUs(t *testing.T) {
 }
 
 func TestLWSRow6_4_12_SubdomainPolicyChanges(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("sub", 1, 2))
 	e.awaitAvailable("sub", 1, 2)
@@ -160,6 +170,7 @@ func TestLWSRow6_4_12_SubdomainPolicyChanges(t *testing.T) {
 }
 
 func TestLWSRow6_4_14_DeletedWorkerRecreatesItsGroup(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("deleted", 2, 3))
 	e.awaitAvailable("deleted", 2, 6)

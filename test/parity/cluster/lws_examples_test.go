@@ -19,9 +19,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestLWSRow6_1_01_Sample(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.example("lws-sample")
 	const name = "leaderworkerset-sample"
@@ -67,6 +69,7 @@ func TestLWSRow6_1_01_Sample(t *testing.T) {
 }
 
 func TestLWSRow6_1_02_LeaderTemplate(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("multi", 2, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.LeaderWorkerTemplate.LeaderTemplate = spec.LeaderWorkerTemplate.WorkerTemplate.DeepCopy()
@@ -80,6 +83,7 @@ func TestLWSRow6_1_02_LeaderTemplate(t *testing.T) {
 }
 
 func TestLWSRow6_1_04_RolloutStrategy(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("rollout", 4, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.RolloutStrategy.RollingUpdateConfiguration = &leaderworkersetv1.RollingUpdateConfiguration{
@@ -100,6 +104,7 @@ func TestLWSRow6_1_04_RolloutStrategy(t *testing.T) {
 
 // Each rack holds four nodes: each of two groups gets one of its own.
 func TestLWSRow6_1_05_ExclusivePlacement(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	set := groupsOf("exclusive", 2, 3)
 	set.Annotations = map[string]string{leaderworkersetv1.ExclusiveKeyAnnotationKey: "jobset-apiserver.io/rack"}
@@ -127,6 +132,7 @@ func TestLWSRow6_1_05_ExclusivePlacement(t *testing.T) {
 }
 
 func TestLWSRow6_1_06_VolumeClaimTemplates(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(configure(groupsOf("claims", 1, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.LeaderWorkerTemplate.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
@@ -153,6 +159,7 @@ func TestLWSRow6_1_06_VolumeClaimTemplates(t *testing.T) {
 
 // The autoscaler moves the groups into its limits; without metrics it does no more.
 func TestLWSRow6_1_07_HorizontalPodAutoscaler(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.create(groupsOf("simple-groups", 1, 2))
 	e.awaitAvailable("simple-groups", 1, 2)
@@ -163,6 +170,7 @@ func TestLWSRow6_1_07_HorizontalPodAutoscaler(t *testing.T) {
 }
 
 func TestLWSRow6_1_10_VLLM(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.applyFile("vllm")
 	e.awaitAvailable("vllm", 2, 4)
@@ -183,6 +191,7 @@ func TestLWSRow6_1_10_VLLM(t *testing.T) {
 }
 
 func TestLWSRow6_1_12_SGLang(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.applyFile("sglang")
 	e.awaitAvailable("sglang", 1, 2)
@@ -192,6 +201,7 @@ func TestLWSRow6_1_12_SGLang(t *testing.T) {
 }
 
 func TestLWSRow6_1_13_TensorRTLLM(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.applyFile("tensorrt-llm")
 	e.awaitAvailable("tensorrt-llm", 1, 2)
@@ -208,6 +218,7 @@ func TestLWSRow6_1_13_TensorRTLLM(t *testing.T) {
 }
 
 func TestLWSRow6_1_14_LlamaCpp(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	e.applyFile("llama-cpp")
 	e.awaitAvailable("llama-cpp", 1, 5)
@@ -221,6 +232,7 @@ func TestLWSRow6_1_14_LlamaCpp(t *testing.T) {
 // Kueue finds StatefulSets and pods by the label of the set, and gates pods by the queue of their StatefulSet and its
 // own labels in the templates.
 func TestLWSRow6_1_15_Kueue(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newLWSEnv(t)
 	set := configure(groupsOf("queued", 1, 2), func(spec *leaderworkersetv1.LeaderWorkerSetSpec) {
 		spec.LeaderWorkerTemplate.WorkerTemplate.Annotations = map[string]string{"kueue.x-k8s.io/podset-required-topology": "jobset-apiserver.io/rack"}

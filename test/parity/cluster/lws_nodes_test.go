@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // ownNodes makes nodes that only pods with ownPlace use, and returns their names.
@@ -92,6 +93,7 @@ func (e *lwsEnv) mixed(name string) string {
 // TestNodesAreLostDuringRollout takes two of four nodes away while ten groups are updated, two at a time. One is
 // deleted with its pods, and the other evicts them.
 func TestNodesAreLostDuringRollout(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	const groups, size = 10, 2
 	e := newLWSEnv(t)
 	nodes := e.ownNodes(4)

@@ -17,6 +17,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // upstreamMetrics are the series that upstream's rules and dashboards look for, up to where values of our own begin.
@@ -44,6 +46,7 @@ var upstreamMetrics = []string{
 }
 
 func TestRow7_1_31_Prometheus(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("prometheus")
 	e.example("simple-ttl-after-finished")

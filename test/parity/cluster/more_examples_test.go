@@ -17,10 +17,12 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // The agent, which restarts the containers, follows. What it is given can be seen.
 func TestRow7_1_20_InPlaceRestart(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	for example, set := range map[string]string{"in-place-restart-main": "in-place", "in-place-restart-sidecar": "in-place-sidecar"} {
 		t.Run(example, func(t *testing.T) {
 			e := newEnv(t)
@@ -64,6 +66,7 @@ func (e *env) as(account string) (kubernetes.Interface, versioned.Interface) {
 }
 
 func TestRow7_1_21_InPlaceRestartServiceAccount(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("in-place-restart-service-account")
 	e.example("in-place-restart-main")
@@ -100,6 +103,7 @@ func TestRow7_1_21_InPlaceRestartServiceAccount(t *testing.T) {
 }
 
 func TestRow7_1_22_SharedVolumeClaims(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	o := e.record()
 	e.example("volume-claim-policy")
@@ -145,6 +149,7 @@ func (e *env) claimsAfterDeletion(set string, before, after []string) {
 }
 
 func TestRow7_1_23_PyTorch(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	for _, example := range []string{"pytorch-mnist", "pytorch-resnet"} {
 		t.Run(example, func(t *testing.T) {
 			e := newEnv(t)
@@ -167,6 +172,7 @@ func TestRow7_1_23_PyTorch(t *testing.T) {
 }
 
 func TestRow7_1_24_TensorFlow(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("tensorflow-mnist")
 	job := e.awaitJobs("tensorflow-tensorflow-0")["tensorflow-tensorflow-0"]

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // order holds the resource version at which something first happened to a Job of the namespace. All Jobs and pods are in one
@@ -105,6 +106,7 @@ func (e *env) inOrder(o *order, moments ...moment) {
 }
 
 func TestRow7_1_09_StartupPolicy(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	o := e.record()
 	e.example("startup-driver-ready")
@@ -118,6 +120,7 @@ func TestRow7_1_09_StartupPolicy(t *testing.T) {
 }
 
 func TestRow7_1_10_DependsOn(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	o := e.record()
 	e.example("depends-on")
@@ -132,6 +135,7 @@ func TestRow7_1_10_DependsOn(t *testing.T) {
 }
 
 func TestRow7_1_11_SeveralDependencies(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	o := e.record()
 	e.example("depends-on-multiple")

@@ -18,6 +18,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // domains are the domains of a test.
@@ -129,6 +130,7 @@ func (e *env) allIn(job, domain string, d *domains, pods int) string {
 }
 
 func TestRow7_1_02_OneDomainForEachJob(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	t.Run("chosen by the controller", func(t *testing.T) {
 		e := newEnv(t)
 		before := e.exclusive(corev1.LabelTopologyZone, "0")
@@ -201,6 +203,7 @@ func (e *env) marked(job *batchv1.Job, topology string) {
 
 // Kueue is not here. What it goes by can be seen.
 func TestRow7_1_25_TPUMultislice(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	const topology = "cloud.google.com/gke-nodepool"
 	e := newEnv(t)
 	pools := e.ownDomains(topology, 2, map[string]string{"example.com/accelerator": "tpu-v5", "example.com/topology": "2x4"})

@@ -15,9 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestRow7_1_01_ParallelJobs(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("simple-parallel-jobs")
 	e.awaitJobs("parallel-driver-0", "parallel-workers-0")
@@ -28,6 +30,7 @@ func TestRow7_1_01_ParallelJobs(t *testing.T) {
 }
 
 func TestRow7_1_03_FailurePolicy(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("simple-failure-policy")
 	jobs := []string{"blocking-leader-0", "blocking-workers-0", "blocking-workers-1"}
@@ -62,6 +65,7 @@ func TestRow7_1_03_FailurePolicy(t *testing.T) {
 }
 
 func TestRow7_1_04_SuccessPolicy(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("simple-success-policy")
 	e.awaitCompleted("workers-decide")
@@ -69,6 +73,7 @@ func TestRow7_1_04_SuccessPolicy(t *testing.T) {
 }
 
 func TestRow7_1_05_TTLAfterFinished(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("simple-ttl-after-finished")
 	e.awaitJobs("short-lived-workers-0", "short-lived-workers-1")
@@ -103,6 +108,7 @@ func (e *env) finalizers(name, list string) {
 }
 
 func TestRow7_1_06_Coordinator(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("simple-coordinator")
 	e.awaitCompleted("coordinated")
@@ -118,6 +124,7 @@ func TestRow7_1_06_Coordinator(t *testing.T) {
 }
 
 func TestRow7_1_07_Groups(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("simple-group")
 	got := map[string]string{}
@@ -136,6 +143,7 @@ func TestRow7_1_07_Groups(t *testing.T) {
 }
 
 func TestRow7_1_08_Network(t *testing.T) {
+	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
 	e.example("simple-network")
 	e.awaitCompleted("networked")
