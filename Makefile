@@ -13,6 +13,8 @@ version_package := k8s.io/component-base/version
 LDFLAGS := -s -w -X $(version_package).gitVersion=$(VERSION)+$(COMMIT) -X $(version_package).gitCommit=$(COMMIT) \
 	-X $(version_package).gitMajor=$(word 1,$(version_words)) -X $(version_package).gitMinor=$(word 2,$(version_words))
 GO_TEST_FLAGS ?=
+# What runs tests. The gate repeats those that fail (hack/gate.sh).
+GO_TEST ?= go test
 
 # Tests are linked without what only debuggers read, which takes half the time. Traces have their lines all the same.
 test_flags := -vet=off -ldflags='-s -w' $(GO_TEST_FLAGS)
@@ -27,7 +29,7 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 define run_suites
 @mkdir -p _output
 binaries=$$(hack/ensure-binaries.sh --tests); \
-JOBSET_BINARIES=$$binaries flock --close _output/suites.lock env $(3) go test $(test_flags) -count=1 -timeout 60m $(1) $(2)
+JOBSET_INSTALL=no JOBSET_BINARIES=$$binaries flock --close _output/suites.lock env $(3) $(GO_TEST) $(test_flags) -count=1 -timeout 60m $(1) $(2)
 endef
 
 .PHONY: help
@@ -144,45 +146,46 @@ helm-e2e: ## Install, upgrade and uninstall the Helm chart on a real node. Needs
 	$(call run_suites,,./test/helm/...)
 
 .PHONY: test
-test: unit ## Run all tests.
-	@hack/ensure-binaries.sh --tests >/dev/null
-	@hack/measured.sh suites $(MAKE) --no-print-directory suites
+test: ## Run the gate: the unit tests, and the tests on a control plane that every change must pass.
+	@hack/gate.sh
 
-# Three suites run at a time, since a suite that waits leaves cores idle. The longest one begins. The suite of faults comes
-# last and alone: it asks all the time, and nothing may fail because the machine is busy.
-suite_packages := ./test/e2e/... ./test/integration/... ./test/parity/... ./test/loss/...
-faults_packages := ./test/faults/...
+# One suite at a time, and one control plane at a time: what runs beside others fails for want of a CPU.
+gate_packages := ./test/integration/apiserver/... ./test/parity/ ./test/parity/controller/... ./test/e2e/... ./test/loss/... ./test/faults/...
 
-.PHONY: suites
-suites: build ## Run all tests that start a control plane, the suite of faults last.
-	@$(MAKE) --no-print-directory --keep-going suites-together suites-alone
+.PHONY: gate
+gate: build
+	$(call run_suites,-p 1,$(gate_packages),CLUSTER_BIN=$(CURDIR)/bin)
 
-.PHONY: suites-together
-suites-together:
-	$(call run_suites,-p 3,$(suite_packages),CLUSTER_BIN=$(CURDIR)/bin)
+.PHONY: long-suites
+long-suites: build
+	$(call run_suites,-p 1 -timeout 90m,$(SUITES),CLUSTER_BIN=$(CURDIR)/bin JOBSET_TESTS=long)
 
-.PHONY: suites-alone
-suites-alone:
-	$(call run_suites,,$(faults_packages),CLUSTER_BIN=$(CURDIR)/bin)
+.PHONY: long
+long: ## Run all tests that the gate leaves out, part by part, or PART='e2e faults'; hack/long.sh lists the parts. About 80 minutes, and as root.
+	@hack/long.sh $(PART)
 
 # With -count=1 where tests read files of the checkout outside of their module: go test does not see that these have changed.
 .PHONY: unit
-unit: ## Run the unit tests.
-	go test $(test_flags) ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
-	go test -C hack/images $(test_flags) ./...
-	go test -C hack/helm $(test_flags) -count=1 ./...
-	go test -C hack/prometheus $(test_flags) -count=1 ./...
-	go test -C hack/vulnerabilities $(test_flags) ./...
-	go test -C hack/site $(test_flags) ./docsite/...
-	go test -C hack/gitops $(test_flags) ./...
+unit: unit-modules ## Run the unit tests.
+	$(GO_TEST) $(test_flags) -timeout 20m ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
 
-long_rounds := JOBSET_ALL_CASES=1 JOBSET_DOCTOR_ALL=1 JOBSET_E2E_FORGET=1 JOBSET_START_ORDERS=all JOBSET_GANG_ROUNDS=50 \
+# The modules of tools.
+.PHONY: unit-modules
+unit-modules:
+	$(GO_TEST) -C hack/images $(test_flags) ./...
+	$(GO_TEST) -C hack/helm $(test_flags) -count=1 ./...
+	$(GO_TEST) -C hack/prometheus $(test_flags) -count=1 ./...
+	$(GO_TEST) -C hack/vulnerabilities $(test_flags) ./...
+	$(GO_TEST) -C hack/site $(test_flags) ./docsite/...
+	$(GO_TEST) -C hack/gitops $(test_flags) ./...
+
+long_rounds := JOBSET_TESTS=long JOBSET_ALL_CASES=1 JOBSET_DOCTOR_ALL=1 JOBSET_E2E_FORGET=1 JOBSET_START_ORDERS=all JOBSET_GANG_ROUNDS=50 \
 	JOBSET_FAULTS_ROUNDS=5 JOBSET_FAULTS_HISTORIES=20 JOBSET_LOSS_SECONDS=120
 
 .PHONY: rounds
 rounds: build ## Run all cases of all tests, and the long form of those that have one, for hours.
 	$(long_rounds) go test $(test_flags) -count=1 -timeout 0 ./pkg/apiserver/...
-	$(call run_suites,-p 1 -timeout 0,$(suite_packages) $(faults_packages),$(long_rounds) CLUSTER_BIN=$(CURDIR)/bin)
+	$(call run_suites,-p 1 -timeout 0,./test/e2e/... ./test/integration/... ./test/parity/... ./test/loss/... ./test/faults/...,$(long_rounds) CLUSTER_BIN=$(CURDIR)/bin)
 	hack/hostile.sh --full
 
 .PHONY: soak
@@ -191,15 +194,15 @@ soak: kueue-e2e trainer-e2e takeover-e2e rounds ## Run our kinds beside the real
 
 .PHONY: integration
 integration: ## Run our server behind a real kube-apiserver.
-	$(call run_suites,,./test/integration/...)
+	$(call run_suites,-p 1,./test/integration/...,JOBSET_TESTS=long)
 
 .PHONY: parity
 parity: ## Check every row of upstream's examples and tests.
-	$(call run_suites,,./test/parity/...)
+	$(call run_suites,-p 1,./test/parity/...,JOBSET_TESTS=long)
 
 .PHONY: e2e
 e2e: build ## Drive a whole cluster with kubectl, and break things in it.
-	$(call run_suites,-p 2,./test/e2e/... ./test/faults/... ./test/loss/...)
+	$(call run_suites,-p 1,./test/e2e/... ./test/faults/... ./test/loss/...,JOBSET_TESTS=long)
 
 .PHONY: upgrade
 upgrade: ## Upgrade running sets from the programs of the commit FROM, or before the first release, to those of this tree, and back.
@@ -236,8 +239,12 @@ generate: ## Regenerate all generated code, and what follows from the rules and 
 	go run -C hack/helm . generate
 
 .PHONY: verify
-verify: ## Run every check: generated code, imports, format, vet, lint, manifests, modules, vulnerabilities.
+verify: ## Run every check that needs no cluster: generated code, imports, format, vet, lint, modules, vulnerabilities.
 	hack/verify.sh
+
+.PHONY: verify-manifests
+verify-manifests: ## Check the manifests against a real control plane.
+	hack/verify-manifests.sh
 
 .PHONY: lint
 lint: ## Run vet and the linters.

@@ -8,6 +8,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=lib/cache.sh
 source lib/cache.sh
+# shellcheck source=lib/packages.sh
+source lib/packages.sh
 
 found() {
   local name
@@ -24,11 +26,8 @@ fail() {
 }
 
 install_as_root() {
-  [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null 2>&1 || return 1
-  cache::log "installing chromium ..."
-  # Without recommended packages: a desktop is not needed. Fonts are, or text has no width.
-  { apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core ||
-    { apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core; }; } </dev/null >&2 2>&1
+  # Without fonts, text has no width.
+  packages::install chromium fonts-dejavu-core
 }
 
 if [[ -n "${JOBSET_BROWSER:-}" ]]; then

@@ -8,6 +8,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=lib/cache.sh
 source lib/cache.sh
+# shellcheck source=lib/packages.sh
+source lib/packages.sh
 
 readonly kube_version=v1.36.3
 readonly version_package=k8s.io/component-base/version
@@ -43,14 +45,11 @@ install_packages() {
     [[ -z "${file}" || -e "${file}" ]] || missing+=("${package}")
   done <<<"${packages}"
   ((${#missing[@]} > 0)) || return 0
-  if [[ ${EUID} -ne 0 ]] || ! command -v apt-get >/dev/null; then
-    cache::log "real nodes need ${missing[*]}: install them with the packages of your distribution, and run this as root"
-    return 1
-  fi
-  cache::log "installing ${missing[*]}"
-  apt-get update -qq >&2
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  packages::install "${missing[@]}" && return
+  cache::log "real nodes need ${missing[*]}: install them with the packages of your distribution, and run this as root"
+  return 1
 }
 
 install_packages
+[[ "${1:-}" != --packages ]] || exit 0
 cache::ensure "programs of real nodes" "${programs}"

@@ -8,6 +8,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=lib/cache.sh
 source lib/cache.sh
+# shellcheck source=lib/packages.sh
+source lib/packages.sh
 
 found() { command -v protoc >/dev/null 2>&1; }
 
@@ -18,10 +20,7 @@ fail() {
 }
 
 install_as_root() {
-  [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null 2>&1 || return 1
-  cache::log "installing protobuf-compiler ..."
-  { apt-get install -y -q protobuf-compiler || { apt-get update -q && apt-get install -y -q protobuf-compiler; }; } \
-    </dev/null >&2 2>&1 && found
+  packages::install protobuf-compiler && found
 }
 
 # Names of the library packages that the program is linked with; they carry an ABI number that differs by release.

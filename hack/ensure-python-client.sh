@@ -8,15 +8,14 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=lib/cache.sh
 source lib/cache.sh
+# shellcheck source=lib/packages.sh
+source lib/packages.sh
 
 readonly python=${JOBSET_PYTHON:-/usr/bin/python3}
 has_client() { [[ -x "${python}" ]] && "${python}" -c 'import kubernetes' 2>/dev/null; }
 
 install_as_root() {
-  [[ -z "${JOBSET_PYTHON:-}" && ${EUID} -eq 0 ]] && command -v apt-get >/dev/null 2>&1 || return 1
-  cache::log "installing python3-kubernetes ..."
-  local install=(apt-get install -y -q --no-install-recommends python3-kubernetes)
-  { "${install[@]}" || { apt-get update -q && "${install[@]}"; }; } </dev/null >&2 2>&1
+  [[ -z "${JOBSET_PYTHON:-}" ]] && packages::install python3-kubernetes
 }
 
 if ! has_client && ! { install_as_root && has_client; }; then

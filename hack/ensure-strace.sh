@@ -8,21 +8,17 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=lib/cache.sh
 source lib/cache.sh
+# shellcheck source=lib/packages.sh
+source lib/packages.sh
 
 fail() {
   cache::log "strace was not found and could not be installed: put it on PATH, or name it in JOBSET_STRACE (Debian: apt-get install strace)"
   exit 1
 }
 
-install_as_root() {
-  [[ ${EUID} -eq 0 ]] && command -v apt-get >/dev/null 2>&1 || return 1
-  cache::log "installing strace ..."
-  { apt-get install -y -q strace || { apt-get update -q && apt-get install -y -q strace; }; } </dev/null >&2 2>&1
-}
-
 if [[ -n "${JOBSET_STRACE:-}" ]]; then
   [[ -x "${JOBSET_STRACE}" ]] || { cache::log "JOBSET_STRACE: ${JOBSET_STRACE} must be a program"; exit 1; }
   echo "${JOBSET_STRACE}"
 else
-  command -v strace || { install_as_root && command -v strace; } || fail
+  command -v strace || { packages::install strace && command -v strace; } || fail
 fi

@@ -2,9 +2,9 @@
 # Copyright The jobset-apiserver Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# measured.sh <name> <command> [arguments]: runs a command, and notes in _output/cpu/<name> how many seconds of CPU the
-# machine spent meanwhile. That counts the programs of control planes, which are no children of the tests that start them.
-# hack/verify-budgets.sh compares the notes with hack/budgets.
+# measured.sh <name> <command> [arguments]: runs a command, and prints how long it took, and how many seconds of CPU the machine spent
+# meanwhile, beside what hack/budgets says. That counts the programs of control planes, which are no children of the tests that start
+# them, and also whatever else the machine does; so it is a figure to look at, and fails nothing.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
@@ -18,11 +18,6 @@ before=$(busy)
 rc=0
 "$@" || rc=$?
 spent=$((($(busy) - before) / $(getconf CLK_TCK)))
-echo "== ${name}: $((SECONDS - start))s, ${spent}s of CPU"
-mkdir -p "${root}/_output/cpu"
-if ((rc == 0)); then
-  echo "${spent}" >"${root}/_output/cpu/${name}"
-else
-  rm -f "${root}/_output/cpu/${name}"
-fi
+budget=$(awk -v name="${name}" '$1 == name { print ", of a budget of " $2 "s" }' "${root}/hack/budgets")
+echo "== ${name}: $((SECONDS - start))s, ${spent}s of CPU${budget}"
 exit "${rc}"

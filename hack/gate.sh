@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Copyright The jobset-apiserver Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# The gate, which every change must pass: the unit tests, then the tests on a control plane that are not on request, one suite at a time.
+# A test that fails is run again once, alone, after all others have ended: on a busy machine a failure means little. What passes then is shown as
+# flaky; more than three of these fail the gate, as does any failure of a test that proves safety.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+mkdir -p _output
+readonly failures=${PWD}/_output/retest
+rm -f "${failures}"
+go build -trimpath -o _output/retest-program ./hack/retest
+readonly run="${PWD}/_output/retest-program run -state ${failures} --"
+
+red=()
+part() {
+  local name=$1
+  hack/measured.sh "${name}" make --no-print-directory "${name}" GO_TEST="${run}" </dev/null || red+=("${name}")
+}
+
+part unit
+# Programs of the control plane are built before any test needs them. Without them there is nothing to run.
+hack/ensure-binaries.sh --tests >/dev/null
+part gate
+hack/ensure-binaries.sh --tests >/dev/null
+JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) CLUSTER_BIN=${PWD}/bin JOBSET_INSTALL=no \
+  _output/retest-program again -state "${failures}" -log _output/flaky || red+=("repeated tests")
+if ((${#red[@]} > 0)); then
+  printf 'failed: %s\n' "$(IFS=,; echo "${red[*]}")" >&2
+  exit 1
+fi
