@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // Servers that break a promise on purpose: what finds nothing in the real one must find them.
@@ -77,10 +79,19 @@ func (s *early) passed(out runtime.Object, err error) error {
 // stale answers gets from a copy that lags behind.
 type stale struct {
 	storage.Interface
-	lag time.Duration
 
 	mu     sync.Mutex
+	lag    time.Duration
 	copies map[string][]lagging
+}
+
+func newStale(lag time.Duration) *stale { return &stale{lag: lag, copies: map[string][]lagging{}} }
+
+// setLag changes how long the copy lags behind later writes.
+func (s *stale) setLag(lag time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lag = lag
 }
 
 // lagging is a version of an object and when the copy gets it. The object is nil after a deletion.
@@ -135,9 +146,11 @@ func (s *stale) Get(ctx context.Context, key string, opts storage.GetOptions, ou
 	return s.Interface.Get(ctx, key, opts, out)
 }
 
-// gapped does not show some events to watchers.
+// gapped does not show some changes to watchers.
 type gapped struct {
 	storage.Interface
+	// every is how many changes it counts until it leaves one out.
+	every  int64
 	events atomic.Int64
 }
 
@@ -147,7 +160,7 @@ func (s *gapped) Watch(ctx context.Context, key string, opts storage.ListOptions
 		return nil, err
 	}
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		return event, event.Type != watch.Modified || s.events.Add(1)%20 != 0
+		return event, event.Type != watch.Modified || s.events.Add(1)%s.every != 0
 	}), nil
 }
 
@@ -155,10 +168,68 @@ func copyInto(out, obj runtime.Object) {
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
 }
 
+// TestBrokenServersAreCaught has one client ask for what shows the fault.
+func TestBrokenServersAreCaught(t *testing.T) {
+	several, one, old, silent := &early{}, &early{}, newStale(0), &gapped{every: 1}
+	begin := []Operation{{Kind: Create, Object: "a"}, {Kind: Update, Object: "a"}, {Kind: Get, Object: "a"}}
+	cases := map[string]struct {
+		wrap          func(storage.Interface) storage.Interface
+		fault         func()
+		before, after []Operation
+		want          Rule
+	}{
+		"acknowledges before it commits": {
+			wrap:   func(next storage.Interface) storage.Interface { several.Interface = next; return several },
+			fault:  func() { several.losses.Store(2) },
+			before: begin,
+			after:  []Operation{{Kind: Create, Object: "b"}, {Kind: Update, Object: "a"}, {Kind: Get, Object: "b"}},
+			want:   NotLinearizable,
+		},
+		"loses one acknowledged write": {
+			wrap:   func(next storage.Interface) storage.Interface { one.Interface = next; return one },
+			fault:  func() { one.losses.Store(1) },
+			before: begin,
+			after:  []Operation{{Kind: UpdateStatus, Object: "a"}, {Kind: Get, Object: "a"}},
+			want:   NotLinearizable,
+		},
+		"stale gets": {
+			wrap:   func(next storage.Interface) storage.Interface { old.Interface = next; return old },
+			fault:  func() { old.setLag(time.Hour) },
+			before: begin,
+			after:  []Operation{{Kind: Update, Object: "a"}, {Kind: Get, Object: "a"}},
+			want:   NotLinearizable,
+		},
+		"watches with gaps": {
+			wrap:  func(next storage.Interface) storage.Interface { silent.Interface = next; return silent },
+			fault: func() {}, before: begin[:1], after: begin[1:], want: WatchSkipped,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := script(t, serve(t, tc.wrap), tc.before, tc.fault, tc.after)
+			report := Check(h, checkLimit)
+			t.Log(report)
+			if report.Counts[tc.want] == 0 {
+				t.Errorf("the server was not caught: no %v", tc.want)
+			}
+		})
+	}
+}
+
+// TestScriptOfServer shows that it is the faults of broken servers that are caught, and not the requests.
+func TestScriptOfServer(t *testing.T) {
+	before := []Operation{{Kind: Create, Object: "a"}, {Kind: Update, Object: "a"}, {Kind: Get, Object: "a"}}
+	after := append([]Operation{{Kind: Create, Object: "b"}, {Kind: UpdateStatus, Object: "a"}, {Kind: Get, Object: "b"}}, before[1:]...)
+	if report := Check(script(t, serve(t, nil), before, func() {}, after), checkLimit); !report.OK() {
+		t.Error(report)
+	}
+}
+
 // attempts is in how many histories a broken server is looked for.
 const attempts = 5
 
-func TestBrokenServersAreCaught(t *testing.T) {
+func TestBrokenServersAreCaughtByChance(t *testing.T) {
+	tier.OnRequest(t, "only chance lets a client see what the server breaks")
 	several, one := &early{}, &early{}
 	cases := map[string]struct {
 		wrap  func(storage.Interface) storage.Interface
@@ -177,13 +248,15 @@ func TestBrokenServersAreCaught(t *testing.T) {
 		},
 		"stale gets": {
 			wrap: func(next storage.Interface) storage.Interface {
-				return &stale{Interface: next, lag: 100 * time.Millisecond, copies: map[string][]lagging{}}
+				s := newStale(100 * time.Millisecond)
+				s.Interface = next
+				return s
 			},
 			fault: func() {},
 			want:  []Rule{NotLinearizable},
 		},
 		"watches with gaps": {
-			wrap:  func(next storage.Interface) storage.Interface { return &gapped{Interface: next} },
+			wrap:  func(next storage.Interface) storage.Interface { return &gapped{Interface: next, every: 20} },
 			fault: func() {},
 			want:  []Rule{WatchSkipped},
 		},
