@@ -257,12 +257,11 @@ func TestInterruptedUpload(t *testing.T) {
 	s := newService(t)
 	b := s.open(t, "s3://backups/cut/")
 	path, _ := file(t, 40<<20)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var parts, removed atomic.Int64
-	for what, end := range map[string]func(){"the service": func() {}, "the command": cancel} {
-		parts.Store(0)
-		removed.Store(0)
+	for _, what := range []string{"the service", "the command"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		end := map[string]func(){"the service": func() {}, "the command": cancel}[what]
+		var parts, removed atomic.Int64
 		s.hook = func(w http.ResponseWriter, r *http.Request) bool {
 			switch {
 			case r.Method == http.MethodPut && r.URL.Query().Has("partNumber") && parts.Add(1) > 1:
