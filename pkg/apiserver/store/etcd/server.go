@@ -42,6 +42,9 @@ type Config struct {
 	QuotaBytes int64
 	// DefragmentInterval is the time between two looks at the fragmentation; 0 does without maintenance.
 	DefragmentInterval time.Duration
+	// Ephemeral is for tests that need the data only while they run: nothing is synced to the disk, and the member elects itself
+	// within a tenth of a second.
+	Ephemeral bool
 }
 
 // Server is a member.
@@ -182,6 +185,9 @@ func embedConfig(config Config, log *logCore) *embed.Config {
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "15m"
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
+	if config.Ephemeral {
+		cfg.UnsafeNoFsync, cfg.TickMs, cfg.ElectionMs = true, 10, 100
+	}
 	return cfg
 }
 

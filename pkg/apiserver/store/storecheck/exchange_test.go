@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/sample"
 )
 
@@ -155,7 +156,7 @@ func exchangeUnderClients(t *testing.T, data string, cached, guarded bool) *harm
 	m.keep("older")
 	s := storageOf(t, m, g, cached)
 	create(t, s, newSet("a", rightUID))
-	eventually(t, "the watch cache has the set", func() bool {
+	poll.Until(t, "the watch cache has the set", func() bool {
 		return s.ReadinessCheck() == nil && s.Get(t.Context(), keyOf("a"), storage.GetOptions{ResourceVersion: "0"}, &jobset.JobSet{}) == nil
 	})
 
@@ -164,7 +165,7 @@ func exchangeUnderClients(t *testing.T, data string, cached, guarded bool) *harm
 	defer stop()
 	var clients sync.WaitGroup
 	clients.Go(func() { h.ask(ctx, s) })
-	eventually(t, "clients ask", func() bool { return h.answers.Load() > 100 })
+	poll.Until(t, "clients ask", func() bool { return h.answers.Load() > 100 })
 	if h.total() > 0 {
 		t.Fatal("before the exchange:", h)
 	}
@@ -174,7 +175,7 @@ func exchangeUnderClients(t *testing.T, data string, cached, guarded bool) *harm
 		m.exchange(data)
 	}
 	before := h.answers.Load()
-	eventually(t, "clients have asked after the exchange", func() bool {
+	poll.Until(t, "clients have asked after the exchange", func() bool {
 		return h.answers.Load() > before+500 && (!guarded || !g.Serving()) && (guarded || h.total() > 0)
 	})
 	stop()

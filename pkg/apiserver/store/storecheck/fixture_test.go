@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -26,6 +24,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/watchcache"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
@@ -46,16 +45,9 @@ type member struct {
 
 func newMember(t testing.TB) *member {
 	t.Helper()
-	root, err := os.MkdirTemp("", "js-") // short, because it holds a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &member{t: t, root: root}
+	m := &member{t: t, root: etcdtest.Dir(t)}
 	m.start()
-	t.Cleanup(func() {
-		m.server.Close()
-		_ = os.RemoveAll(root)
-	})
+	t.Cleanup(func() { m.server.Close() })
 	return m
 }
 
@@ -63,13 +55,7 @@ func (m *member) dir(name string) string { return filepath.Join(m.root, name) }
 
 func (m *member) start() {
 	m.t.Helper()
-	var err error
-	if m.server, err = etcd.Open(etcd.Config{DataDir: m.dir("data"), QuotaBytes: 64 << 20}); err == nil {
-		err = m.server.Start(context.WithoutCancel(m.t.Context()))
-	}
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	m.server = etcdtest.Run(m.t, m.dir("data"))
 }
 
 // keep copies the data under a name.
@@ -251,14 +237,6 @@ func create(t testing.TB, s storage.Interface, set *jobset.JobSet) {
 	t.Helper()
 	if err := s.Create(t.Context(), keyOf(set.Name), set, nil, 0); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
-	if err != nil {
-		t.Fatalf("waiting until %s: %v", what, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 // gated is a read that ends when the test lets it.
@@ -43,7 +44,7 @@ func TestConcurrentChecksShareReads(t *testing.T) {
 	for range callers {
 		waiting.Go(func() { results <- b.do(t.Context()) })
 	}
-	eventually(t, "all wait", func() bool {
+	poll.Until(t, "all wait", func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return b.next != nil && b.next.callers == callers

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/objectstorage"
 )
@@ -29,7 +30,7 @@ func withSet(t *testing.T, dir string) *embedded {
 }
 
 func TestBackupToStandardOutput(t *testing.T) {
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	e := withSet(t, dir)
 	r := m.run("backup", "-", "--data-dir="+e.dir)
 	if got := stable(r.errOut, dir); r.code != 0 || got != "Wrote revision 3 or later to the standard output: N bytes, with their hash.\n" {
@@ -77,7 +78,7 @@ const refused = "The server will refuse the store, because it is older than it w
 var objectName = regexp.MustCompile(`jobset-apiserver-[0-9]{8}T[0-9]{6}Z-`)
 
 func TestBackupToBucket(t *testing.T) {
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	e := withSet(t, dir)
 	credentials, temporary := filepath.Join(dir, "s3"), filepath.Join(dir, "tmp")
 	for path, content := range map[string]string{"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"} {
@@ -141,7 +142,7 @@ func TestBackupOnSmallDisk(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount")
 	}
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	e := withSet(t, dir)
 	for i := range 4 {
 		e.put(keyPrefix+"filler/"+strconv.Itoa(i), bytes.Repeat([]byte("x"), 1<<20))
@@ -182,7 +183,7 @@ func TestBackupOnSmallDisk(t *testing.T) {
 }
 
 func TestBackupDirectory(t *testing.T) {
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	data, backups := filepath.Join(dir, "data"), filepath.Join(dir, "backups")
 	e := startEmbedded(t, data)
 	for range 3 {

@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -39,14 +40,7 @@ type embedded struct {
 
 func startEmbedded(t *testing.T, dir string) *embedded {
 	t.Helper()
-	server, err := etcd.Open(etcd.Config{DataDir: dir, QuotaBytes: 64 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(t.Context()); err != nil {
-		server.Close()
-		t.Fatal(err)
-	}
+	server := etcdtest.Run(t, dir)
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint()}})
 	if err != nil {
 		t.Fatal(err)
@@ -101,17 +95,6 @@ func sequence(name string) *batchv1alpha1.SequentialJob {
 	return &batchv1alpha1.SequentialJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid"}}
 }
 
-// shortDir returns a directory whose path leaves room for the name of a socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "js-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 // changing is what differs between runs of a test.
 var changing = regexp.MustCompile(`[0-9]+ bytes|SHA-256 [0-9a-f]{64}|\(v[^)]*\)|old-[0-9TZ]+`)
 
@@ -138,7 +121,7 @@ func (r result) want(t *testing.T, dir string, want result) {
 }
 
 func TestBackupVerifyRestore(t *testing.T) {
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "b.db")
 	e := startEmbedded(t, data)
 	e.put(jobSets+"ns/a", encode(t, runtime.ContentTypeProtobuf, jobSet("a")))
@@ -188,7 +171,7 @@ The server will refuse the store, because it is older than it was. Start the ser
 }
 
 func TestVerifyFindsWhatCannotBeServed(t *testing.T) {
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	data := filepath.Join(dir, "data")
 	e := startEmbedded(t, data)
 	e.put(jobSets+"ns/a", encode(t, runtime.ContentTypeProtobuf, jobSet("a")))
@@ -227,7 +210,7 @@ func TestVerifyFindsWhatCannotBeServed(t *testing.T) {
 }
 
 func TestUnreadableObjectsAreBounded(t *testing.T) {
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "b.db")
 	e := startEmbedded(t, data)
 	for i := range 3 * maxProblems {
@@ -241,7 +224,7 @@ func TestUnreadableObjectsAreBounded(t *testing.T) {
 }
 
 func TestWrongUseOfBackups(t *testing.T) {
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	file, empty := filepath.Join(dir, "b.db"), filepath.Join(dir, "empty.db")
 	data := filepath.Join(dir, "data")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {

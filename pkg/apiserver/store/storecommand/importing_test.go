@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -71,7 +72,7 @@ const (
 
 // TestImport goes through a take-over from the main cluster.
 func TestImport(t *testing.T) {
-	e := startEmbedded(t, shortDir(t))
+	e := startEmbedded(t, etcdtest.Dir(t))
 	e.putWitness(witness.Format)
 	m := serving(t, "cluster", lwsDefinition, localService, sourceSet)
 	for _, step := range []struct {
@@ -100,7 +101,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("%q:\ngot  %+v\nwant %+v", step.args, got, step.want)
 		}
 	}
-	file := filepath.Join(shortDir(t), "backup.db")
+	file := filepath.Join(etcdtest.Dir(t), "backup.db")
 	if got := m.run("backup", file, "--data-dir="+e.dir); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
@@ -111,7 +112,7 @@ func TestImport(t *testing.T) {
 
 // TestImportFile takes objects of several kinds from a file.
 func TestImportFile(t *testing.T) {
-	e := startEmbedded(t, shortDir(t))
+	e := startEmbedded(t, etcdtest.Dir(t))
 	m := serving(t, "cluster")
 	want := result{out: jobSetName + ": 1 created, 0 updated, 0 unchanged, 0 pruned\n" + lwsName + ": 1 created, 0 updated, 0 unchanged, 0 pruned\n"}
 	if got := m.run("import", "--data-dir="+e.dir, "--file="+listFile(t, sourceSet, sourceJobSet)); got != want {
@@ -139,7 +140,7 @@ func TestImportFile(t *testing.T) {
 
 // TestImportMistakes: each error says what must be, and nothing is written.
 func TestImportMistakes(t *testing.T) {
-	e := startEmbedded(t, shortDir(t))
+	e := startEmbedded(t, etcdtest.Dir(t))
 	e.putWitness(witness.Format)
 	routed := strings.Replace(localService, `"spec": {}`, `"spec": {"service": {"namespace": "jobset-system", "name": "jobset-apiserver"}}`, 1)
 	valid, empty := listFile(t, sourceSet), listFile(t)
@@ -171,7 +172,7 @@ func TestImportMistakes(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := serving(t, "cluster").run("import", "--data-dir="+shortDir(t), "--file="+valid); got.code != 1 || !strings.HasPrefix(got.message, "--data-dir: no server runs in ") {
+	if got := serving(t, "cluster").run("import", "--data-dir="+etcdtest.Dir(t), "--file="+valid); got.code != 1 || !strings.HasPrefix(got.message, "--data-dir: no server runs in ") {
 		t.Errorf("no server: %+v", got)
 	}
 	e.putWitness(witness.Format + 1)

@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 )
 
 func TestUnreadableObjectIsExportedAndRemoved(t *testing.T) {
-	dir, m := shortDir(t), newCluster(t)
+	dir, m := etcdtest.Dir(t), newCluster(t)
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "bad")
 	e := startEmbedded(t, data)
 	e.put(jobSets+"ns/good", encode(t, runtime.ContentTypeProtobuf, jobSet("good")))

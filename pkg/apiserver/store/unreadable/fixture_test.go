@@ -4,9 +4,6 @@
 package unreadable
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -28,7 +24,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/watchcache"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 var jobSets = schema.GroupResource{Group: jobset.GroupName, Resource: "jobsets"}
@@ -58,19 +56,8 @@ func newCodec() *watchcache.Sharing {
 
 func newEnv(t *testing.T) *env {
 	t.Helper()
-	root, err := os.MkdirTemp("", "js-") // short, because it holds a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(root) })
-	e := &env{t: t, codec: newCodec()}
-	if e.etcd, err = etcd.Open(etcd.Config{DataDir: filepath.Join(root, "data"), QuotaBytes: 64 << 20, DefragmentInterval: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.etcd.Close)
-	if err := e.etcd.Start(context.WithoutCancel(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	e := &env{t: t, codec: newCodec(), etcd: etcdtest.StartServer(t)}
+	var err error
 	e.client, err = clientv3.New(clientv3.Config{Endpoints: []string{e.etcd.Endpoint()}, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +157,5 @@ func (e *env) list(version string) map[string]*jobset.JobSet {
 
 func (e *env) eventually(what string, done func() bool) {
 	e.t.Helper()
-	err := wait.PollUntilContextTimeout(e.t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
-	if err != nil {
-		e.t.Fatalf("waiting until %s: %v", what, err)
-	}
+	poll.Until(e.t, what, done)
 }

@@ -6,11 +6,9 @@ package watchcache
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	goruntime "runtime"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/api/errors"
@@ -18,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 // slow is an etcd whose requests end when the test lets them.
@@ -55,10 +53,11 @@ func tooMany(t *testing.T, raw *slow, want int, send func(context.Context) error
 	for range want {
 		<-raw.begun
 	}
+	synctest.Wait()
 	select {
 	case <-raw.begun:
 		t.Errorf("more than %d requests run at the same time", want)
-	case <-time.After(50 * time.Millisecond):
+	default:
 	}
 	cancel() // those that wait give up
 	for range 10 - want {
@@ -90,22 +89,24 @@ func TestFewLargeListsAreReadFromEtcdAtATime(t *testing.T) {
 		"small":                            {objects: 1, bytes: 1, ready: true, want: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			codec := newCodec(t).(*Sharing)
-			var kept []*jobset.JobSet
-			for i := range tc.objects {
-				set := newVersion(types.UID(fmt.Sprint(i)), 1, "driver", 1)
-				kept = append(kept, set)
-				codec.set(set.UID, version{set.Weak(), tc.bytes})
-			}
-			raw := &slow{begun: make(chan struct{}), end: make(chan struct{})}
-			store := &bounded{Interface: raw, codec: codec, reads: semaphore.NewWeighted(maxListBytes)}
-			if tc.ready {
-				store.ready.Store(&isReady)
-			}
-			tooMany(t, raw, tc.want, func(ctx context.Context) error {
-				return store.GetList(ctx, "", storage.ListOptions{Predicate: storage.SelectionPredicate{Limit: tc.limit}}, &jobset.JobSetList{})
+			synctest.Test(t, func(t *testing.T) {
+				codec := newCodec(t).(*Sharing)
+				var kept []*jobset.JobSet
+				for i := range tc.objects {
+					set := newVersion(types.UID(fmt.Sprint(i)), 1, "driver", 1)
+					kept = append(kept, set)
+					codec.set(set.UID, version{set.Weak(), tc.bytes})
+				}
+				raw := &slow{begun: make(chan struct{}), end: make(chan struct{})}
+				store := &bounded{Interface: raw, codec: codec, reads: semaphore.NewWeighted(maxListBytes)}
+				if tc.ready {
+					store.ready.Store(&isReady)
+				}
+				tooMany(t, raw, tc.want, func(ctx context.Context) error {
+					return store.GetList(ctx, "", storage.ListOptions{Predicate: storage.SelectionPredicate{Limit: tc.limit}}, &jobset.JobSetList{})
+				})
+				goruntime.KeepAlive(kept)
 			})
-			goruntime.KeepAlive(kept)
 		})
 	}
 }
@@ -120,13 +121,15 @@ func TestFewLargeObjectsAreUpdatedAtATime(t *testing.T) {
 		"small":       {bytes: minUpdateBytes - 1, want: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			codec := newCodec(t).(*Sharing)
-			set := newVersion("a", 1, "driver", 1)
-			codec.set(set.UID, version{set.Weak(), tc.bytes})
-			raw := &slow{begun: make(chan struct{}), end: make(chan struct{})}
-			store := &bounded{Interface: raw, codec: codec, updates: semaphore.NewWeighted(maxUpdateBytes)}
-			tooMany(t, raw, tc.want, func(ctx context.Context) error {
-				return store.GuaranteedUpdate(ctx, "", nil, false, nil, nil, set)
+			synctest.Test(t, func(t *testing.T) {
+				codec := newCodec(t).(*Sharing)
+				set := newVersion("a", 1, "driver", 1)
+				codec.set(set.UID, version{set.Weak(), tc.bytes})
+				raw := &slow{begun: make(chan struct{}), end: make(chan struct{})}
+				store := &bounded{Interface: raw, codec: codec, updates: semaphore.NewWeighted(maxUpdateBytes)}
+				tooMany(t, raw, tc.want, func(ctx context.Context) error {
+					return store.GuaranteedUpdate(ctx, "", nil, false, nil, nil, set)
+				})
 			})
 		})
 	}
@@ -175,23 +178,10 @@ func TestVersionsInTheWatchCacheShareTheirSpec(t *testing.T) {
 
 func newStore(t testing.TB, isCached bool) storage.Interface {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "js-") // short, because it holds a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	server, err := etcd.Open(etcd.Config{DataDir: filepath.Join(dir, "data"), QuotaBytes: 64 << 20, DefragmentInterval: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	if err := server.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	codec := newCodec(t).(*Sharing)
 	resource := schema.GroupResource{Group: jobset.GroupName, Resource: "jobsets"}
 	config := storagebackend.NewDefaultConfig("/registry", codec)
-	config.Transport.ServerList = []string{server.Endpoint()}
+	config.Transport.ServerList = []string{etcdtest.StartServer(t).Endpoint()}
 	next := staticGetter{StorageConfig: config.ForResource(resource)}
 	options, err := Decorate(next, codec, func(schema.GroupResource) bool { return isCached }, nil).GetRESTOptions(resource, &jobset.JobSet{})
 	if err != nil {
@@ -214,16 +204,13 @@ func newStore(t testing.TB, isCached bool) storage.Interface {
 func cached(t testing.TB, store storage.Interface, key string, restarts int32) *jobset.JobSet {
 	t.Helper()
 	var set jobset.JobSet
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	poll.Until(t, "the watch cache has "+key, func() bool {
 		if store.ReadinessCheck() != nil {
-			return false, nil // etcd would answer
+			return false // etcd would answer
 		}
 		set = jobset.JobSet{}
-		err := store.Get(ctx, key, storage.GetOptions{ResourceVersion: "0"}, &set)
-		return err == nil && set.Status.Restarts == restarts, nil
+		err := store.Get(t.Context(), key, storage.GetOptions{ResourceVersion: "0"}, &set)
+		return err == nil && set.Status.Restarts == restarts
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return &set
 }
