@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
@@ -78,7 +79,12 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 }
 
 // Main runs the tests of a package in a main cluster, which is started before them and stopped after them, and returns the exit code.
+// Without a test to run, it is 1.
 func Main(m *testing.M, use func(*ControlPlane)) int {
+	if err := suite.Check(m); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	p, err := Start(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the control plane:", err)

@@ -1,7 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suite runs the tests of a package around the setup and the cleanup of what they share.
+// Package suite runs the tests of a package around the setup and the cleanup of what they share. A suite without a test to run fails:
+// it would prove nothing, although its setup and its cleanup succeed.
 package suite
 
 import (
@@ -22,8 +23,12 @@ func Main(name string, run func() (code int, err error)) {
 	os.Exit(code)
 }
 
-// Run runs the tests until they end or the context is cancelled, so that an interrupt leaves time for the cleanup.
+// Run runs the tests until they end or the context is cancelled, so that an interrupt leaves time for the cleanup. It fails if no test
+// is selected.
 func Run(ctx context.Context, m *testing.M) (int, error) {
+	if err := Check(m); err != nil {
+		return 0, err
+	}
 	done := make(chan int, 1)
 	go func() { done <- m.Run() }()
 	select {
