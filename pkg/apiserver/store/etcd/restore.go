@@ -37,6 +37,11 @@ var ErrNotEmpty = errors.New("already has data")
 // gets another name in the data directory; without one it is not touched, and nothing is restored. Restore returns the revision of
 // the restored store.
 func Restore(file, dataDir, aside string) (int64, error) {
+	return restoreThrough(file, dataDir, aside, func(string) {})
+}
+
+// restoreThrough is Restore. It calls a function at each point after which the files on the disk differ; a test ends the process there.
+func restoreThrough(file, dataDir, aside string, reach func(point string)) (int64, error) {
 	dir, err := filepath.Abs(dataDir)
 	if err != nil {
 		return 0, fmt.Errorf("resolving %s: %w", dataDir, err)
@@ -54,7 +59,8 @@ func Restore(file, dataDir, aside string) (int64, error) {
 	if err := os.RemoveAll(temporary); err != nil {
 		return 0, fmt.Errorf("removing what an interrupted restore has left: %w", err)
 	}
-	revision, err := restore(file, dir, temporary)
+	reach("begun")
+	revision, err := restore(file, dir, temporary, reach)
 	if err != nil {
 		return 0, errors.Join(err, os.RemoveAll(temporary))
 	}
@@ -62,10 +68,12 @@ func Restore(file, dataDir, aside string) (int64, error) {
 		if err := os.Rename(final, filepath.Join(dir, aside)); err != nil {
 			return 0, errors.Join(fmt.Errorf("moving the data away: %w", err), os.RemoveAll(temporary))
 		}
+		reach("moved away")
 	}
 	if err := os.Rename(temporary, final); err != nil {
 		return 0, fmt.Errorf("moving the restored files into place: %w", err)
 	}
+	reach("moved into place")
 	return revision, syncPath(dir)
 }
 
@@ -99,7 +107,7 @@ func checkEmpty(dir string) error {
 	return nil
 }
 
-func restore(file, dir, temporary string) (int64, error) {
+func restore(file, dir, temporary string, reach func(point string)) (int64, error) {
 	logger := zap.New(newLogCore(klog.Background().WithName("etcd")))
 	if err := snapshot.NewV3(logger).Restore(snapshot.RestoreConfig{
 		SnapshotPath:        file,
@@ -113,6 +121,7 @@ func restore(file, dir, temporary string) (int64, error) {
 	}); err != nil {
 		return 0, fmt.Errorf("restoring %s: %w", file, err)
 	}
+	reach("written")
 	revision, err := latestRevision(filepath.Join(temporary, "member", "snap", "db"))
 	if err != nil {
 		return 0, err
@@ -120,7 +129,7 @@ func restore(file, dir, temporary string) (int64, error) {
 	if revision < RevisionBump {
 		return 0, fmt.Errorf("restoring %s: the revision is %d, not beyond %d", file, revision, RevisionBump)
 	}
-	return revision, handOver(dir, temporary)
+	return revision, handOver(dir, temporary, reach)
 }
 
 // latestRevision reads the highest revision of a database that no process uses.
@@ -143,7 +152,7 @@ func latestRevision(path string) (revision int64, err error) {
 
 // handOver gives the files to the owner of the data directory, since a restore by root must leave what the server can read, and
 // makes sure that they are on the disk.
-func handOver(dir, temporary string) error {
+func handOver(dir, temporary string, reach func(point string)) error {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return err
@@ -159,7 +168,11 @@ func handOver(dir, temporary string) error {
 				return fmt.Errorf("giving the restored files to the owner of %s: %w", dir, err)
 			}
 		}
-		return syncPath(path)
+		if err := syncPath(path); err != nil {
+			return err
+		}
+		reach("synced " + filepath.Base(path))
+		return nil
 	}
 	if err := filepath.WalkDir(temporary, visit); err != nil || !give {
 		return err

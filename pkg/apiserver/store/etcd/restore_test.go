@@ -7,10 +7,8 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -158,61 +156,5 @@ func TestDamagedBackupIsNotRestored(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(second, name)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is left: %v", name, err)
 		}
-	}
-}
-
-// restoreEnv makes this program restore a file into a directory.
-const restoreEnv = "ETCD_TEST_RESTORE"
-
-func TestMain(m *testing.M) {
-	if args := strings.Split(os.Getenv(restoreEnv), " "); len(args) == 2 {
-		if _, err := Restore(args[0], args[1], ""); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-// TestKilledRestore kills the restore at many moments: there is all of the data, or none and the next restore succeeds.
-func TestKilledRestore(t *testing.T) {
-	dir := shortDir(t)
-	s := start(t, filepath.Join(dir, "first"))
-	client := connect(t, s)
-	put(t, client, "key", strings.Repeat("x", 1<<20))
-	file := save(t, s)
-	client.Close()
-	s.Close()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, killed := filepath.Join(dir, "second"), 0
-	for delay := time.Millisecond; ; delay += 10 * time.Millisecond {
-		cmd := exec.Command(program)
-		cmd.Env = append(os.Environ(), restoreEnv+"="+file+" "+second)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		timer := time.AfterFunc(delay, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait()
-		timer.Stop()
-		_, missing := os.Stat(filepath.Join(second, memberDir))
-		if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() && missing != nil {
-			t.Fatalf("the restore after %d killed ones ends with %d", killed, status.ExitStatus())
-		}
-		if missing == nil {
-			break
-		}
-		killed++
-	}
-	t.Logf("%d restores were killed before one succeeded", killed)
-	s = start(t, second)
-	defer s.Close()
-	if response, err := connect(t, s).Get(t.Context(), "key"); err != nil || len(response.Kvs) != 1 {
-		t.Errorf("%v, %v", response, err)
-	}
-	if _, err := os.Stat(filepath.Join(second, restoringDir)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is left: %v", restoringDir, err)
 	}
 }

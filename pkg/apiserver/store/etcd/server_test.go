@@ -28,7 +28,12 @@ func shortDir(t *testing.T) string {
 
 func start(t *testing.T, dir string) *Server {
 	t.Helper()
-	s, err := Open(Config{DataDir: dir, QuotaBytes: 64 << 20, DefragmentInterval: time.Hour})
+	return run(t, Config{DataDir: dir, QuotaBytes: 64 << 20, DefragmentInterval: time.Hour})
+}
+
+func run(t *testing.T, config Config) *Server {
+	t.Helper()
+	s, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
