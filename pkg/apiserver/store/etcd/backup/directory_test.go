@@ -19,10 +19,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 func TestDirectoryKeepsTheNewest(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	d := directory(t, 2)
 	for range 4 {
@@ -53,15 +55,15 @@ func TestDirectoryKeepsTheNewest(t *testing.T) {
 }
 
 func TestFailedBackupDeletesNothing(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	d := directory(t, 1)
 	if _, err := d.Save(t.Context(), s.source); err != nil {
 		t.Fatal(err)
 	}
 	before := names(t, d.Path)
 	s.stop(t)
-	s.source.Client.DialTimeout = time.Second
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	s.source.Client.DialTimeout = 50 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if saved, err := d.Save(ctx, s.source); err == nil {
 		t.Errorf("a store that does not run was saved to %s", saved.Path)
@@ -72,7 +74,7 @@ func TestFailedBackupDeletesNothing(t *testing.T) {
 }
 
 func TestFilesAreNotReplaced(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	path := filepath.Join(t.TempDir(), "backup.db")
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
@@ -87,7 +89,7 @@ func TestFilesAreNotReplaced(t *testing.T) {
 }
 
 func TestOneBackupAtATime(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	d := directory(t, 2)
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
@@ -142,7 +144,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestKilledBackupLeavesTheOthers(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	s.putWitness(t, "u", "v1")
 	s.fill(t, 40, 1<<20)
@@ -191,14 +193,12 @@ func killInTheMiddle(t *testing.T, endpoint, dir string) {
 		}
 		_ = cmd.Wait()
 	}()
-	deadline := time.Now().Add(time.Minute)
-	for time.Now().Before(deadline) {
+	for end := time.Now().Add(poll.Bound(t)); time.Now().Before(end); time.Sleep(time.Millisecond) { // a backup is written within a few of them
 		saved, _ := filepath.Glob(filepath.Join(dir, "jobset-apiserver-*.db"))
 		info, err := os.Stat(filepath.Join(dir, "incomplete"))
 		if err == nil && info.Size() > 1<<20 && len(saved) > 0 {
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
 	t.Fatal("no backup was being written")
 }

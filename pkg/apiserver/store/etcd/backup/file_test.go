@@ -17,11 +17,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 func TestFileHasTheStore(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	s.put(t, prefix+"/a/1", "old")
 	s.put(t, prefix+"/a/gone", "x")
@@ -88,7 +89,7 @@ func foreignDatabase(t *testing.T) []byte {
 }
 
 func TestOtherFilesAreRefused(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	s.fill(t, 10, 1000)
 	good, err := os.ReadFile(s.saved(t))
@@ -137,7 +138,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 
 // TestRevisionOfADroppedHistory: etcd knows its revision by what it has dropped if the last change was a deletion.
 func TestRevisionOfADroppedHistory(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	f, err := backup.Open(s.saved(t))
 	if err != nil || f.Revision != 1 {

@@ -15,21 +15,11 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 const prefix = "/registry/test"
-
-// shortDir returns a directory whose path leaves room for the name of the socket.
-func shortDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "js-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
 
 // store is a running embedded etcd.
 type store struct {
@@ -40,14 +30,7 @@ type store struct {
 
 func startStore(t testing.TB, dataDir string) *store {
 	t.Helper()
-	s, err := etcd.Open(etcd.Config{DataDir: dataDir, QuotaBytes: 1 << 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(t.Context()); err != nil {
-		s.Close()
-		t.Fatal(err)
-	}
+	s := etcdtest.Run(t, dataDir)
 	config := clientv3.Config{Endpoints: []string{s.Endpoint()}, DialTimeout: 10 * time.Second}
 	client, err := clientv3.New(config)
 	if err != nil {

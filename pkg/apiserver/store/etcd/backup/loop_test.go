@@ -15,6 +15,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 // metric returns a value of this process; -1 if there is none.
@@ -33,17 +35,6 @@ func metric(t *testing.T, name string) float64 {
 }
 
 // eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within a minute", what)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
 // run runs a schedule until the test ends or the returned function is called.
 func run(t *testing.T, s backup.Schedule) (stop func()) {
 	t.Helper()
@@ -59,7 +50,7 @@ func run(t *testing.T, s backup.Schedule) (stop func()) {
 }
 
 func TestSchedule(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	s.putWitness(t, "u", "v1")
 	d := directory(t, 3)
@@ -74,7 +65,7 @@ func TestSchedule(t *testing.T) {
 	}
 	schedule := backup.Schedule{Source: s.source, Directory: d, Interval: 50 * time.Millisecond}
 	stop := run(t, schedule)
-	eventually(t, "three backups", kept(3))
+	poll.Until(t, "there are three backups", kept(3))
 	stop()
 	list, err := d.List()
 	if err != nil || len(list) != 3 {
@@ -92,7 +83,7 @@ func TestSchedule(t *testing.T) {
 	schedule.Interval = time.Hour
 	stop = run(t, schedule)
 	defer stop()
-	eventually(t, "the time of the newest backup", func() bool {
+	poll.Until(t, "the metric has the time of the newest backup", func() bool {
 		return metric(t, "last_success_timestamp_seconds") == float64(list[0].Time.Unix())
 	})
 	if again, err := d.List(); err != nil || len(again) != 3 || again[0] != list[0] {
@@ -101,7 +92,7 @@ func TestSchedule(t *testing.T) {
 }
 
 func TestScheduleGoesOnAfterFailures(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	d := directory(t, 3)
 	if err := os.WriteFile(d.Path, []byte("in the way"), 0o600); err != nil {
@@ -111,16 +102,16 @@ func TestScheduleGoesOnAfterFailures(t *testing.T) {
 	before := max(metric(t, "failures_total"), 0)
 	stop := run(t, schedule)
 	defer stop()
-	eventually(t, "two failures", func() bool { return metric(t, "failures_total") >= before+2 })
+	poll.Until(t, "there are two failures", func() bool { return metric(t, "failures_total") >= before+2 })
 	if err := os.Remove(d.Path); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a backup", func() bool { kept, err := d.List(); return err == nil && len(kept) > 0 })
+	poll.Until(t, "there is a backup", func() bool { kept, err := d.List(); return err == nil && len(kept) > 0 })
 }
 
 // TestRefusedStoreIsNotBackedUp: it would push out the backups of the right one.
 func TestRefusedStoreIsNotBackedUp(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	d := directory(t, 1)
 	var looks, serving atomic.Int64
@@ -129,16 +120,16 @@ func TestRefusedStoreIsNotBackedUp(t *testing.T) {
 		return serving.Load() > 0
 	}})
 	defer stop()
-	eventually(t, "several looks", func() bool { return looks.Load() > 5 })
+	poll.Until(t, "there are several looks", func() bool { return looks.Load() > 5 })
 	if kept, err := d.List(); err != nil || len(kept) > 0 {
 		t.Errorf("backups of a refused store: %v, %v", kept, err)
 	}
 	serving.Store(1)
-	eventually(t, "a backup", func() bool { kept, err := d.List(); return err == nil && len(kept) > 0 })
+	poll.Until(t, "there is a backup", func() bool { kept, err := d.List(); return err == nil && len(kept) > 0 })
 }
 
 func TestBackupBeforeAnotherVersion(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	schedule := backup.Schedule{Source: s.source, Directory: directory(t, 2)}
 	expect := func(when, version string, want int) {

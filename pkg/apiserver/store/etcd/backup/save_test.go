@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -77,7 +78,7 @@ func (m *member) serve(t *testing.T) backup.Source {
 // goodSnapshot returns the snapshot of a store with the witness "u", and its revision.
 func goodSnapshot(t *testing.T) (revision int64, snapshot []byte) {
 	t.Helper()
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	revision = s.putWitness(t, "u", "v1")
 	snapshot, err := os.ReadFile(s.saved(t))
@@ -118,7 +119,7 @@ func TestSnapshotsThatAreNotTheStoreAreRefused(t *testing.T) {
 
 // TestLaggingMember: the next member is asked.
 func TestLaggingMember(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	s.putWitness(t, "u", "v1")
 	old, err := os.ReadFile(s.saved(t))
@@ -157,7 +158,7 @@ func limited(t *testing.T) string {
 // TestFullDisk needs root to mount a small disk. TestSnapshotsThatAreNotTheStoreAreRefused covers the sizes that members claim, without
 // root.
 func TestFullDisk(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	s.putWitness(t, "u", "v1")
 	d := directory(t, 2)

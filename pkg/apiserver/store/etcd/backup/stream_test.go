@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/etcdtest"
 )
 
 // TestStream: what a reader gets is the snapshot, or the writer reports that it is not.
@@ -73,7 +74,7 @@ func (w *shortWriter) Write(p []byte) (int, error) {
 
 // TestStreamToReaderThatLeaves: the next member is not asked, because a part is written already.
 func TestStreamToReaderThatLeaves(t *testing.T) {
-	s := startStore(t, filepath.Join(shortDir(t), "data"))
+	s := startStore(t, filepath.Join(etcdtest.Dir(t), "data"))
 	defer s.Close()
 	s.putWitness(t, "u", "v1")
 	s.fill(t, 4, 1<<20)
