@@ -5,9 +5,10 @@ package jobset
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation/memory"
 )
 
 // failedPod returns a pod of the Job with the UID, whose container has exited.
@@ -148,29 +150,38 @@ func TestFailedJobIsSyncedImmediately(t *testing.T) {
 		"a Job that fails in a set without a history": {newSet(), active, failureTarget, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, tc.set)
-			if err := r.caches.jobSets.GetIndexer().Add(tc.set); err != nil {
-				t.Fatal(err)
-			}
-			got := fails(tc.after) && !fails(tc.before) && r.causeWanted(cache.MetaObjectToName(tc.set), tc.after)
-			diff(t, "at once", tc.want, got)
-			r.onJobs().UpdateFunc(tc.before, tc.after)
-			eventually(t, "the set is to be looked at", func() bool { return r.queue.Len() == 1 })
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, tc.set)
+				defer r.end()
+				if err := r.caches.jobSets.GetIndexer().Add(tc.set); err != nil {
+					t.Fatal(err)
+				}
+				got := fails(tc.after) && !fails(tc.before) && r.causeWanted(cache.MetaObjectToName(tc.set), tc.after)
+				diff(t, "at once", tc.want, got)
+				r.onJobs().UpdateFunc(tc.before, tc.after)
+				eventually(t, "the set is to be looked at", func() bool { return r.queue.Len() == 1 })
+			})
 		})
 	}
 }
 
 func TestUnavailableAPIDoesNotDelayRestart(t *testing.T) {
-	t.Parallel()
-	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }))
-	defer silent.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: silent.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := setInAttempt()
-	r := newRig(t, set)
-	r.causes.Kube = client
-	cause := r.firstCause(t.Context(), "ns", plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0"}, Decided: true})
-	diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0"}, cause)
+	synctest.Test(t, func(t *testing.T) {
+		silent := memory.RoundTripper(func(request *http.Request) (*http.Response, error) {
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		})
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://silent", Transport: silent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := setInAttempt()
+		r := newRig(t, set)
+		defer r.end()
+		r.causes.Kube = client
+		begun := time.Now()
+		cause := r.firstCause(t.Context(), "ns", plan.FailedJob{JobRef: plan.JobRef{Name: "js-w-0"}, Decided: true})
+		diff(t, "cause", &jobsetv1alpha2.FailureCause{Job: "js-w-0"}, cause)
+		diff(t, "how long the restart waits for it", 2*time.Second, time.Since(begun))
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,18 +17,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/test/fakestore"
 )
 
-// run lets the controller work until the test ends.
+// run lets the controller work until the test ends. It is called in the bubble of the test.
 func (r *rig) run(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	fakestore.Install(&r.kube.Fake, r.kube.Tracker())
+	fakestore.Install(&r.jobSets.Fake, r.jobSets.Tracker())
+	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	r.watches.Start(ctx)
 	running.Go(func() { r.Run(ctx) })
@@ -38,13 +41,15 @@ func (r *rig) run(t *testing.T) {
 	eventually(t, "the caches are filled", func() bool { return len(r.Informers.Unfilled()) == 0 })
 }
 
+// eventually lets the time of the bubble pass until the condition holds and nothing is left to do at that moment.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		return condition(), nil
-	})
-	if err != nil {
-		t.Fatalf("waiting until %s: %v", what, err)
+	synctest.Wait()
+	for begun := time.Now(); !condition(); synctest.Wait() {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("after %v it is still not true that %s", time.Since(begun), what)
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -72,6 +77,7 @@ func (r *rig) finish(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	job.ResourceVersion = "" // whatever the controller has written
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	if _, err := r.kube.BatchV1().Jobs("ns").UpdateStatus(t.Context(), job, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -79,85 +85,96 @@ func (r *rig) finish(t *testing.T, name string) {
 }
 
 func TestSetRunsToCompletion(t *testing.T) {
-	r := newRig(t, newSet())
-	r.run(t)
-	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
-	r.finish(t, "js-w-0")
-	eventually(t, "one success is counted", func() bool {
-		counts := r.set(t).Status.ReplicatedJobsStatus
-		return len(counts) == 1 && counts[0].Succeeded == 1
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newSet())
+		r.run(t)
+		eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+		r.finish(t, "js-w-0")
+		eventually(t, "one success is counted", func() bool {
+			counts := r.set(t).Status.ReplicatedJobsStatus
+			return len(counts) == 1 && counts[0].Succeeded == 1
+		})
+		r.finish(t, "js-w-1")
+		eventually(t, "the set is completed", func() bool { return r.set(t).Status.TerminalState == jobsetv1alpha2.TerminalStateCompleted })
+		eventually(t, "the event is sent", func() bool { return len(r.events.all()) > 0 })
+		diff(t, "events", []string{"Normal AllJobsCompleted Reconciling: jobset completed successfully"}, r.events.all())
 	})
-	r.finish(t, "js-w-1")
-	eventually(t, "the set is completed", func() bool { return r.set(t).Status.TerminalState == jobsetv1alpha2.TerminalStateCompleted })
-	eventually(t, "the event is sent", func() bool { return len(r.events.all()) > 0 })
-	diff(t, "events", []string{"Normal AllJobsCompleted Reconciling: jobset completed successfully"}, r.events.all())
 }
 
 func TestDeletedChildrenAreRecreated(t *testing.T) {
-	r := newRig(t, newSet())
-	r.run(t)
-	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
-	if err := r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "js-w-1", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the Job is back", func() bool { return r.jobExists(t, "js-w-1") })
-	if err := r.kube.CoreV1().Services("ns").Delete(t.Context(), "js", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the Service is back", func() bool {
-		_, err := r.kube.CoreV1().Services("ns").Get(t.Context(), "js", metav1.GetOptions{})
-		return err == nil
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newSet())
+		r.run(t)
+		eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+		if err := r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "js-w-1", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the Job is back", func() bool { return r.jobExists(t, "js-w-1") })
+		if err := r.kube.CoreV1().Services("ns").Delete(t.Context(), "js", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the Service is back", func() bool {
+			_, err := r.kube.CoreV1().Services("ns").Get(t.Context(), "js", metav1.GetOptions{})
+			return err == nil
+		})
 	})
 }
 
 func TestTakenNamesAreRetried(t *testing.T) {
-	set := newSet()
-	r := newRig(t, set, newJob("js-w-0", nil))
-	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
-		t.Fatal(err)
-	}
-	tries := func() (n int) {
-		if after, err := r.Sync(t.Context(), cache.MetaObjectToName(set)); err != nil || after != queue.After(time.Second) {
-			t.Errorf("again %+v, error %v", after, err)
+	synctest.Test(t, func(t *testing.T) {
+		set := newSet()
+		r := newRig(t, set, newJob("js-w-0", nil))
+		defer r.end()
+		if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
+			t.Fatal(err)
 		}
-		r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
-		for _, request := range r.requests() {
-			if request == "create jobs js-w-0" {
-				n++
+		tries := func() (n int) {
+			if after, err := r.Sync(t.Context(), cache.MetaObjectToName(set)); err != nil || after != queue.After(time.Second) {
+				t.Errorf("again %+v, error %v", after, err)
 			}
+			r.deps.Consistency.Forget(cache.MetaObjectToName(set)) // these caches show nothing
+			for _, request := range r.requests() {
+				if request == "create jobs js-w-0" {
+					n++
+				}
+			}
+			return n
 		}
-		return n
-	}
-	diff(t, "tries of the first sync", 1, tries())
-	diff(t, "tries when the set is synced at once again", 1, tries())
-	r.jobs.NameFreed(cache.NewObjectName("ns", "js-w-0"))
-	diff(t, "tries when the Job of the name is gone", 2, tries())
+		diff(t, "tries of the first sync", 1, tries())
+		diff(t, "tries when the set is synced at once again", 1, tries())
+		r.jobs.NameFreed(cache.NewObjectName("ns", "js-w-0"))
+		diff(t, "tries when the Job of the name is gone", 2, tries())
+	})
 }
 
 func TestCreationIsRetriedUntilWebhooksKnowTheSet(t *testing.T) {
-	r := newRig(t, newSet())
-	var refusals atomic.Int32
-	r.kube.PrependReactor("create", "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		// Kueue answers so about a JobSet that it has not seen yet.
-		unknown := apierrors.NewNotFound(jobsetv1alpha2.Resource("jobsets"), "js")
-		return refusals.Add(1) <= 3, nil, unknown
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newSet())
+		var refusals atomic.Int32
+		r.kube.PrependReactor("create", "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
+			// Kueue answers so about a JobSet that it has not seen yet.
+			unknown := apierrors.NewNotFound(jobsetv1alpha2.Resource("jobsets"), "js")
+			return refusals.Add(1) <= 3, nil, unknown
+		})
+		r.run(t)
+		eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
 	})
-	r.run(t)
-	eventually(t, "both Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
 }
 
 func TestNamesOfDeletedPredecessorAreReused(t *testing.T) {
-	earlier := newSet()
-	earlier.UID = "uid-earlier"
-	r := newRig(t, newSet(), newJob("js-w-0", earlier))
-	r.run(t)
-	eventually(t, "the name counts as taken", func() bool { return len(r.events.all()) > 0 })
-	if err := r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "js-w-0", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the set has its Job", func() bool {
-		job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
-		return err == nil && metav1.IsControlledBy(job, r.set(t))
+	synctest.Test(t, func(t *testing.T) {
+		earlier := newSet()
+		earlier.UID = "uid-earlier"
+		r := newRig(t, newSet(), newJob("js-w-0", earlier))
+		r.run(t)
+		eventually(t, "the name counts as taken", func() bool { return len(r.events.all()) > 0 })
+		if err := r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "js-w-0", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the set has its Job", func() bool {
+			job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+			return err == nil && metav1.IsControlledBy(job, r.set(t))
+		})
 	})
 }
 
@@ -229,33 +246,36 @@ func TestUncachedClaimsAreReadOnce(t *testing.T) {
 }
 
 func TestControllerWaitsUntilJobSetsAreServed(t *testing.T) {
-	r := newRig(t, newSet())
-	var mu sync.Mutex
-	asked, served := 0, false
-	r.jobSets.PrependReactor("*", "*", func(clientgotesting.Action) (bool, runtime.Object, error) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newSet())
+		defer r.end()
+		var mu sync.Mutex
+		asked, served := 0, false
+		r.jobSets.PrependReactor("*", "*", func(clientgotesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			if !served {
+				return true, nil, apierrors.NewServiceUnavailable("no endpoints")
+			}
+			return false, nil, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r.watches.Start(ctx)
+		eventually(t, "it asks again", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return asked > 1
+		})
+		diff(t, "unfilled", true, len(r.Informers.Unfilled()) > 0)
+		eventually(t, "all other caches are filled", func() bool { return len(r.Informers.Unfilled()) == 1 })
+		diff(t, "caches that are not filled", []string{"jobsets (no endpoints)"}, r.Informers.Unfilled())
 		mu.Lock()
-		defer mu.Unlock()
-		asked++
-		if !served {
-			return true, nil, apierrors.NewServiceUnavailable("no endpoints")
-		}
-		return false, nil, nil
+		served = true
+		mu.Unlock()
+		eventually(t, "the caches are filled", func() bool { return len(r.Informers.Unfilled()) == 0 })
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	r.watches.Start(ctx)
-	eventually(t, "it asks again", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return asked > 1
-	})
-	diff(t, "unfilled", true, len(r.Informers.Unfilled()) > 0)
-	eventually(t, "all other caches are filled", func() bool { return len(r.Informers.Unfilled()) == 1 })
-	diff(t, "caches that are not filled", []string{"jobsets (no endpoints)"}, r.Informers.Unfilled())
-	mu.Lock()
-	served = true
-	mu.Unlock()
-	eventually(t, "the caches are filled", func() bool { return len(r.Informers.Unfilled()) == 0 })
 }
 
 func TestSyncRetriesConflicts(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,51 +53,55 @@ func TestGroupsCannotBeCreated(t *testing.T) {
 		"name is taken": {served: jobsetgang.V1alpha2, objects: []runtime.Object{foreign}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newGroupRig(t, withGroups, tc.served, tc.objects...)
-			if tc.err != nil {
-				r.dynamic.PrependReactor("create", tc.resource, func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
-			}
-			r.run(t)
-			if tc.want != "" {
-				eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
-				if got := r.creationFailure(t); !strings.HasPrefix(got, tc.want) {
-					t.Errorf("condition %q, want %q", got, tc.want)
+			synctest.Test(t, func(t *testing.T) {
+				r := newGroupRig(t, withGroups, tc.served, tc.objects...)
+				if tc.err != nil {
+					r.dynamic.PrependReactor("create", tc.resource, func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 				}
-			} else { // a failure that may pass is reported later
-				eventually(t, "a creation was tried", func() bool { return len(r.groupWrites()) > 1 })
-			}
-			if r.jobExists(t, "js-w-0") || r.jobExists(t, "js-w-1") {
-				t.Error("a Job starts without its group")
-			}
+				r.run(t)
+				if tc.want != "" {
+					eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
+					if got := r.creationFailure(t); !strings.HasPrefix(got, tc.want) {
+						t.Errorf("condition %q, want %q", got, tc.want)
+					}
+				} else { // a failure that may pass is reported later
+					eventually(t, "a creation was tried", func() bool { return len(r.groupWrites()) > 1 })
+				}
+				if r.jobExists(t, "js-w-0") || r.jobExists(t, "js-w-1") {
+					t.Error("a Job starts without its group")
+				}
+			})
 		})
 	}
 }
 
 // TestRefusedGroupDelaysNoOther refuses the PodGroup of one Job: the other Job does not wait for it.
 func TestRefusedGroupDelaysNoOther(t *testing.T) {
-	r := newGroupRig(t, withGroups, jobsetgang.V1alpha2)
-	js := r.set(t)
-	js.Spec.Scheduling.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJobScheduling{{TargetReplicatedJobs: []string{"w"}, Job: &jobsetv1alpha2.JobScheduling{}}}
-	if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	var allowed atomic.Bool
-	r.dynamic.PrependReactor("create", "podgroups", func(action clientgotesting.Action) (bool, runtime.Object, error) {
-		name := action.(clientgotesting.CreateAction).GetObject().(metav1.Object).GetName()
-		refused := name == "js-w-0"+groupsHash && !allowed.Load()
-		return refused, nil, apierrors.NewForbidden(podGroups.GroupResource(), name, errors.New("exceeded quota: groups"))
+	synctest.Test(t, func(t *testing.T) {
+		r := newGroupRig(t, withGroups, jobsetgang.V1alpha2)
+		js := r.set(t)
+		js.Spec.Scheduling.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJobScheduling{{TargetReplicatedJobs: []string{"w"}, Job: &jobsetv1alpha2.JobScheduling{}}}
+		if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		var allowed atomic.Bool
+		r.dynamic.PrependReactor("create", "podgroups", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+			name := action.(clientgotesting.CreateAction).GetObject().(metav1.Object).GetName()
+			refused := name == "js-w-0"+groupsHash && !allowed.Load()
+			return refused, nil, apierrors.NewForbidden(podGroups.GroupResource(), name, errors.New("exceeded quota: groups"))
+		})
+		r.run(t)
+		eventually(t, "the Job of the other group exists", func() bool { return r.jobExists(t, "js-w-1") })
+		eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
+		if got, want := r.creationFailure(t), "QuotaExceeded: the PodGroup js-w-0"+groupsHash+" could not be created: "; !strings.HasPrefix(got, want) {
+			t.Errorf("condition %q, want %q", got, want)
+		}
+		if r.jobExists(t, "js-w-0") {
+			t.Error("a Job starts without its group")
+		}
+		allowed.Store(true)
+		eventually(t, "all Jobs exist, and the condition is False", func() bool { return r.jobExists(t, "js-w-0") && r.creationFailure(t) == "" })
 	})
-	r.run(t)
-	eventually(t, "the Job of the other group exists", func() bool { return r.jobExists(t, "js-w-1") })
-	eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
-	if got, want := r.creationFailure(t), "QuotaExceeded: the PodGroup js-w-0"+groupsHash+" could not be created: "; !strings.HasPrefix(got, want) {
-		t.Errorf("condition %q, want %q", got, want)
-	}
-	if r.jobExists(t, "js-w-0") {
-		t.Error("a Job starts without its group")
-	}
-	allowed.Store(true)
-	eventually(t, "all Jobs exist, and the condition is False", func() bool { return r.jobExists(t, "js-w-0") && r.creationFailure(t) == "" })
 }
 
 // TestRefusedGroupHidesNoRefusedJob refuses a group and a Job of another one: the condition has the words of the one that it names.

@@ -6,6 +6,7 @@ package jobset
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	jobsetgang "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
+	"github.com/jobset-apiserver/jobset-apiserver/test/fakestore"
 )
 
 // groupsHash is the end of the names of the groups of the set of these tests.
@@ -47,7 +49,7 @@ func newGroupRig(t *testing.T, gates gates.Gates, served jobsetgang.API, objects
 		lists[api.GroupVersion().WithResource("podgroups")], lists[api.GroupVersion().WithResource("workloads")] = "PodGroupList", "WorkloadList"
 	}
 	r.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, objects...)
-	// The API server gives each object a UID.
+	fakestore.Install(&r.dynamic.Fake, r.dynamic.Tracker())
 	r.dynamic.PrependReactor("create", "*", func(action clientgotesting.Action) (bool, runtime.Object, error) {
 		object := action.(clientgotesting.CreateAction).GetObject().(*unstructured.Unstructured)
 		object.SetUID(types.UID("uid-" + object.GetName() + object.GetKind()))
@@ -90,6 +92,7 @@ func (r *rig) suspend(t *testing.T, suspend bool) {
 	t.Helper()
 	js := r.set(t)
 	js.Spec.Suspend = &suspend
+	js.ResourceVersion = "" // whatever the controller has written
 	if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,63 +100,69 @@ func (r *rig) suspend(t *testing.T, suspend bool) {
 
 // TestGroupsAreInertWithoutTheGate has a set with spec.scheduling run as one without.
 func TestGroupsAreInertWithoutTheGate(t *testing.T) {
-	r := newGroupRig(t, gates.Gates{}, jobsetgang.V1alpha2)
-	r.run(t)
-	eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
-	if n := len(r.dynamic.Actions()); n > 0 {
-		t.Errorf("%d requests about groups", n)
-	}
-	job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
-	if err != nil || job.Spec.Template.Spec.SchedulingGroup != nil || job.Annotations[jobsetgang.TemplateKey] != "" {
-		t.Errorf("the Job is in a group: %v %v", job, err)
-	}
-	for _, action := range r.kube.Actions() {
-		if action.GetResource().Resource == "resource" {
-			t.Error("discovery was asked")
+	synctest.Test(t, func(t *testing.T) {
+		r := newGroupRig(t, gates.Gates{}, jobsetgang.V1alpha2)
+		r.run(t)
+		eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+		if n := len(r.dynamic.Actions()); n > 0 {
+			t.Errorf("%d requests about groups", n)
 		}
-	}
+		job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+		if err != nil || job.Spec.Template.Spec.SchedulingGroup != nil || job.Annotations[jobsetgang.TemplateKey] != "" {
+			t.Errorf("the Job is in a group: %v %v", job, err)
+		}
+		for _, action := range r.kube.Actions() {
+			if action.GetResource().Resource == "resource" {
+				t.Error("discovery was asked")
+			}
+		}
+	})
 }
 
 // TestNoSetAsksForGroups has the gate on, and no set that asks.
 func TestNoSetAsksForGroups(t *testing.T) {
-	r := newGroupRig(t, withGroups, jobsetgang.V1alpha2)
-	js := r.set(t)
-	js.Spec.Scheduling = nil
-	if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.run(t)
-	eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
-	if n := len(r.dynamic.Actions()); n > 0 {
-		t.Errorf("%d requests about groups", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newGroupRig(t, withGroups, jobsetgang.V1alpha2)
+		js := r.set(t)
+		js.Spec.Scheduling = nil
+		if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.run(t)
+		eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+		if n := len(r.dynamic.Actions()); n > 0 {
+			t.Errorf("%d requests about groups", n)
+		}
+	})
 }
 
 // TestGroupsFollowTheSet creates groups before Jobs, deletes them on suspension, and creates them on resumption.
 func TestGroupsFollowTheSet(t *testing.T) {
-	r := newGroupRig(t, withGroups, jobsetgang.V1alpha2)
-	r.run(t)
-	eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
-	want := []string{"create workloads js" + groupsHash, "create podgroups js" + groupsHash}
-	diff(t, "writes", want, r.groupWrites())
-	job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
-	if err != nil || job.Spec.Template.Spec.SchedulingGroup == nil || *job.Spec.Template.Spec.SchedulingGroup.PodGroupName != "js"+groupsHash {
-		t.Errorf("the Job is in no group: %v %v", job, err)
-	}
-	r.suspend(t, true)
-	want = append(want, "delete podgroups js"+groupsHash+" uid-js"+groupsHash+"PodGroup", "delete workloads js"+groupsHash+" uid-js"+groupsHash+"Workload")
-	eventually(t, "the groups are deleted", func() bool { return len(r.groupWrites()) >= len(want) })
-	sorted := func(lines []string) string { // deletions have no order
-		if len(lines) > 3 && strings.Contains(lines[2], "workloads") {
-			lines[2], lines[3] = lines[3], lines[2]
+	synctest.Test(t, func(t *testing.T) {
+		r := newGroupRig(t, withGroups, jobsetgang.V1alpha2)
+		r.run(t)
+		eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+		want := []string{"create workloads js" + groupsHash, "create podgroups js" + groupsHash}
+		diff(t, "writes", want, r.groupWrites())
+		job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+		if err != nil || job.Spec.Template.Spec.SchedulingGroup == nil || *job.Spec.Template.Spec.SchedulingGroup.PodGroupName != "js"+groupsHash {
+			t.Errorf("the Job is in no group: %v %v", job, err)
 		}
-		return strings.Join(lines, "\n")
-	}
-	diff(t, "writes", strings.Join(want, "\n"), sorted(r.groupWrites()))
-	r.suspend(t, false)
-	want = append(want, want[:2]...)
-	eventually(t, "there are new groups", func() bool { return len(r.groupWrites()) >= len(want) })
-	diff(t, "writes", strings.Join(want, "\n"), sorted(r.groupWrites()))
+		r.suspend(t, true)
+		want = append(want, "delete podgroups js"+groupsHash+" uid-js"+groupsHash+"PodGroup", "delete workloads js"+groupsHash+" uid-js"+groupsHash+"Workload")
+		eventually(t, "the groups are deleted", func() bool { return len(r.groupWrites()) >= len(want) })
+		sorted := func(lines []string) string { // deletions have no order
+			if len(lines) > 3 && strings.Contains(lines[2], "workloads") {
+				lines[2], lines[3] = lines[3], lines[2]
+			}
+			return strings.Join(lines, "\n")
+		}
+		diff(t, "writes", strings.Join(want, "\n"), sorted(r.groupWrites()))
+		r.suspend(t, false)
+		want = append(want, want[:2]...)
+		eventually(t, "there are new groups", func() bool { return len(r.groupWrites()) >= len(want) })
+		diff(t, "writes", strings.Join(want, "\n"), sorted(r.groupWrites()))
+	})
 }
 
 // TestGroupsOfOtherSchedulers has no Workload, and the pods name the group as the scheduler expects.
@@ -163,18 +172,20 @@ func TestGroupsOfOtherSchedulers(t *testing.T) {
 		jobsetgang.Coscheduling: func(pods *corev1.PodTemplateSpec) string { return pods.Labels["scheduling.x-k8s.io/pod-group"] },
 	} {
 		t.Run(string(api), func(t *testing.T) {
-			r := newGroupRig(t, withGroups, api)
-			r.run(t)
-			eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
-			diff(t, "writes", []string{"create podgroups js" + groupsHash}, r.groupWrites())
-			for _, action := range r.dynamic.Actions() {
-				diff(t, "version", api.GroupVersion(), action.GetResource().GroupVersion())
-			}
-			job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			diff(t, "group of the pods", "js"+groupsHash, group(&job.Spec.Template))
+			synctest.Test(t, func(t *testing.T) {
+				r := newGroupRig(t, withGroups, api)
+				r.run(t)
+				eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+				diff(t, "writes", []string{"create podgroups js" + groupsHash}, r.groupWrites())
+				for _, action := range r.dynamic.Actions() {
+					diff(t, "version", api.GroupVersion(), action.GetResource().GroupVersion())
+				}
+				job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				diff(t, "group of the pods", "js"+groupsHash, group(&job.Spec.Template))
+			})
 		})
 	}
 }
@@ -186,16 +197,18 @@ func TestOtherSchedulerIsAbsent(t *testing.T) {
 		jobsetgang.Coscheduling: "NotSupported: the groups of the pods could not be created: the cluster serves no PodGroups of scheduling.x-k8s.io/v1alpha1; install a scheduler with",
 	} {
 		t.Run(string(api), func(t *testing.T) {
-			r := newGroupRig(t, withGroups, api)
-			r.kube.Resources = r.kube.Resources[:len(r.kube.Resources)-1]
-			r.run(t)
-			eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
-			if got := r.creationFailure(t); !strings.HasPrefix(got, want) {
-				t.Errorf("condition %q, want %q", got, want)
-			}
-			if r.jobExists(t, "js-w-0") || r.jobExists(t, "js-w-1") {
-				t.Error("a Job starts without its group")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				r := newGroupRig(t, withGroups, api)
+				r.kube.Resources = r.kube.Resources[:len(r.kube.Resources)-1]
+				r.run(t)
+				eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
+				if got := r.creationFailure(t); !strings.HasPrefix(got, want) {
+					t.Errorf("condition %q, want %q", got, want)
+				}
+				if r.jobExists(t, "js-w-0") || r.jobExists(t, "js-w-1") {
+					t.Error("a Job starts without its group")
+				}
+			})
 		})
 	}
 }

@@ -6,6 +6,7 @@ package jobset
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -37,27 +38,29 @@ func TestWorkloadAwareScheduling(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newGroupRig(t, withGroups, jobsetgang.V1alpha2)
-			js := r.set(t)
-			js.Spec.Scheduling = tc.scheduling
-			js.Spec.ReplicatedJobs[0].Template.Spec.Parallelism, js.Spec.ReplicatedJobs[0].Template.Spec.Completions = ptr.To[int32](2), ptr.To[int32](2)
-			if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
-				job := action.(clientgotesting.CreateAction).GetObject().(*batchv1.Job)
-				if problem := r.groupProblem(job, tc.want); problem != "" {
-					t.Errorf("Job %s: %s", job.Name, problem)
+			synctest.Test(t, func(t *testing.T) {
+				r := newGroupRig(t, withGroups, jobsetgang.V1alpha2)
+				js := r.set(t)
+				js.Spec.Scheduling = tc.scheduling
+				js.Spec.ReplicatedJobs[0].Template.Spec.Parallelism, js.Spec.ReplicatedJobs[0].Template.Spec.Completions = ptr.To[int32](2), ptr.To[int32](2)
+				if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
 				}
-				return false, nil, nil
-			})
-			r.run(t)
-			eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
-			r.finish(t, "js-w-0")
-			r.finish(t, "js-w-1")
-			eventually(t, "the set has completed, and no group is left", func() bool {
-				_, err := r.dynamic.Resource(podGroups).Namespace("ns").Get(t.Context(), "js"+groupsHash, metav1.GetOptions{})
-				return r.set(t).Status.TerminalState == string(jobsetv1alpha2.JobSetCompleted) && apierrors.IsNotFound(err)
+				r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+					job := action.(clientgotesting.CreateAction).GetObject().(*batchv1.Job)
+					if problem := r.groupProblem(job, tc.want); problem != "" {
+						t.Errorf("Job %s: %s", job.Name, problem)
+					}
+					return false, nil, nil
+				})
+				r.run(t)
+				eventually(t, "the Jobs exist", func() bool { return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") })
+				r.finish(t, "js-w-0")
+				r.finish(t, "js-w-1")
+				eventually(t, "the set has completed, and no group is left", func() bool {
+					_, err := r.dynamic.Resource(podGroups).Namespace("ns").Get(t.Context(), "js"+groupsHash, metav1.GetOptions{})
+					return r.set(t).Status.TerminalState == string(jobsetv1alpha2.JobSetCompleted) && apierrors.IsNotFound(err)
+				})
 			})
 		})
 	}

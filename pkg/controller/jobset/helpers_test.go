@@ -32,7 +32,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
 )
 
-// rig is a controller with clients that keep what they are given.
+// rig is a controller with clients that keep what they are given, and that store it as an API server does once the
+// controller runs.
 type rig struct {
 	*Controller
 	kube    *fake.Clientset
@@ -54,9 +55,10 @@ func newRig(t testing.TB, js *jobsetv1alpha2.JobSet, children ...runtime.Object)
 	return r
 }
 
-// build makes the controller, and its informers, for feature gates.
+// build makes the controller, and its informers, for feature gates. It replaces the controller that was built before.
 func (r *rig) build(t testing.TB, gates gates.Gates) {
 	t.Helper()
+	r.end()
 	factory := informers.NewFactory(r.kube)
 	kind := factory.For(Name)
 	now := r.clock
@@ -73,6 +75,16 @@ func (r *rig) build(t testing.TB, gates gates.Gates) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// end ends the goroutines of the queue, for which a bubble waits. A controller that runs ends them itself.
+func (r *rig) end() {
+	if r.Controller == nil {
+		return
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	r.queue.Run(ended, 0, nil)
 }
 
 func (r *rig) apply(t *testing.T, js *jobsetv1alpha2.JobSet, p plan.Plan) error {

@@ -59,27 +59,30 @@ func TestWaitingPodsByJob(t *testing.T) {
 }
 
 func TestPriorities(t *testing.T) {
-	r := newRig(t, newSet())
-	if got := r.caches.Priorities(); got != nil {
-		t.Errorf("without exclusive placement: %v", got)
-	}
-	r.build(t, gates.Gates{ExclusivePlacement: true})
-	if got := r.caches.Priorities(); got != nil {
-		t.Errorf("before the cache is filled: %v", got)
-	}
-	r.watches.Start(t.Context())
-	eventually(t, "the cache is filled", r.caches.priorities.HasSynced)
-	diff(t, "without classes", map[string]int32{"": 0}, r.caches.Priorities())
-	for _, class := range []*schedulingv1.PriorityClass{
-		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 10},
-		{ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 7, GlobalDefault: true},
-		{ObjectMeta: metav1.ObjectMeta{Name: "usual-too"}, Value: 8, GlobalDefault: true},
-	} {
-		if err := r.caches.priorities.GetIndexer().Add(class); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newSet())
+		if got := r.caches.Priorities(); got != nil {
+			t.Errorf("without exclusive placement: %v", got)
 		}
-	}
-	diff(t, "priorities", map[string]int32{"": 7, "high": 10, "usual": 7, "usual-too": 8}, r.caches.Priorities())
+		r.build(t, gates.Gates{ExclusivePlacement: true})
+		defer r.end()
+		if got := r.caches.Priorities(); got != nil {
+			t.Errorf("before the cache is filled: %v", got)
+		}
+		r.watches.Start(t.Context())
+		eventually(t, "the cache is filled", r.caches.priorities.HasSynced)
+		diff(t, "without classes", map[string]int32{"": 0}, r.caches.Priorities())
+		for _, class := range []*schedulingv1.PriorityClass{
+			{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 10},
+			{ObjectMeta: metav1.ObjectMeta{Name: "usual"}, Value: 7, GlobalDefault: true},
+			{ObjectMeta: metav1.ObjectMeta{Name: "usual-too"}, Value: 8, GlobalDefault: true},
+		} {
+			if err := r.caches.priorities.GetIndexer().Add(class); err != nil {
+				t.Fatal(err)
+			}
+		}
+		diff(t, "priorities", map[string]int32{"": 7, "high": 10, "usual": 7, "usual-too": 8}, r.caches.Priorities())
+	})
 }
 
 // TestPrioritiesAreOptional has a controller that may not watch PriorityClasses. It runs, and knows no priorities.
@@ -88,9 +91,7 @@ func TestPrioritiesAreOptional(t *testing.T) {
 		r := &rig{kube: fake.NewClientset(), jobSets: jobsetfake.NewClientset(), events: &recorder{}}
 		r.kube.Resources = []*metav1.APIResourceList{{GroupVersion: jobsetv1alpha2.SchemeGroupVersion.String()}}
 		r.build(t, gates.Gates{ExclusivePlacement: true})
-		ended, end := context.WithCancel(t.Context())
-		end()
-		defer r.queue.Run(ended, 0, nil) // ends the queue
+		defer r.end()
 		answer := error(apierrors.NewForbidden(schema.GroupResource{Resource: "priorityclasses"}, "", errors.New("no")))
 		r.kube.PrependReactor("list", "priorityclasses", func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, answer })
 		r.watches.Start(t.Context())

@@ -4,9 +4,9 @@
 package jobset
 
 import (
-	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,8 +40,7 @@ func (r *rig) jobsCreated() (n int) {
 	return n
 }
 
-// existingJobs returns the number of Jobs. Those of the fake client have no versions, so that the controller cannot
-// know that its cache is behind, and may create one a second time.
+// existingJobs returns the number of Jobs.
 func (r *rig) existingJobs(t *testing.T) int {
 	t.Helper()
 	list, err := r.kube.BatchV1().Jobs("ns").List(t.Context(), metav1.ListOptions{})
@@ -52,68 +51,68 @@ func (r *rig) existingJobs(t *testing.T) int {
 }
 
 func TestRestoredSetIsHeldUntilItIsResumed(t *testing.T) {
-	r := restoredRig(t, 100)
-	r.run(t)
-	eventually(t, "the set is held", func() bool {
-		return meta.IsStatusConditionTrue(r.set(t).Status.Conditions, jobsetv1alpha2.Held)
-	})
-	if n := r.jobsCreated(); n != 0 {
-		t.Errorf("%d Jobs were created", n)
-	}
-	eventually(t, "an event says so", func() bool {
-		return strings.Contains(strings.Join(r.events.all(), "\n"), "Warning RestoredFromBackup Reconciling: the store was restored from a backup")
-	})
-	// The fake client knows no conflicts, so that a status which the controller was about to write may replace this one.
-	version := 100
-	eventually(t, "its Jobs are created", func() bool {
-		js := r.set(t)
-		if held := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.Held); held.Status == metav1.ConditionTrue {
-			version++
-			held.Status, js.ResourceVersion = metav1.ConditionFalse, strconv.Itoa(version)
-			if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").UpdateStatus(t.Context(), js, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+	synctest.Test(t, func(t *testing.T) {
+		r := restoredRig(t, 100)
+		r.run(t)
+		eventually(t, "the set is held", func() bool {
+			return meta.IsStatusConditionTrue(r.set(t).Status.Conditions, jobsetv1alpha2.Held)
+		})
+		if n := r.jobsCreated(); n != 0 {
+			t.Errorf("%d Jobs were created", n)
 		}
-		return r.existingJobs(t) == 2
+		eventually(t, "an event says so", func() bool {
+			return strings.Contains(strings.Join(r.events.all(), "\n"), "Warning RestoredFromBackup Reconciling: the store was restored from a backup")
+		})
+		js := r.set(t)
+		meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.Held).Status = metav1.ConditionFalse
+		if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").UpdateStatus(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "its Jobs are created", func() bool { return r.existingJobs(t) == 2 })
+		diff(t, "creations of Jobs", 2, r.jobsCreated())
 	})
 }
 
 func TestSetsWrittenSinceTheRestoreAreNotHeld(t *testing.T) {
-	r := restoredRig(t, 99)
-	r.run(t)
-	eventually(t, "its Jobs are created", func() bool { return r.existingJobs(t) == 2 })
+	synctest.Test(t, func(t *testing.T) {
+		r := restoredRig(t, 99)
+		r.run(t)
+		eventually(t, "its Jobs are created", func() bool { return r.existingJobs(t) == 2 })
+	})
 }
 
 // TestReleasedJobs: Jobs whose owner reference was removed keep their labels. They are neither adopted nor deleted, and
 // a set of the same name says that they are in its way.
 func TestReleasedJobs(t *testing.T) {
-	released := newJob("js-w-0", nil)
-	released.UID = "uid-released"
-	released.Labels[jobsetv1alpha2.JobSetUIDKey] = "uid-of-the-lost-set"
-	released.Labels[jobsetv1alpha2.ReplicatedJobNameKey] = "w"
-	r := newRig(t, newSet(), released)
-	r.run(t)
-	eventually(t, "a condition names the Job", func() bool {
-		c := meta.FindStatusCondition(r.set(t).Status.Conditions, jobsetv1alpha2.ChildNameConflict)
-		return c != nil && c.Status == metav1.ConditionTrue && strings.HasPrefix(c.Message, "a job named js-w-0 already exists and does not belong to the jobset")
-	})
-	job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "the owners of the released Job", []metav1.OwnerReference(nil), job.OwnerReferences)
-	for _, request := range r.requests() {
-		if strings.HasPrefix(request, "delete jobs") || strings.HasPrefix(request, "patch jobs") {
-			t.Errorf("the controller sent %q", request)
+	synctest.Test(t, func(t *testing.T) {
+		released := newJob("js-w-0", nil)
+		released.UID = "uid-released"
+		released.Labels[jobsetv1alpha2.JobSetUIDKey] = "uid-of-the-lost-set"
+		released.Labels[jobsetv1alpha2.ReplicatedJobNameKey] = "w"
+		r := newRig(t, newSet(), released)
+		r.run(t)
+		eventually(t, "a condition names the Job", func() bool {
+			c := meta.FindStatusCondition(r.set(t).Status.Conditions, jobsetv1alpha2.ChildNameConflict)
+			return c != nil && c.Status == metav1.ConditionTrue && strings.HasPrefix(c.Message, "a job named js-w-0 already exists and does not belong to the jobset")
+		})
+		job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	eventually(t, "the other Job is there", func() bool {
-		other, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-1", metav1.GetOptions{})
-		return err == nil && metav1.GetControllerOf(other) != nil
-	})
-	for job := range r.caches.ownedJobs() {
-		if job.Name == "js-w-0" {
-			t.Error("the released Job counts as one with an owner")
+		diff(t, "the owners of the released Job", []metav1.OwnerReference(nil), job.OwnerReferences)
+		for _, request := range r.requests() {
+			if strings.HasPrefix(request, "delete jobs") || strings.HasPrefix(request, "patch jobs") {
+				t.Errorf("the controller sent %q", request)
+			}
 		}
-	}
+		eventually(t, "the other Job is there", func() bool {
+			other, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "js-w-1", metav1.GetOptions{})
+			return err == nil && metav1.GetControllerOf(other) != nil
+		})
+		for job := range r.caches.ownedJobs() {
+			if job.Name == "js-w-0" {
+				t.Error("the released Job counts as one with an owner")
+			}
+		}
+	})
 }

@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,32 +26,10 @@ func (r *rig) switchSuspend(t *testing.T, suspend bool) {
 	js := r.set(t)
 	js.Spec.Suspend = ptr.To(suspend)
 	js.Generation++
+	js.ResourceVersion = "" // whatever the controller has written
 	if _, err := r.jobSets.JobsetV1alpha2().JobSets("ns").Update(t.Context(), js, metav1.UpdateOptions{}); err != nil {
 		t.Error(err)
 	}
-}
-
-// keepApart makes updates of the set change the spec or the status, and refuses a status of an earlier generation.
-func (r *rig) keepApart() {
-	r.jobSets.PrependReactor("update", "jobsets", func(action clientgotesting.Action) (bool, runtime.Object, error) {
-		update, ok := action.(clientgotesting.UpdateAction)
-		if !ok {
-			return false, nil, nil
-		}
-		next := update.GetObject().(*jobsetv1alpha2.JobSet)
-		stored, err := r.jobSets.Tracker().Get(action.GetResource(), "ns", "js")
-		if err != nil {
-			return true, nil, err
-		}
-		current := stored.(*jobsetv1alpha2.JobSet)
-		switch {
-		case action.GetSubresource() == "":
-			next.Status = current.Status
-		case next.Generation != current.Generation:
-			return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), "js", errors.New("it has changed"))
-		}
-		return false, nil, nil
-	})
 }
 
 // onSuspension calls what with the number of each request that suspends a Job, before the request is carried out.
@@ -91,7 +69,6 @@ func runTwoJobs(t *testing.T) *rig {
 	set := newSet()
 	set.Generation = 1
 	r := newRig(t, set)
-	r.keepApart()
 	r.run(t)
 	eventually(t, "the set runs", func() bool {
 		return r.jobExists(t, "js-w-0") && r.jobExists(t, "js-w-1") && len(r.set(t).Status.Attempts) == 1
@@ -100,37 +77,41 @@ func runTwoJobs(t *testing.T) *rig {
 }
 
 func TestSetIsSuspendedAfterItsJobs(t *testing.T) {
-	r := runTwoJobs(t)
-	var refused, allowed atomic.Bool
-	r.onSuspension(func(number int32) error {
-		if number > 1 && !allowed.Load() {
-			refused.Store(true)
-			return errors.New("denied")
-		}
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		r := runTwoJobs(t)
+		var refused, allowed atomic.Bool
+		r.onSuspension(func(number int32) error {
+			if number > 1 && !allowed.Load() {
+				refused.Store(true)
+				return errors.New("denied")
+			}
+			return nil
+		})
+		r.switchSuspend(t, true)
+		eventually(t, "one Job is suspended, and the other one is not", func() bool { return refused.Load() && r.suspendedJobs(t) == 1 })
+		diff(t, "whether the set is suspended", false, r.isSuspended(t))
+		diff(t, "whether the attempt goes on", true, r.set(t).Status.Attempts[0].EndTime == nil)
+		allowed.Store(true)
+		eventually(t, "the set is suspended", func() bool { return r.isSuspended(t) })
+		diff(t, "suspended Jobs", 2, r.suspendedJobs(t))
+		diff(t, "outcome of the attempt", jobsetv1alpha2.OutcomeSuspended, r.set(t).Status.Attempts[0].Outcome)
 	})
-	r.switchSuspend(t, true)
-	eventually(t, "one Job is suspended, and the other one is not", func() bool { return refused.Load() && r.suspendedJobs(t) == 1 })
-	diff(t, "whether the set is suspended", false, r.isSuspended(t))
-	diff(t, "whether the attempt goes on", true, r.set(t).Status.Attempts[0].EndTime == nil)
-	allowed.Store(true)
-	eventually(t, "the set is suspended", func() bool { return r.isSuspended(t) })
-	diff(t, "suspended Jobs", 2, r.suspendedJobs(t))
-	diff(t, "outcome of the attempt", jobsetv1alpha2.OutcomeSuspended, r.set(t).Status.Attempts[0].Outcome)
 }
 
 func TestRevertedSuspensionIsRecorded(t *testing.T) {
-	r := runTwoJobs(t)
-	r.onSuspension(func(number int32) error {
-		if number == 2 {
-			r.switchSuspend(t, false)
-		}
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		r := runTwoJobs(t)
+		r.onSuspension(func(number int32) error {
+			if number == 2 {
+				r.switchSuspend(t, false)
+			}
+			return nil
+		})
+		r.switchSuspend(t, true)
+		eventually(t, "the next attempt runs", func() bool {
+			return len(r.set(t).Status.Attempts) == 2 && r.suspendedJobs(t) == 0 && !r.isSuspended(t)
+		})
+		first, second := r.set(t).Status.Attempts[0], r.set(t).Status.Attempts[1]
+		diff(t, "attempts", "1 Suspended, 2 Resume", fmt.Sprintf("%d %s, %d %s", first.Number, first.Outcome, second.Number, second.Trigger))
 	})
-	r.switchSuspend(t, true)
-	eventually(t, "the next attempt runs", func() bool {
-		return len(r.set(t).Status.Attempts) == 2 && r.suspendedJobs(t) == 0 && !r.isSuspended(t)
-	})
-	first, second := r.set(t).Status.Attempts[0], r.set(t).Status.Attempts[1]
-	diff(t, "attempts", "1 Suspended, 2 Resume", fmt.Sprintf("%d %s, %d %s", first.Number, first.Outcome, second.Number, second.Trigger))
 }
