@@ -5,6 +5,7 @@ package placer
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,25 +44,27 @@ func TestDomainsWithNodesToAvoid(t *testing.T) {
 		"forgotten for lack of others": {nodes: one, avoids: "a-0", duration: time.Hour, forgets: true, want: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, placement.WhenFullWait)
-			for _, n := range tc.nodes {
-				if _, err := e.kube.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
-					t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				e := newEnv(t, placement.WhenFullWait)
+				for _, n := range tc.nodes {
+					if _, err := e.kube.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			js := e.set("js", 1, 0)
-			js = e.written(js, e.await(js, "a")).DeepCopy()
-			js.Status.Restarts = 1
-			attempt := jobsetv1alpha2.Attempt{Number: 2, AvoidedNodes: []jobsetv1alpha2.AvoidedNode{
-				{Name: tc.avoids, Attempt: 1, Until: metav1.NewTime(e.clock.Now().Add(tc.duration))}}}
-			if now := metav1.NewMicroTime(e.clock.Now()); tc.forgets {
-				attempt.ForgetTime = &now
-			}
-			js.Status.Attempts = []jobsetv1alpha2.Attempt{attempt}
-			e.store(js)
-			if _, got := e.ask(js); got != tc.want {
-				t.Errorf("the Job is at %q, want %q", got, tc.want)
-			}
+				js := e.set("js", 1, 0)
+				js = e.written(js, e.await(js, "a")).DeepCopy()
+				js.Status.Restarts = 1
+				attempt := jobsetv1alpha2.Attempt{Number: 2, AvoidedNodes: []jobsetv1alpha2.AvoidedNode{
+					{Name: tc.avoids, Attempt: 1, Until: metav1.NewTime(e.clock.Now().Add(tc.duration))}}}
+				if now := metav1.NewMicroTime(e.clock.Now()); tc.forgets {
+					attempt.ForgetTime = &now
+				}
+				js.Status.Attempts = []jobsetv1alpha2.Attempt{attempt}
+				e.store(js)
+				if _, got := e.ask(js); got != tc.want {
+					t.Errorf("the Job is at %q, want %q", got, tc.want)
+				}
+			})
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
-	testclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -35,27 +35,30 @@ type env struct {
 	*testing.T
 	*Placer
 	kube  *fake.Clientset
-	clock *testclock.FakeClock
+	clock bubbleClock
 
 	mu    sync.Mutex
 	sets  map[string]*jobsetv1alpha2.JobSet
 	woken map[string]bool
 }
 
-// asyncClock is a clock whose timers call from goroutines of their own, as those of a real one do.
-type asyncClock struct{ *testclock.FakeClock }
+// bubbleClock is the clock of a bubble.
+type bubbleClock struct{ clock.RealClock }
 
-func (c asyncClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	return c.FakeClock.AfterFunc(d, func() { go f() })
+// Step lets time pass until all that follows from it is done.
+func (bubbleClock) Step(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
+// newEnv starts a placer in the bubble of the test.
 func newEnv(t *testing.T, full placement.WhenFull, objects ...runtime.Object) *env {
 	e := &env{
-		T: t, kube: fake.NewClientset(objects...), clock: testclock.NewFakeClock(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)),
+		T: t, kube: fake.NewClientset(objects...),
 		sets: map[string]*jobsetv1alpha2.JobSet{}, woken: map[string]bool{},
 	}
 	e.Placer = New(Config{
-		Kube: e.kube, Clock: asyncClock{e.clock}, WhenFull: full,
+		Kube: e.kube, Clock: e.clock, WhenFull: full,
 		Placed: func() (out []*jobsetv1alpha2.JobSet, err error) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -137,25 +140,23 @@ func (e *env) ask(js *jobsetv1alpha2.JobSet) (*domains.Placed, string) {
 // await asks until the watches are filled.
 func (e *env) await(js *jobsetv1alpha2.JobSet, want string) *domains.Placed {
 	e.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
-		placed, got := e.ask(js)
+	placed, got := e.ask(js)
+	for range 60 {
 		if got == want {
 			return placed
 		}
-		if time.Now().After(deadline) {
-			e.Fatalf("the Jobs of %s are at %q, want %q", js.Name, got, want)
-		}
 		e.clock.Step(gather)
-		time.Sleep(time.Millisecond)
+		placed, got = e.ask(js)
 	}
+	e.Fatalf("the Jobs of %s are at %q, want %q", js.Name, got, want)
+	return nil
 }
 
 // awaitWoken waits until a set is looked at again.
 func (e *env) awaitWoken(name string) {
 	e.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for {
+	synctest.Wait()
+	for range 120 {
 		e.mu.Lock()
 		woken := e.woken[name]
 		delete(e.woken, name)
@@ -163,12 +164,9 @@ func (e *env) awaitWoken(name string) {
 		if woken {
 			return
 		}
-		if time.Now().After(deadline) {
-			e.Fatalf("%s is not woken", name)
-		}
 		e.clock.Step(gather)
-		time.Sleep(time.Millisecond)
 	}
+	e.Fatalf("%s is not woken", name)
 }
 
 // written stores what a set was given, as its status would be.
@@ -182,14 +180,13 @@ func (e *env) written(js *jobsetv1alpha2.JobSet, placed *domains.Placed) *jobset
 
 func (e *env) key(js *jobsetv1alpha2.JobSet) cache.ObjectName { return cache.MetaObjectToName(js) }
 
-// eventually waits until a watch has shown something.
+// eventually lets time pass until a watch has shown something.
 func (e *env) eventually(shown func() bool) {
 	e.Helper()
-	deadline := time.Now().Add(30 * time.Second)
-	for !shown() {
-		if time.Now().After(deadline) {
+	synctest.Wait()
+	for begun := e.clock.Now(); !shown(); e.clock.Step(gather) {
+		if e.clock.Since(begun) > 10*time.Minute {
 			e.Fatal("it does not come to that")
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
