@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -183,40 +184,44 @@ func TestLostEventsAreLoggedAtMostOnceInTenMinutes(t *testing.T) {
 }
 
 func TestRecordNeverWaits(t *testing.T) {
-	r := newRig(t)
-	held, release := make(chan struct{}, 1), make(chan struct{})
-	r.kube.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
-		select {
-		case held <- struct{}{}:
-			<-release
-		default:
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		held, release := make(chan struct{}, 1), make(chan struct{})
+		r.kube.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
+			select {
+			case held <- struct{}{}:
+				<-release
+			default:
+			}
+			r.tries.Add(1)
+			return true, &eventsv1.Event{}, nil
+		})
+		r.Record(restart("first"))
+		<-held
+		for range maxQueued + 7 {
+			r.Record(restart("more"))
 		}
-		r.tries.Add(1)
-		return true, &eventsv1.Event{}, nil
+		if got := r.overflow.Load(); got != 7 {
+			t.Errorf("%d were lost, want 7", got)
+		}
+		close(release)
+		r.Close()
+		if got := r.tries.Load(); got != maxQueued+1 {
+			t.Errorf("%d were sent before the end, want %d", got, maxQueued+1)
+		}
 	})
-	r.Record(restart("first"))
-	<-held
-	for range maxQueued + 7 {
-		r.Record(restart("more"))
-	}
-	if got := r.overflow.Load(); got != 7 {
-		t.Errorf("%d were lost, want 7", got)
-	}
-	close(release)
-	r.Close()
-	if got := r.tries.Load(); got != maxQueued+1 {
-		t.Errorf("%d were sent before the end, want %d", got, maxQueued+1)
-	}
 }
 
 func TestCloseGivesUp(t *testing.T) {
-	r := newRig(t)
-	r.client = hanging{r.client}
-	r.Record(restart("ada asked"))
-	begin := time.Now()
-	r.Close()
-	if took := time.Since(begin); took > 2*closeTimeout {
-		t.Errorf("it took %v", took)
-	}
-	r.Record(restart("too late")) // is no panic
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.client = hanging{r.client}
+		r.Record(restart("ada asked"))
+		begin := time.Now()
+		r.Close()
+		if took := time.Since(begin); took != closeTimeout {
+			t.Errorf("it took %v, want %v", took, closeTimeout)
+		}
+		r.Record(restart("too late")) // is no panic
+	})
 }

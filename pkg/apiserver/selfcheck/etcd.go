@@ -23,13 +23,13 @@ import (
 const memberTimeout = 2 * time.Second
 
 // askMembers asks each member of the store for its state. The connections are new, so that they show what a new connection would meet.
-func askMembers(ctx context.Context, transport storagebackend.TransportConfig) []selfcheck.Member {
+func askMembers(ctx context.Context, transport storagebackend.TransportConfig, timeout time.Duration) []selfcheck.Member {
 	all := make([]selfcheck.Member, len(transport.ServerList))
 	var group sync.WaitGroup
 	for i, endpoint := range transport.ServerList {
 		group.Go(func() {
 			all[i] = selfcheck.Member{Endpoint: endpoint}
-			if err := ask(ctx, transport, &all[i]); err != nil {
+			if err := ask(ctx, transport, timeout, &all[i]); err != nil {
 				all[i] = selfcheck.Member{Endpoint: endpoint, Error: err.Error()}
 			}
 		})
@@ -39,8 +39,8 @@ func askMembers(ctx context.Context, transport storagebackend.TransportConfig) [
 }
 
 // ask fills in what a member says about itself. The endpoint is all that is known before.
-func ask(ctx context.Context, transport storagebackend.TransportConfig, m *selfcheck.Member) error {
-	ctx, stop := context.WithTimeout(ctx, memberTimeout)
+func ask(ctx context.Context, transport storagebackend.TransportConfig, timeout time.Duration, m *selfcheck.Member) error {
+	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	settings := clientv3.Config{Context: ctx, Endpoints: []string{m.Endpoint}, Logger: zap.NewNop()}
 	var err error
@@ -54,13 +54,13 @@ func ask(ctx context.Context, transport storagebackend.TransportConfig, m *selfc
 	defer client.Close()
 	status, err := client.Status(ctx, m.Endpoint)
 	if err != nil {
-		return silence(ctx, err)
+		return silence(ctx, timeout, err)
 	}
 	// The connection exists by now, so that this is the time of a request.
 	begin := time.Now()
 	alarms, err := client.AlarmList(ctx)
 	if err != nil {
-		return silence(ctx, err)
+		return silence(ctx, timeout, err)
 	}
 	m.LatencyMicroseconds = time.Since(begin).Microseconds()
 	m.Version, m.Leader = status.Version, status.Leader == status.Header.MemberId
@@ -74,9 +74,9 @@ func ask(ctx context.Context, transport storagebackend.TransportConfig, m *selfc
 }
 
 // silence says that a member did not answer in time, for which the client has several words.
-func silence(ctx context.Context, err error) error {
+func silence(ctx context.Context, timeout time.Duration, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %s: %w", memberTimeout, err)
+		return fmt.Errorf("no answer within %s: %w", timeout, err)
 	}
 	return err
 }

@@ -6,6 +6,7 @@
 package selfcheck
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -50,6 +51,9 @@ type Checker struct {
 	// Unreadable returns the objects in the store that the server cannot read; nil if that is not known.
 	Unreadable func() []unreadable.Object
 
+	// memberTimeout is how long a member has to answer; 0 means the usual time.
+	memberTimeout time.Duration
+
 	mu   sync.Mutex
 	made time.Time
 	last []byte
@@ -88,7 +92,7 @@ func (c *Checker) check(ctx context.Context, req *http.Request) *selfcheck.Docum
 		d.Certificate = string(chain)
 	}
 	var group sync.WaitGroup
-	group.Go(func() { d.Etcd = askMembers(ctx, c.Transport) })
+	group.Go(func() { d.Etcd = askMembers(ctx, c.Transport, cmp.Or(c.memberTimeout, memberTimeout)) })
 	group.Go(func() { d.Main = questions(ctx, c.Main) })
 	group.Go(func() { d.Unready = unready(c.Ready, req) })
 	group.Wait()

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -24,16 +25,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/selfcheck"
 )
 
-// closedPort returns an address on which no server listens.
-func closedPort(t *testing.T) string {
+// deadMember returns an address that accepts connections and never answers.
+func deadMember(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { _ = listener.Close() })
 	return "http://" + listener.Addr().String()
 }
 
@@ -60,9 +59,9 @@ func document(t *testing.T, c *Checker) *selfcheck.Document {
 func TestDocumentNamesWhatFails(t *testing.T) {
 	main := newMain()
 	main.PrependReactor("create", "tokenreviews", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("you may not") })
-	dead := closedPort(t)
+	dead := deadMember(t)
 	d := document(t, &Checker{
-		Main: main, Transport: storagebackend.TransportConfig{ServerList: []string{dead}}, Gates: map[string]bool{"RestartJob": true},
+		Main: main, memberTimeout: 10 * time.Millisecond, Transport: storagebackend.TransportConfig{ServerList: []string{dead}}, Gates: map[string]bool{"RestartJob": true},
 		Ready: []healthz.HealthChecker{healthz.PingHealthz, healthz.NamedCheck("etcd", func(*http.Request) error { return errors.New("it is down") })},
 	})
 	if diff := cmp.Diff([]selfcheck.Problem{{Name: "etcd", Message: "it is down"}}, d.Unready); diff != "" {
@@ -75,7 +74,7 @@ func TestDocumentNamesWhatFails(t *testing.T) {
 	if diff := cmp.Diff(want, d.Main); diff != "" {
 		t.Errorf("questions (-want +got):\n%s", diff)
 	}
-	if len(d.Etcd) != 1 || d.Etcd[0].Endpoint != dead || !strings.HasPrefix(d.Etcd[0].Error, "no answer within 2s: ") {
+	if len(d.Etcd) != 1 || d.Etcd[0].Endpoint != dead || !strings.HasPrefix(d.Etcd[0].Error, "no answer within 10ms: ") {
 		t.Errorf("members: %+v", d.Etcd)
 	}
 	if !d.FeatureGates["RestartJob"] || d.Version == "" || d.Server == "" || d.Time.IsZero() {
