@@ -32,8 +32,9 @@ const firstVersion = 1000
 //     preconditions do not hold.
 //   - A write of the status changes nothing else, and other writes do not change the status.
 //
-// Objects that a test adds to the tracker stay as they are. Reactors that are prepended, before or later, come first.
-func Install(fake *clientgotesting.Fake, tracker clientgotesting.ObjectTracker) {
+// Objects that a test adds to the tracker stay as they are. Reactors that are prepended, before or later, come first. One that
+// carries out a write itself, for example to lose the answer, calls the function that Install returns.
+func Install(fake *clientgotesting.Fake, tracker clientgotesting.ObjectTracker) clientgotesting.ReactionFunc {
 	version := firstVersion // fake handles one request at a time
 	react := func(action clientgotesting.Action) (bool, runtime.Object, error) {
 		writes := slices.Contains([]string{"create", "update", "patch", "delete"}, action.GetVerb())
@@ -49,6 +50,7 @@ func Install(fake *clientgotesting.Fake, tracker clientgotesting.ObjectTracker) 
 	fake.ReactionChain = slices.Insert(fake.ReactionChain, last, clientgotesting.Reactor(&clientgotesting.SimpleReactor{
 		Verb: "*", Resource: "*", Reaction: react,
 	}))
+	return react
 }
 
 // store is a tracker that carries out one request.

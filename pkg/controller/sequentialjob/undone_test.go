@@ -39,9 +39,15 @@ func TestDeletionsByOthers(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	r := newRigAt(t, now, newSequence())
 	created, _ := r.minutes(t, now, "create jobs ", func() {
-		_ = r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "etl-0", metav1.DeleteOptions{
-			PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: new(jobOf(newSequence()).UID)},
-		})
+		job, err := r.kube.BatchV1().Jobs("ns").Get(t.Context(), "etl-0", metav1.GetOptions{})
+		if err != nil {
+			return // it has not been created again
+		}
+		if err := r.kube.BatchV1().Jobs("ns").Delete(t.Context(), "etl-0", metav1.DeleteOptions{
+			PropagationPolicy: new(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &job.UID},
+		}); err != nil {
+			t.Fatal(err)
+		}
 	})
 	diff(t, "how often the Job is created in five minutes", 6, created)
 	const message = "Job 0 could not be created: job etl-0 was deleted 3 times within a minute, each time after the controller had created it; " +
