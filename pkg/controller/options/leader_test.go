@@ -33,13 +33,10 @@ func electionOptions(t *testing.T) *Options {
 		t.Fatal(err)
 	}
 	o.LeaderElection.ResourceNamespace = "ns"
-	o.LeaderElection.LeaseDuration.Duration = 600 * time.Millisecond
-	o.LeaderElection.RenewDeadline.Duration = 400 * time.Millisecond
-	o.LeaderElection.RetryPeriod.Duration = 100 * time.Millisecond
 	return o
 }
 
-// elect runs an election to its end.
+// elect runs an election to its end, in the bubble of the test.
 func elect(t *testing.T, ctx context.Context, client *fake.Clientset, run func(context.Context)) error {
 	t.Helper()
 	o := electionOptions(t)
@@ -60,61 +57,72 @@ func holder(t *testing.T, client *fake.Clientset) string {
 }
 
 func TestLeaseIsReleasedAfterTheWork(t *testing.T) {
-	client := fake.NewClientset()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := false
-	err := elect(t, ctx, client, func(work context.Context) {
-		cancel()
-		<-work.Done()
-		if holder(t, client) == "" {
-			t.Error("the lease was given up before the work had ended")
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := false
+		err := elect(t, ctx, client, func(work context.Context) {
+			cancel()
+			<-work.Done()
+			if holder(t, client) == "" {
+				t.Error("the lease was given up before the work had ended")
+			}
+			if got := helper.ControllerVersion(holder(t, client)); got != version.Get().GitVersion {
+				t.Errorf("version of the holder: got %q, want %q", got, version.Get().GitVersion)
+			}
+			ended = true
+		})
+		if err != nil || !ended {
+			t.Errorf("work ended %t, error %v", ended, err)
 		}
-		if got := helper.ControllerVersion(holder(t, client)); got != version.Get().GitVersion {
-			t.Errorf("version of the holder: got %q, want %q", got, version.Get().GitVersion)
+		if got := holder(t, client); got != "" {
+			t.Errorf("the lease is still held by %q", got)
 		}
-		ended = true
 	})
-	if err != nil || !ended {
-		t.Errorf("work ended %t, error %v", ended, err)
-	}
-	if got := holder(t, client); got != "" {
-		t.Errorf("the lease is still held by %q", got)
-	}
 }
 
 func TestLostLeaseIsAnError(t *testing.T) {
-	client := fake.NewClientset()
-	var outage atomic.Bool
-	client.PrependReactor("*", "leases", func(clientgotesting.Action) (bool, runtime.Object, error) {
-		return outage.Load(), nil, errors.New("no connection")
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		var outage atomic.Bool
+		client.PrependReactor("*", "leases", func(clientgotesting.Action) (bool, runtime.Object, error) {
+			return outage.Load(), nil, errors.New("no connection")
+		})
+		err := elect(t, t.Context(), client, func(work context.Context) {
+			outage.Store(true)
+			<-work.Done()
+		})
+		if !errors.Is(err, errLeaseLost) {
+			t.Errorf("error %v, want %v", err, errLeaseLost)
+		}
 	})
-	err := elect(t, t.Context(), client, func(work context.Context) {
-		outage.Store(true)
-		<-work.Done()
-	})
-	if !errors.Is(err, errLeaseLost) {
-		t.Errorf("error %v, want %v", err, errLeaseLost)
-	}
 }
 
 func TestStandbyEndsImmediately(t *testing.T) {
-	held := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Name: defaultLease, Namespace: "ns"},
-		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To[int32](3600),
-			AcquireTime: &metav1.MicroTime{Time: time.Now()}, RenewTime: &metav1.MicroTime{Time: time.Now()},
-		},
-	}
-	client := fake.NewClientset(held)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	err := elect(t, ctx, client, func(context.Context) { t.Error("it works without the lease") })
-	if err != nil {
-		t.Errorf("error %v", err)
-	}
-	if got := holder(t, client); got != "other" {
-		t.Errorf("the lease is held by %q, want other", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		held := &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: defaultLease, Namespace: "ns"},
+			Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: ptr.To("other"), LeaseDurationSeconds: ptr.To[int32](3600),
+				AcquireTime: &metav1.MicroTime{Time: time.Now()}, RenewTime: &metav1.MicroTime{Time: time.Now()},
+			},
+		}
+		client := fake.NewClientset(held)
+		const standsBy = 5 * time.Minute
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), standsBy)
+		defer cancel()
+		err := elect(t, ctx, client, func(context.Context) { t.Error("it works without the lease") })
+		if err != nil {
+			t.Errorf("error %v", err)
+		}
+		if got := time.Since(begun); got != standsBy {
+			t.Errorf("it ends after %v, want %v", got, standsBy)
+		}
+		if got := holder(t, client); got != "other" {
+			t.Errorf("the lease is held by %q, want other", got)
+		}
+	})
 }
 
 func TestLeaseIsAcquiredAfterCacheSync(t *testing.T) {
