@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,7 +47,7 @@ func agentProcess(t *testing.T, shell, command string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asWorker+"="+command, "TEST_SHELL="+shell)
-	cmd.WaitDelay = 10 * time.Second
+	cmd.WaitDelay = time.Minute
 	return cmd
 }
 
@@ -110,11 +111,7 @@ func TestSignalsReachTheWorker(t *testing.T) {
 			if got := cmd.ProcessState.ExitCode(); got != want {
 				t.Errorf("exit code %d, want %d", got, want)
 			}
-			for deadline := time.Now().Add(30 * time.Second); syscall.Kill(child, 0) == nil && !zombie(child); time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatal("a process of the worker is left")
-				}
-			}
+			until(t, "no process of the worker is left", func() bool { return syscall.Kill(child, 0) != nil || zombie(child) })
 		})
 	}
 }
@@ -133,20 +130,24 @@ func TestOrphansAreReaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() }()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	until(t, "five processes have begun and none is left", func() bool {
 		content, _ := os.ReadFile(file)
-		pids, left := strings.Fields(string(content)), 0
-		for _, pid := range pids {
-			if _, err := os.Stat("/proc/" + pid); err == nil {
-				left++
-			}
+		pids := strings.Fields(string(content))
+		return len(pids) == 5 && !slices.ContainsFunc(pids, func(pid string) bool {
+			_, err := os.Stat("/proc/" + pid)
+			return err == nil
+		})
+	})
+}
+
+// until polls until it holds, at most until shortly before the deadline of the tests.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		if deadline, ok := t.Deadline(); ok && time.Until(deadline) < time.Minute {
+			t.Fatalf("it does not hold that %s", what)
 		}
-		if len(pids) == 5 && left == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d processes are left", left, len(pids))
-		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

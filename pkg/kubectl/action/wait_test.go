@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,26 +57,28 @@ func TestFollow(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer stop()
-			var shown bytes.Buffer
-			n := 0
-			next := func(context.Context) (Progress, error) {
-				next := tc.reads[min(n, len(tc.reads)-1)]
-				n++
-				if err, ok := next.(error); ok {
-					return Progress{}, err
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer stop()
+				var shown bytes.Buffer
+				n := 0
+				next := func(context.Context) (Progress, error) {
+					next := tc.reads[min(n, len(tc.reads)-1)]
+					n++
+					if err, ok := next.(error); ok {
+						return Progress{}, err
+					}
+					return look(GoalReady, next.(view), uid, second), nil
 				}
-				return look(GoalReady, next.(view), uid, second), nil
-			}
-			text, err := follow(ctx, time.Millisecond, next, &display{out: &shown, name: "train", start: time.Now()})
-			message := ""
-			if err != nil {
-				message = err.Error()
-			}
-			if diff := cmp.Diff([]string{tc.want, tc.wantErr, tc.wantShown}, []string{text, message, shown.String()}); diff != "" {
-				t.Errorf("text, error and progress (-want +got):\n%s", diff)
-			}
+				text, err := follow(ctx, time.Millisecond, next, &display{out: &shown, name: "train", start: time.Now()})
+				message := ""
+				if err != nil {
+					message = err.Error()
+				}
+				if diff := cmp.Diff([]string{tc.want, tc.wantErr, tc.wantShown}, []string{text, message, shown.String()}); diff != "" {
+					t.Errorf("text, error and progress (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -157,36 +158,39 @@ func TestTimesAndCountsOfBothAPIs(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
-	c, kube := clusterWith(event("Job/train-w-0", -time.Minute))
-	ctx, stop := context.WithCancel(t.Context())
-	watches := 0
-	kube.PrependWatchReactor("events", func(action clientgotesting.Action) (bool, watch.Interface, error) {
-		watches++
-		w := watch.NewFakeWithChanSize(4, false)
-		switch watches {
-		case 1:
-			w.Add(event("Pod/train-w-0-1-abcde", 0, warning))
-			w.Add(event("Pod/other", 0))
-			w.Modify(event("JobSet/train", 0))
-			gone := apierrors.NewResourceExpired("too old").Status()
-			w.Error(&gone)
-		default:
-			stop()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(now))
+		c, kube := clusterWith(event("Job/train-w-0", -time.Minute))
+		ctx, stop := context.WithCancel(t.Context())
+		watches := 0
+		kube.PrependWatchReactor("events", func(action clientgotesting.Action) (bool, watch.Interface, error) {
+			watches++
+			w := watch.NewFakeWithChanSize(4, false)
+			switch watches {
+			case 1:
+				w.Add(event("Pod/train-w-0-1-abcde", 0, warning))
+				w.Add(event("Pod/other", 0))
+				w.Modify(event("JobSet/train", 0))
+				gone := apierrors.NewResourceExpired("too old").Status()
+				w.Error(&gone)
+			default:
+				stop()
+			}
+			return true, w, nil
+		})
+		var got []Event
+		err := (&reader{clients: c, members: membersOf(train())}).follow(ctx, "3", func(e Event) error {
+			got = append(got, e)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return true, w, nil
+		// The last one was not seen in the watch, and is newer than what was.
+		if diff := cmp.Diff([]string{"Pod/train-w-0-1-abcde", "JobSet/train", "Job/train-w-0"}, objectsOf(got)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
 	})
-	var got []Event
-	err := (&reader{clients: c, members: membersOf(train())}).follow(ctx, "3", func(e Event) error {
-		got = append(got, e)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The last one was not seen in the watch, and is newer than what was.
-	if diff := cmp.Diff([]string{"Pod/train-w-0-1-abcde", "JobSet/train", "Job/train-w-0"}, objectsOf(got)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
 }
 
 func TestFollowEndsWithoutAccess(t *testing.T) {

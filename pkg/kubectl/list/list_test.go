@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,21 +151,24 @@ func TestWatch(t *testing.T) {
 			"BOOKMARK", set("", "", "", "", version("12"))),
 		changes("ADDED", set("a-longer-name", "Running", "1/1", "1/1", version("13")), "DELETED", set("eval", "Running", "1/1", "1/1", version("14")), "ERROR", gone),
 		page("", set("train", "Failed", "0/4", "3/3")))
-	f, out, _ := s.factory()
-	ctx, stop := context.WithCancel(t.Context())
-	s.done = stop
-	o := &options{phases: []string{"Starting", "Running", "Failed"}, sortBy: "name"}
-	printer := &cli.Rows{Columns: columns(false)}
-	clients, err := f.Clients()
-	if err != nil {
-		t.Fatal(err)
-	}
-	terminal := f.Terminal()
-	w := newFollower(o, terminal, func(rows [][]string) error { return terminal.Lines(f.Out, printer.Lines(terminal, rows)...) })
-	if err := w.run(ctx, &source{kind: kinds[0], client: clients.JobSets.JobsetV1alpha2().RESTClient(), namespace: "ns"}); err != nil {
-		t.Fatal(err)
-	}
-	want := `NAME   PHASE     READY  ATTEMPT  QUEUE  AGE  REASON
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(created.Add(90 * time.Minute))) // AGE is of this time
+		f, out, _ := s.factory()
+		f.Flags.WrapConfigFn = s.inMemory
+		ctx, stop := context.WithCancel(t.Context())
+		s.done = stop
+		o := &options{phases: []string{"Starting", "Running", "Failed"}, sortBy: "name"}
+		printer := &cli.Rows{Columns: columns(false)}
+		clients, err := f.Clients()
+		if err != nil {
+			t.Fatal(err)
+		}
+		terminal := f.Terminal()
+		w := newFollower(o, terminal, func(rows [][]string) error { return terminal.Lines(f.Out, printer.Lines(terminal, rows)...) })
+		if err := w.run(ctx, &source{kind: kinds[0], client: clients.JobSets.JobsetV1alpha2().RESTClient(), namespace: "ns"}); err != nil {
+			t.Fatal(err)
+		}
+		want := `NAME   PHASE     READY  ATTEMPT  QUEUE  AGE  REASON
 eval   Running   1/1    1/1             90m
 train  Starting  1/4    1/3             90m
 train  Running   4/4    1/3             90m
@@ -173,16 +177,17 @@ eval           Deleted   1/1    1/1             90m
 a-longer-name  Deleted   1/1    1/1             90m
 train          Failed    0/4    3/3             90m
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
-	var watches []string
-	for _, request := range s.got {
-		if _, from, found := strings.Cut(request, "resourceVersion="); found {
-			watches = append(watches, from)
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("output (-want +got):\n%s", diff)
 		}
-	}
-	if diff := cmp.Diff([]string{"9&watch=true", "12&watch=true", "9&watch=true"}, watches[:min(3, len(watches))]); diff != "" {
-		t.Errorf("watches begin at (-want +got):\n%s", diff)
-	}
+		var watches []string
+		for _, request := range s.got {
+			if _, from, found := strings.Cut(request, "resourceVersion="); found {
+				watches = append(watches, from)
+			}
+		}
+		if diff := cmp.Diff([]string{"9&watch=true", "12&watch=true", "9&watch=true"}, watches[:min(3, len(watches))]); diff != "" {
+			t.Errorf("watches begin at (-want +got):\n%s", diff)
+		}
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -63,6 +64,21 @@ func newServer(t *testing.T, answers ...answer) *server {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// inMemory makes clients call the server without a connection, which a bubble of synctest cannot have.
+func (s *server) inMemory(config *rest.Config) *rest.Config {
+	config.Transport = called{s.Config.Handler}
+	return config
+}
+
+// called is a server whose answers are complete once its handler returns.
+type called struct{ http.Handler }
+
+func (c called) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, r)
+	return w.Result(), nil
 }
 
 // factory returns the factory of a command that asks the server, and what it writes.

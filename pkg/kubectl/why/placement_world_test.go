@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -112,6 +113,10 @@ func (w *world) pod(name, node, cpu string, labels map[string]string) {
 // decide places the earlier sets and then the set, and creates its Jobs.
 func (w *world) decide(t *testing.T) {
 	t.Helper()
+	synctest.Test(t, w.decideInBubble)
+}
+
+func (w *world) decideInBubble(t *testing.T) {
 	kube := kubefake.NewClientset(w.objects...)
 	if w.forbidden != "" {
 		(&env{}).refuses(&kube.Fake, w.forbidden, forbidden(w.forbidden))

@@ -140,7 +140,7 @@ func TestAgentsRestartTogether(t *testing.T) {
 	}
 	fake.mu.Lock()
 	defer fake.mu.Unlock()
-	if fake.watches != 2*pods || len(fake.restarts) != pods || fake.current != 1 || fake.previous != 0 {
+	if fake.watches < 2*pods || len(fake.restarts) != pods || fake.current != 1 || fake.previous != 0 {
 		t.Errorf("%d watches, restarts %v, attempts %d and %d", fake.watches, fake.restarts, fake.previous, fake.current)
 	}
 	for pod, n := range fake.restarts {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,48 +22,51 @@ import (
 )
 
 func TestTrackerWaitsForAllObjects(t *testing.T) {
-	client := fake.NewClientset(&batchv1.Job{ObjectMeta: objectMeta("old", "ns")})
-	jobs := client.BatchV1().Jobs("ns")
-	informer := informers.NewSharedInformerFactory(client, 0).Batch().V1().Jobs().Informer()
-	tracker, err := newTracker[*batchv1.Job](t.Context(), informer, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone := make(chan string, 1)
-	tracker.onGone(func(job *batchv1.Job) { gone <- job.Name })
-	if err := jobs.Delete(t.Context(), "old", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff("old", <-gone); d != "" {
-		t.Errorf("what is gone (-want +got):\n%s", d)
-	}
-	waiting := make(chan error, 1)
-	go func() { waiting <- tracker.until(t.Context(), "two Jobs are ready", 2, isReady) }()
-	for _, name := range []string{"a", "b"} {
-		job := &batchv1.Job{ObjectMeta: objectMeta(name, "ns"), Status: batchv1.JobStatus{Ready: ptr.To[int32](1)}}
-		if _, err := jobs.Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(&batchv1.Job{ObjectMeta: objectMeta("old", "ns")})
+		jobs := client.BatchV1().Jobs("ns")
+		informer := informers.NewSharedInformerFactory(client, 0).Batch().V1().Jobs().Informer()
+		tracker, err := newTracker[*batchv1.Job](t.Context(), informer, time.Minute)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := <-waiting; err != nil {
-		t.Error(err)
-	}
-	checkUpdates(t, tracker, func(version string) error {
-		job := &batchv1.Job{ObjectMeta: objectMeta("a", "ns"), Status: batchv1.JobStatus{Ready: ptr.To[int32](1)}}
-		job.ResourceVersion = version
-		_, err := jobs.Update(t.Context(), job, metav1.UpdateOptions{})
-		return err
+		synctest.Wait() // until the watch stands: the fake cluster does not report earlier deletions
+		gone := make(chan string, 1)
+		tracker.onGone(func(job *batchv1.Job) { gone <- job.Name })
+		if err := jobs.Delete(t.Context(), "old", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff("old", <-gone); d != "" {
+			t.Errorf("what is gone (-want +got):\n%s", d)
+		}
+		waiting := make(chan error, 1)
+		go func() { waiting <- tracker.until(t.Context(), "two Jobs are ready", 2, isReady) }()
+		for _, name := range []string{"a", "b"} {
+			job := &batchv1.Job{ObjectMeta: objectMeta(name, "ns"), Status: batchv1.JobStatus{Ready: ptr.To[int32](1)}}
+			if _, err := jobs.Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-waiting; err != nil {
+			t.Error(err)
+		}
+		checkUpdates(t, tracker, func(version string) error {
+			job := &batchv1.Job{ObjectMeta: objectMeta("a", "ns"), Status: batchv1.JobStatus{Ready: ptr.To[int32](1)}}
+			job.ResourceVersion = version
+			_, err := jobs.Update(t.Context(), job, metav1.UpdateOptions{})
+			return err
+		})
+		tracker.timeout = time.Millisecond
+		err = tracker.until(t.Context(), "three Jobs are ready", 3, isReady)
+		if err == nil || !strings.Contains(err.Error(), "2 of 3 are so, and there are 2") {
+			t.Errorf("waiting for more than there are: %v", err)
+		}
+		err = tracker.until(t.Context(), "both Jobs are completed", 2, isComplete)
+		want := "waiting until both Jobs are completed: after 1ms 0 of 2 are so, and there are 2; not so: a (active 0, ready 1, terminating 0, succeeded 0, failed 0, being deleted: false), b ("
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, must begin with %q", err, want)
+		}
 	})
-	tracker.timeout = time.Millisecond
-	err = tracker.until(t.Context(), "three Jobs are ready", 3, isReady)
-	if err == nil || !strings.Contains(err.Error(), "2 of 3 are so, and there are 2") {
-		t.Errorf("waiting for more than there are: %v", err)
-	}
-	err = tracker.until(t.Context(), "both Jobs are completed", 2, isComplete)
-	want := "waiting until both Jobs are completed: after 1ms 0 of 2 are so, and there are 2; not so: a (active 0, ready 1, terminating 0, succeeded 0, failed 0, being deleted: false), b ("
-	if err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("error %v, must begin with %q", err, want)
-	}
 }
 
 func TestFanCountsEventsInOrder(t *testing.T) {
