@@ -254,6 +254,7 @@ func TestRejectedResourcesAreReportedWithTheirCause(t *testing.T) {
 }
 
 func TestFinishedSetsAreCountedOnceTheirEndIsStored(t *testing.T) {
+	failedTotal.Reset()
 	set := newSet()
 	set.Name = "counted"
 	value := func() float64 {

@@ -222,6 +222,7 @@ func TestReadySharesAreBounded(t *testing.T) {
 // TestOnlyTheLeaderUpdatesMetrics sends changes as the watch does.
 func TestOnlyTheLeaderUpdatesMetrics(t *testing.T) {
 	attemptsTotal.Reset()
+	failedTotal.Reset()
 	registerMetrics()
 	r := newRig(t, newSet())
 	was, is := setWith(), setWith(jobsetv1alpha2.Attempt{Number: 1, Trigger: jobsetv1alpha2.TriggerStart})

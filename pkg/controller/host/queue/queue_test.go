@@ -33,41 +33,44 @@ func runQueue(t *testing.T, name string, workers int, syncOne SyncFunc, during f
 }
 
 func TestQueueTriesAgainUntilItSucceeds(t *testing.T) {
-	key := cache.NewObjectName("ns", "name")
-	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "name", errors.New("changed"))
-	results := []any{errors.New("refused"), "panic", conflict, time.Millisecond, nil}
-	done := make(chan struct{})
-	calls := 0
-	syncOne := func(_ context.Context, got cache.ObjectName) (Due, error) {
-		if got != key {
-			t.Errorf("synced %s, want %s", got, key)
+	synctest.Test(t, func(t *testing.T) {
+		syncs.Reset()
+		key := cache.NewObjectName("ns", "name")
+		conflict := apierrors.NewConflict(schema.GroupResource{Resource: "jobs"}, "name", errors.New("changed"))
+		results := []any{errors.New("refused"), "panic", conflict, time.Millisecond, nil}
+		done := make(chan struct{})
+		calls := 0
+		syncOne := func(_ context.Context, got cache.ObjectName) (Due, error) {
+			if got != key {
+				t.Errorf("synced %s, want %s", got, key)
+			}
+			result := results[calls]
+			calls++
+			switch r := result.(type) {
+			case error:
+				return Due{}, r
+			case string:
+				panic(r)
+			case time.Duration:
+				return After(r), nil
+			}
+			close(done)
+			return Due{}, nil
 		}
-		result := results[calls]
-		calls++
-		switch r := result.(type) {
-		case error:
-			return Due{}, r
-		case string:
-			panic(r)
-		case time.Duration:
-			return After(r), nil
+		runQueue(t, "again", 1, syncOne, func(q *Queue) {
+			q.Add(key)
+			<-done
+		})
+		if d := cmp.Diff(len(results), calls); d != "" {
+			t.Errorf("calls (-want +got):\n%s", d)
 		}
-		close(done)
-		return Due{}, nil
-	}
-	runQueue(t, "again", 1, syncOne, func(q *Queue) {
-		q.Add(key)
-		<-done
+		for result, want := range map[string]float64{"error": 3, "requeue_after": 1, "success": 1} {
+			got, err := testutil.GetCounterMetricValue(syncs.WithLabelValues("again", result))
+			if err != nil || got != want {
+				t.Errorf("syncs with result %s: %v (%v), want %v", result, got, err, want)
+			}
+		}
 	})
-	if d := cmp.Diff(len(results), calls); d != "" {
-		t.Errorf("calls (-want +got):\n%s", d)
-	}
-	for result, want := range map[string]float64{"error": 3, "requeue_after": 1, "success": 1} {
-		got, err := testutil.GetCounterMetricValue(syncs.WithLabelValues("again", result))
-		if err != nil || got != want {
-			t.Errorf("syncs with result %s: %v (%v), want %v", result, got, err, want)
-		}
-	}
 }
 
 // At the end, the context of a running sync is canceled, and Run waits for the sync. No other sync begins.
@@ -143,44 +146,46 @@ func TestQueueSyncsOneObjectAtATime(t *testing.T) {
 }
 
 func TestQueueBatchesEventsAfterASync(t *testing.T) {
-	key, other := cache.NewObjectName("ns", "name"), cache.NewObjectName("ns", "other")
-	begun, release := make(chan cache.ObjectName), make(chan struct{})
-	syncOne := func(_ context.Context, got cache.ObjectName) (Due, error) {
-		begun <- got
-		<-release
-		return Due{}, nil
-	}
-	runQueue(t, "gather", 2, syncOne, func(q *Queue) {
-		q.AddSoon(key)
-		<-begun
-		added := time.Now()
-		for range 20 { // while the sync runs
+	synctest.Test(t, func(t *testing.T) {
+		key, other := cache.NewObjectName("ns", "name"), cache.NewObjectName("ns", "other")
+		begun, release := make(chan cache.ObjectName), make(chan struct{})
+		syncOne := func(_ context.Context, got cache.ObjectName) (Due, error) {
+			begun <- got
+			<-release
+			return Due{}, nil
+		}
+		runQueue(t, "gather", 2, syncOne, func(q *Queue) {
 			q.AddSoon(key)
-		}
-		release <- struct{}{}
-		if pause := q.pause(other, gathering); pause != 0 {
-			t.Errorf("an object that was not synced pauses for %v", pause)
-		}
-		<-begun
-		if waited := time.Since(added); waited < gathering {
-			t.Errorf("the next sync began after %v, want %v or more", waited, gathering)
-		}
-		q.Add(other) // other objects, and other reasons, do not wait
-		if got := <-begun; got != other {
-			t.Errorf("synced %s, want %s", got, other)
-		}
-		release <- struct{}{}
-		release <- struct{}{}
-		remembered := func() bool {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			return len(q.synced) > 0
-		}
-		for deadline := time.Now().Add(10 * time.Second); remembered(); time.Sleep(gathering / 10) {
-			if time.Now().After(deadline) {
-				t.Fatal("objects are remembered for ever")
+			<-begun
+			added := time.Now()
+			for range 20 { // while the sync runs
+				q.AddSoon(key)
 			}
-		}
+			release <- struct{}{}
+			if pause := q.pause(other, gathering); pause != 0 {
+				t.Errorf("an object that was not synced pauses for %v", pause)
+			}
+			<-begun
+			if waited := time.Since(added); waited < gathering {
+				t.Errorf("the next sync began after %v, want %v or more", waited, gathering)
+			}
+			q.Add(other) // other objects, and other reasons, do not wait
+			if got := <-begun; got != other {
+				t.Errorf("synced %s, want %s", got, other)
+			}
+			release <- struct{}{}
+			release <- struct{}{}
+			remembered := func() bool {
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				return len(q.synced) > 0
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if remembered() {
+				t.Error("objects are remembered for ever")
+			}
+		})
 	})
 }
 
@@ -225,6 +230,7 @@ func TestAddWithinWaitsLess(t *testing.T) {
 // TestMetricsOfWorkers has names and labels that dashboards of upstream's controller know.
 func TestMetricsOfWorkers(t *testing.T) {
 	const name = "workers"
+	syncs.Reset()
 	busy, goOn := make(chan struct{}), make(chan struct{})
 	values := func() map[string]float64 {
 		families, err := legacyregistry.DefaultGatherer.Gather()
