@@ -4,9 +4,7 @@
 package podgroup
 
 import (
-	"fmt"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,9 +27,10 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers/informerstest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
 	groupsfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
+	"github.com/jobset-apiserver/jobset-apiserver/test/fakestore"
 )
 
-// rig is a controller that runs, with clients that keep what they are given.
+// rig is a controller that runs, with clients that store objects as an API server does.
 type rig struct {
 	*testing.T
 	kube   *fake.Clientset
@@ -52,7 +52,8 @@ func newRig(t *testing.T, group *batchv1alpha1.PodReadinessGroup, objects ...run
 func newRigWith(t *testing.T, groups *groupsfake.Clientset, objects ...runtime.Object) *rig {
 	t.Helper()
 	r := &rig{T: t, kube: fake.NewClientset(objects...), groups: groups, events: events.NewFakeRecorder(100)}
-	r.countVersions()
+	fakestore.Install(&r.kube.Fake, r.kube.Tracker())
+	fakestore.Install(&r.groups.Fake, r.groups.Tracker())
 	factory := informers.NewFactory(r.kube)
 	kind := factory.For(Name)
 	c, err := New(Config{
@@ -64,21 +65,6 @@ func newRigWith(t *testing.T, groups *groupsfake.Clientset, objects ...runtime.O
 	informerstest.Run(t, factory, kind, c.Run)
 	r.pass(100 * time.Millisecond)
 	return r
-}
-
-// countVersions gives each pod a new resource version when it is patched, as an API server does.
-func (r *rig) countVersions() {
-	var version atomic.Int64
-	version.Store(100)
-	store := clientgotesting.ObjectReaction(r.kube.Tracker())
-	r.kube.PrependReactor("patch", "pods", func(action clientgotesting.Action) (bool, runtime.Object, error) {
-		handled, obj, err := store(action)
-		if pod, ok := obj.(*corev1.Pod); ok && err == nil {
-			pod.ResourceVersion = fmt.Sprint(version.Add(1))
-			err = r.kube.Tracker().Update(action.GetResource(), pod, pod.Namespace)
-		}
-		return handled, obj, err
-	})
 }
 
 // pass lets time pass until all that follows from it is done.
@@ -162,6 +148,7 @@ func (r *rig) create(pod *corev1.Pod) {
 	}
 }
 
+// change changes the status of a pod, or anything else.
 func (r *rig) change(name string, change func(*corev1.Pod)) {
 	r.Helper()
 	pods := r.kube.CoreV1().Pods("ns")
@@ -169,8 +156,13 @@ func (r *rig) change(name string, change func(*corev1.Pod)) {
 	if err != nil {
 		r.Fatal(err)
 	}
+	was := pod.DeepCopy()
 	change(pod)
-	if _, err := pods.Update(r.Context(), pod, metav1.UpdateOptions{}); err != nil {
+	write := pods.Update
+	if !equality.Semantic.DeepEqual(was.Status, pod.Status) {
+		write = pods.UpdateStatus
+	}
+	if _, err := write(r.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		r.Fatal(err)
 	}
 }

@@ -22,10 +22,7 @@ func TestLabelsRemovedByOthers(t *testing.T) {
 		for range 5 * 60 * 10 {
 			r.pass(100 * time.Millisecond)
 			if len(r.labeled(0)) == 2 {
-				r.change("a", func(pod *corev1.Pod) {
-					delete(pod.Labels, key)
-					pod.ResourceVersion += "0"
-				})
+				r.change("a", func(pod *corev1.Pod) { delete(pod.Labels, key) })
 			}
 		}
 		diff(t, "labels that are set in five minutes", 4, count(r.kube.Actions(), "patch", "pods"))
