@@ -5,9 +5,9 @@ package leaderworkerset
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 // TestStepsOfAnUpdateAreEvents sends events of two versions of a set. Steps are events of their own, with their notes,
@@ -47,20 +48,20 @@ func TestStepsOfAnUpdateAreEvents(t *testing.T) {
 		})...)
 	}
 	want := []string{"Updating replica 2", "Updating replica 3", "refused"}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	// The names of events are times, which would all be the same in a bubble.
+	poll.UntilNil(t, "the events are stored", func() error {
 		list, err := client.EventsV1().Events("ns").List(t.Context(), metav1.ListOptions{})
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		var notes []string
 		for i := range list.Items {
 			notes = append(notes, list.Items[i].Note)
 		}
 		slices.Sort(notes)
-		if diff := cmp.Diff(want, notes); diff == "" {
-			return
-		} else if time.Now().After(deadline) {
-			t.Fatalf("events (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, notes); diff != "" {
+			return fmt.Errorf("events (-want +got):\n%s", diff)
 		}
-	}
+		return nil
+	})
 }

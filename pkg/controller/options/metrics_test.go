@@ -30,6 +30,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/authority"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 func TestProfilesAreServedOnlyWhenAskedFor(t *testing.T) {
@@ -65,7 +66,7 @@ func TestMetricsAccess(t *testing.T) {
 	reviews := 0
 	cluster := mainCluster{client, reviewer(t, &reviews)}
 	url := serveMetrics(t, &Options{MetricsBindAddress: "127.0.0.1:0"}, cluster)
-	eventually(t, "the authority of client certificates is loaded", func() bool {
+	poll.Until(t, "the authority of client certificates is loaded", func() bool {
 		return get(t, url, "", certificate(t, known, "prometheus")) == http.StatusOK
 	})
 	for name, tc := range map[string]struct {
@@ -161,7 +162,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 		t.Error("the certificate of the files is not served")
 	}
 	write("second.example")
-	eventually(t, "the new certificate is served", func() bool { return servedFor(t, url, "second.example") })
+	poll.Until(t, "the new certificate is served", func() bool { return servedFor(t, url, "second.example") })
 	if err := os.WriteFile(filepath.Join(dir, "tls.crt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 		}
 	}
 	write("third.example")
-	eventually(t, "the certificate after a bad one is served", func() bool { return servedFor(t, url, "third.example") })
+	poll.Until(t, "the certificate after a bad one is served", func() bool { return servedFor(t, url, "third.example") })
 }
 
 func TestSelfSignedCertificate(t *testing.T) {
@@ -273,13 +274,4 @@ func certificate(t *testing.T, signer *authority.Pair, user string) *tls.Certifi
 		t.Fatal(err)
 	}
 	return &result
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after a minute it does not hold that %s", what)
-		}
-	}
 }
