@@ -80,7 +80,7 @@ func TestNamesUnderChurn(t *testing.T) {
 	if _, err := sets.JobsetV1alpha2().JobSets(namespace).Create(ctx, trainingSet(), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, 2*time.Minute, "all pods have names", func(ctx context.Context) error {
+	framework.Eventually(t, "all pods have names", func(ctx context.Context) error {
 		_, srv, err := resolver.LookupSRV(ctx, "tcp-80", "tcp", "train."+namespace+".svc."+domain+".")
 		if len(srv) != churned {
 			return fmt.Errorf("%d SRV records, %w", len(srv), err)

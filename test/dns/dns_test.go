@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,7 +101,7 @@ func startDNS(t *testing.T) *net.Resolver {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
-	framework.Eventually(t, time.Minute, "CoreDNS is ready", func(ctx context.Context) error {
+	framework.Eventually(t, "CoreDNS is ready", func(ctx context.Context) error {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+ports[1])
 		if err == nil {
 			err = conn.Close()
@@ -121,7 +120,7 @@ func newNamespace(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = kube.CoreV1().Namespaces().Delete(context.Background(), ns.Name, metav1.DeleteOptions{}) })
-	framework.Eventually(t, time.Minute, "the namespace admits pods", func(ctx context.Context) error {
+	framework.Eventually(t, "the namespace admits pods", func(ctx context.Context) error {
 		_, err := kube.CoreV1().ServiceAccounts(ns.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})
@@ -147,7 +146,7 @@ func TestCanaryRecordResolves(t *testing.T) {
 		canary.Run(ctx, func() {})
 	}()
 	defer func() { stop(); <-ended }()
-	framework.Eventually(t, time.Minute, "the canary record resolves", func(context.Context) error {
+	framework.Eventually(t, "the canary record resolves", func(context.Context) error {
 		if resolves, reason, _ := canary.Resolves(); !resolves {
 			return fmt.Errorf("not yet: %q", reason)
 		}

@@ -23,9 +23,11 @@ var longPackages = []string{"test/nodes", "test/peers", "test/helm", "test/dns",
 
 // inTheGate are tests of the gate that stop a program which the tests of their suite share: each kind of fault has one there.
 var inTheGate = map[string]string{
-	"test/e2e.TestControllerContinuesAfterRestart": "the one restart of the controller; runs last and alone",
-	"test/faults.TestControllerKilledAtAnyWrite":   "nothing is created twice, with a fixed seed",
-	"test/loss.TestWrongStoresLoseNothing":         "one wrong store",
+	"test/e2e.TestControllerContinuesAfterRestart":    "the one restart of the controller; runs last and alone",
+	"test/faults.TestControllerKilledAtAnyWrite":      "nothing is created twice, with a fixed seed",
+	"test/loss.TestWrongStoresLoseNothing":            "one wrong store",
+	"test/e2e.TestServerSideApplyTwiceChangesNothing": "waits until a status rests",
+	"test/e2e.TestClientSideApplyAndDiff":             "waits until a status rests",
 }
 
 // memoryField is a line of /proc/PID/status.
@@ -171,8 +173,8 @@ func (p testPackage) onRequest(test string) bool {
 	return true
 }
 
-// slow returns what the function, or one of the package that it calls, does that a test of the gate must not do. What is in a bubble has a clock of
-// its own. A function that is on request in itself, such as a case of a table, is left out.
+// slow returns what the function, or one of the package that it calls, does that a test of the gate must not do. A test that runs in a bubble has a
+// clock of its own. A function that is on request in itself, such as a case of a table, is left out.
 func (p testPackage) slow(name string, seen map[string]bool) []string {
 	if seen[name] {
 		return nil
@@ -180,13 +182,10 @@ func (p testPackage) slow(name string, seen map[string]bool) []string {
 	seen[name] = true
 	var found []string
 	for _, function := range p.functions[name] {
-		if name != "TestMain" && p.onRequest(name) {
+		if p.onRequest(name) || inBubble(function.Body) {
 			continue
 		}
 		ast.Inspect(function.Body, func(node ast.Node) bool {
-			if call, ok := node.(*ast.CallExpr); ok && calledName(call) == "synctest.Test" {
-				return false
-			}
 			if what := slowNode(node); what != "" {
 				found = append(found, what)
 			}
@@ -197,6 +196,17 @@ func (p testPackage) slow(name string, seen map[string]bool) []string {
 			return true
 		})
 	}
+	return found
+}
+
+// inBubble says that the function starts a bubble.
+func inBubble(body *ast.BlockStmt) bool {
+	found := false
+	ast.Inspect(body, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		found = found || ok && calledName(call) == "synctest.Test"
+		return !found
+	})
 	return found
 }
 

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -32,7 +31,7 @@ func TestRolesDecideWhatUsersMayDo(t *testing.T) {
 	other := manifest("other", runOn, "suspend: true")
 
 	viewer := k.account("viewer", "view")
-	viewer.eventually(20*time.Second, func() string { // the authorizer learns of new bindings by watching
+	viewer.eventually(func() string { // the authorizer learns of new bindings by watching
 		if r := viewer.run("", "get", "jobset", "train"); r.code != 0 {
 			return r.stderr
 		}
@@ -43,7 +42,7 @@ func TestRolesDecideWhatUsersMayDo(t *testing.T) {
 	viewer.refused("", []string{"patch", "jobset", "train", "--subresource=status", "--type=merge", "-p", `{"status":{"restarts":1}}`}, "Forbidden")
 
 	editor := k.account("editor", "edit")
-	editor.eventually(20*time.Second, func() string {
+	editor.eventually(func() string {
 		if r := editor.run(other, "apply", "-f", "-"); r.code != 0 {
 			return r.stderr
 		}
@@ -61,7 +60,7 @@ func TestRolesDecideWhatUsersMayDo(t *testing.T) {
 	// Impersonation goes through kube-apiserver and the request headers of the front proxy.
 	k.refused("", []string{"get", "jobsets", "--as=somebody"}, "Forbidden", `User "somebody"`)
 	k.ok("create", "rolebinding", "somebody", "--clusterrole=view", "--user=somebody")
-	k.eventually(20*time.Second, func() string {
+	k.eventually(func() string {
 		if r := k.run("", "get", "jobsets", "--as=somebody"); r.code != 0 {
 			return r.stderr
 		}
@@ -76,7 +75,7 @@ func TestObjectCountQuota(t *testing.T) {
 	k := newKubectl(t)
 	// The quota controller of the cluster looks for new kinds every 30 seconds, and counts a kind it has just found in
 	// new quotas at once but in older ones only minutes later.
-	k.eventually(90*time.Second, func() string {
+	k.eventually(func() string {
 		k.ok("delete", "quota", "sets", "--ignore-not-found")
 		k.ok("create", "quota", "sets", "--hard=count/jobsets.jobset.x-k8s.io=2")
 		if r := k.run("", "wait", "--for=jsonpath={.status.used}", "quota/sets", "--timeout=3s"); r.code != 0 {
@@ -84,7 +83,7 @@ func TestObjectCountQuota(t *testing.T) {
 		}
 		return ""
 	})
-	k.eventually(20*time.Second, func() string { // the server learns of the status by watching
+	k.eventually(func() string { // the server learns of the status by watching
 		if r := k.run(manifest("one", runOn, "suspend: true"), "create", "-f", "-"); r.code != 0 {
 			return r.stderr
 		}
@@ -92,7 +91,7 @@ func TestObjectCountQuota(t *testing.T) {
 	})
 	k.okIn(manifest("two", runOn, "suspend: true"), "create", "-f", "-")
 	// The quota controller counts again whenever it finds new kinds, and may write a number from before the last creation.
-	k.eventually(90*time.Second, func() string {
+	k.eventually(func() string {
 		r := k.run(manifest("three", runOn, "suspend: true"), "create", "-f", "-")
 		if r.code == 0 {
 			k.ok("delete", "jobset", "three")
@@ -106,7 +105,7 @@ func TestObjectCountQuota(t *testing.T) {
 		return ""
 	})
 	k.ok("delete", "jobset", "one")
-	k.eventually(90*time.Second, func() string { // the quota controller lowers the usage
+	k.eventually(func() string { // the quota controller lowers the usage
 		if r := k.run(manifest("three", runOn, "suspend: true"), "create", "-f", "-"); r.code != 0 {
 			return r.stderr
 		}
@@ -142,7 +141,7 @@ spec:
 	t.Cleanup(func() {
 		k.run("", "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", policy)
 	})
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		r := k.run(manifest("train", runOn, "suspend: true"), "create", "--dry-run=server", "-f", "-")
 		if r.code == 0 {
 			return "the policy is not in force yet"
@@ -188,7 +187,7 @@ spec:
 	t.Cleanup(func() {
 		k.run("", "delete", "mutatingadmissionpolicybinding,mutatingadmissionpolicy", policy)
 	})
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		got := k.okIn(manifest("train", runOn, "suspend: true"), "create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.metadata.labels.queue}")
 		if got != "default" {
 			return fmt.Sprintf("label queue: %q", got)
@@ -216,7 +215,7 @@ webhooks:
   - {apiGroups: [jobset.x-k8s.io], apiVersions: [v1alpha2], operations: [CREATE], resources: [jobsets]}
 `, k.namespace, url, ca), "create", "-f", "-")
 	t.Cleanup(func() { k.run("", "delete", "validatingwebhookconfiguration", k.namespace) })
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		r := k.run(manifest("train", runOn, "suspend: true"), "create", "--dry-run=server", "-f", "-")
 		if r.code == 0 {
 			return "the webhook is not in force yet"
@@ -240,7 +239,7 @@ func TestWritesAreAudited(t *testing.T) {
 		ResponseStatus struct{ Code int }
 		RequestObject  struct{ Kind string }
 	}
-	k.eventually(20*time.Second, func() string {
+	k.eventually(func() string {
 		content, err := os.ReadFile(auditLog(shared))
 		if err != nil {
 			return err.Error()

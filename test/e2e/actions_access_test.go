@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -126,7 +125,7 @@ func TestActionsAreAuditedUnderTheirSubresources(t *testing.T) {
 		if r := oncall.act(action, "train", `"reason":"because"`); r.code != 0 {
 			t.Errorf("%s: %s", action, r.stderr)
 		}
-		k.eventually(20*time.Second, func() string { return k.audited(action, "train", "because") })
+		k.eventually(func() string { return k.audited(action, "train", "because") })
 	}
 }
 

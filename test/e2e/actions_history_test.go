@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,7 +71,7 @@ func TestConcurrentRestartsOfAnAttemptRestartOnce(t *testing.T) {
 // pods by their names. How long it takes until all are ready depends on how busy the machine is, so that pods which fail by
 // themselves may fail before.
 func (k *kubectl) failAttempt(set string, number, exitCode int) map[string]string {
-	k.eventually(90*time.Second, func() string {
+	k.eventually(func() string {
 		is := k.sets()[set]
 		if attempts := is.Status.Attempts; len(attempts) != number || attempts[number-1].ReadyTime == nil {
 			return summary(is)
@@ -101,7 +100,7 @@ func TestHistoryOutlivesPods(t *testing.T) {
 	for _, attempt := range []int{1, 2} {
 		maps.Copy(nodes, k.failAttempt("train", attempt, 42))
 	}
-	k.ok("wait", "--for=jsonpath={.status.terminalState}=Failed", "jobset/train", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.terminalState}=Failed", "jobset/train")
 	history := k.sets()["train"].Status.Attempts
 	if len(history) != 2 {
 		t.Fatalf("attempts: got %d, want 2", len(history))
@@ -136,7 +135,7 @@ func TestHistoryOutlivesPods(t *testing.T) {
 	}
 
 	k.ok("delete", "jobs", "--all", "--cascade=foreground")
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		if left := k.ok("get", "jobs,pods", "-o", "name"); left != "" {
 			return "left: " + left
 		}
@@ -170,7 +169,7 @@ func TestPartialRestartKeepsOtherJobs(t *testing.T) {
 	before := jobs()
 	changed := func(want ...string) {
 		t.Helper()
-		k.eventually(30*time.Second, func() string {
+		k.eventually(func() string {
 			now, got := jobs(), []string{}
 			for _, name := range []string{"train-leader-0", "train-workers-0", "train-workers-1"} {
 				if now[name] != before[name] && now[name] != "" {
@@ -187,12 +186,12 @@ func TestPartialRestartKeepsOtherJobs(t *testing.T) {
 	if got := k.answer(k.act("restart", "train", `"scope":"Job","replicatedJob":"workers","jobIndex":1`)).Message; got != "job 1 of replicatedJob workers was restarted as attempt 2" {
 		t.Errorf("answer: %q", got)
 	}
-	k.eventually(60*time.Second, func() string { return readyAttempt(k.sets()["train"], 2) })
+	k.eventually(func() string { return readyAttempt(k.sets()["train"], 2) })
 	changed("train-workers-1")
 	if got := k.answer(k.act("restart", "train", `"scope":"ReplicatedJob","replicatedJob":"workers"`)).Message; got != "replicatedJob workers was restarted as attempt 3" {
 		t.Errorf("answer: %q", got)
 	}
-	k.eventually(60*time.Second, func() string { return readyAttempt(k.sets()["train"], 3) })
+	k.eventually(func() string { return readyAttempt(k.sets()["train"], 3) })
 	changed("train-workers-0", "train-workers-1")
 
 	for spec, want := range map[string]string{

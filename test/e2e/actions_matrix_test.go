@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -237,7 +236,7 @@ func TestActionsInEveryState(t *testing.T) {
 	}
 	// What was cancelled or suspended has no pods that run.
 	for _, set := range []string{"running-cancel", "running-suspend", "starting-cancel", "queued-cancel"} {
-		k.eventually(30*time.Second, func() string {
+		k.eventually(func() string {
 			if pods := k.ok("get", "pods", "-l", "jobset.sigs.k8s.io/jobset-name="+set, "-o", "name"); pods != "" {
 				return "pods of " + set + ": " + pods
 			}

@@ -78,7 +78,7 @@ func (k *kubectl) operator(name string) *kubectl {
 // mayEventually waits for a permission. It asks kube-apiserver, because our server remembers for a while what it was told.
 func (k *kubectl) mayEventually(question ...string) {
 	k.Helper()
-	k.eventually(20*time.Second, func() string {
+	k.eventually(func() string {
 		r := k.run("", append([]string{"auth", "can-i"}, question...)...)
 		if r.code != 0 {
 			return strings.Join(question, " ") + ": " + r.stdout + r.stderr

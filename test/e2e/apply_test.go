@@ -23,7 +23,7 @@ func (k *kubectl) version(object string) string {
 func (k *kubectl) awaitStable(object string) string {
 	k.Helper()
 	last, since := "", time.Now()
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		now := k.version(object)
 		if now != last {
 			last, since = now, time.Now()
@@ -189,7 +189,7 @@ func TestWatchAndFieldSelectors(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("one", runShort)+"---\n"+manifest("two", runOn, "suspend: true"), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Completed", "jobset/one", "--timeout=180s")
+	k.wait("--for=condition=Completed", "jobset/one")
 	for selector, want := range map[string]string{
 		"metadata.name=two":               "two",
 		"status.terminalState=Completed":  "one",

@@ -54,11 +54,11 @@ func TestAvoidedNodeIsTheOnlyRoom(t *testing.T) {
 	}
 	label(failed)
 	k.okIn(fmt.Sprintf(selective, k.namespace), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return k.running(2) })
+	k.eventually(func() string { return k.running(2) })
 	pod := strings.Fields(k.ok("get", "pods", "-o", "jsonpath={.items[*].metadata.name}"))[0]
 	k.ok("annotate", "pod", pod, "--overwrite", "jobset-apiserver.io/kwok-exit-code=137", "jobset-apiserver.io/kwok-run-seconds=0", "jobset-apiserver.io/kwok-outcome=failed")
 	start := time.Now()
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		const path = `{range .items[*]}{.status.conditions[?(@.type=="PodScheduled")].reason} {.status.conditions[?(@.type=="PodScheduled")].message}{"\n"}{end}`
 		got := k.ok("get", "pods", "-l", "jobset.sigs.k8s.io/restart-attempt=1", "-o", "jsonpath="+path)
 		if strings.Count(got, "Unschedulable") != 2 || strings.Count(got, "node affinity") != 2 {
@@ -68,13 +68,13 @@ func TestAvoidedNodeIsTheOnlyRoom(t *testing.T) {
 	})
 	if os.Getenv(forgetVariable) == "" {
 		label(other)
-		k.eventually(placementTimeout, func() string { return k.running(2) })
+		k.eventually(func() string { return k.running(2) })
 		if on := k.podsByNode(); on[other] != 2 {
 			k.Errorf("pods run on %v, want all of them on %s", on, other)
 		}
 		return
 	}
-	k.eventually(8*time.Minute, func() string {
+	k.eventually(func() string {
 		if events := k.ok("get", "events", "--field-selector=reason=AvoidedNodesForgotten", "-o", "jsonpath={.items[*].message}"); !strings.Contains(events, "node "+failed) {
 			return fmt.Sprintf("events: %q", events)
 		}

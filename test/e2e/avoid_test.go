@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -51,7 +50,7 @@ func TestAvoidFailedNodes(t *testing.T) {
 	k.refused(fmt.Sprintf(avoiding, "1 hour"), []string{"create", "-f", "-"},
 		"metadata.annotations[jobset-apiserver.io/avoid-failed-nodes]", `must be a duration from 0s, for not at all, to 720h, such as "1h" or "90m"`)
 	k.okIn(fmt.Sprintf(avoiding, "1h"), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return k.running(60) })
+	k.eventually(func() string { return k.running(60) })
 	pod, node, _ := strings.Cut(strings.Fields(k.ok("get", "pods", "-o", `jsonpath={range .items[*]}{.metadata.name}={.spec.nodeName} {end}`))[0], "=")
 	k.ok("annotate", "pod", pod, "--overwrite", "jobset-apiserver.io/kwok-exit-code=137", "jobset-apiserver.io/kwok-run-seconds=0", "jobset-apiserver.io/kwok-outcome=failed")
 	k.keepsOff(2, node)
@@ -95,7 +94,7 @@ func (k *kubectl) podsByNode() map[string]int {
 // keepsOff waits until an attempt runs, and looks that none of its pods is on the node.
 func (k *kubectl) keepsOff(attempt int, node string) {
 	k.Helper()
-	k.eventually(3*time.Minute, func() string {
+	k.eventually(func() string {
 		const path = `{.status.attempts[-1:].number} {.status.attempts[-1:].avoidedNodes[*].name}`
 		if problem := k.hasNot("jobset/train", path, fmt.Sprintf("%d %s", attempt, node)); problem != "" {
 			return problem

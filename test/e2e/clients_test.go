@@ -85,7 +85,7 @@ spec:
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[2]s}}
 `, policy, k.namespace), "create", "-f", "-")
 	t.Cleanup(func() { k.run("", "delete", "mutatingadmissionpolicybinding,mutatingadmissionpolicy", policy) })
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		const path = `jsonpath={.metadata.annotations.jobset-apiserver\.io/kwok-run-seconds}`
 		if got := k.ok("run", "probe", "--image=busybox", "--dry-run=server", "-o", path); got != "20" {
 			return fmt.Sprintf("a pod would run for %q seconds", got)
@@ -144,7 +144,7 @@ func (k *kubectl) expect(printed string, expressions ...string) {
 func (k *kubectl) areGone(objects ...string) {
 	k.Helper()
 	for _, object := range objects {
-		k.eventually(time.Minute, func() string {
+		k.eventually(func() string {
 			if r := k.run("", "get", object); !strings.Contains(r.stderr, "NotFound") {
 				return object + " is still there: " + r.stdout + r.stderr
 			}

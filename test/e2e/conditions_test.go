@@ -26,7 +26,7 @@ func TestConditionsOfWhatPreventsASetFromRunning(t *testing.T) {
 		"a quota": {
 			prepare: func(k *kubectl) {
 				k.ok("create", "quota", "jobs", "--hard=count/jobs.batch=1")
-				k.ok("wait", "quota/jobs", "--for=jsonpath={.status.hard}", "--timeout=180s")
+				k.wait("quota/jobs", "--for=jsonpath={.status.hard}")
 			},
 			manifest: manifest("train", runOn), condition: "JobCreationFailure",
 			reason: "QuotaExceeded", message: `1 of 2 Jobs could not be created: jobs\.batch "train-workers-\d" is forbidden: exceeded quota: jobs, .*`,
@@ -50,7 +50,7 @@ func TestConditionsOfWhatPreventsASetFromRunning(t *testing.T) {
 				tc.prepare(k)
 			}
 			k.okIn(tc.manifest, "create", "-f", "-")
-			k.ok("wait", "jobset/train", "--for=condition="+tc.condition, "--timeout=180s")
+			k.wait("jobset/train", "--for=condition="+tc.condition)
 			get := func(field string) string {
 				return k.ok("get", "jobset", "train", "-o", `jsonpath={.status.conditions[?(@.type=="`+tc.condition+`")].`+field+`}`)
 			}
@@ -61,7 +61,7 @@ func TestConditionsOfWhatPreventsASetFromRunning(t *testing.T) {
 				t.Errorf("message %q, want %q", got, tc.message)
 			}
 			tc.lift(k)
-			k.ok("wait", "jobset/train", "--for=condition="+tc.condition+"=False", "--timeout=180s")
+			k.wait("jobset/train", "--for=condition="+tc.condition+"=False")
 			if got := get("reason"); got != tc.after {
 				t.Errorf("reason %q when it is over, want %q", got, tc.after)
 			}

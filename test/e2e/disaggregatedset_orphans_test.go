@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // orphansOfRoles deletes a set without its children, and creates it again: it takes its children back, its pods run on,
@@ -16,7 +15,7 @@ func orphansOfRoles(k *kubectl) {
 	const label = "disaggregatedset.x-k8s.io/name=llm"
 	set := roles("a", "prefill=2", "decode=External")
 	k.okIn(set, "apply", "-f", "-")
-	k.ok("wait", "--for=create", "dsrs/llm-decode", "--timeout=180s")
+	k.wait("--for=create", "dsrs/llm-decode")
 	k.ok("scale", "dsrs", "llm-decode", "--replicas=3")
 	k.untilRoles("prefill 2 2 2, decode 3 3 3")
 	uids := func(kinds string) string {
@@ -24,7 +23,7 @@ func orphansOfRoles(k *kubectl) {
 		return strings.Join(slices.Sorted(strings.Lines(text)), "")
 	}
 	const all = "pods,lws,services,dsrs"
-	k.eventually(rolesTimeout, func() string { // the Services are created last
+	k.eventually(func() string { // the Services are created last
 		if n := strings.Count(uids(all), "-prv "); n != 2 {
 			return fmt.Sprintf("%d Services, want 2", n)
 		}
@@ -71,7 +70,7 @@ func (k *kubectl) orphan(label string) {
 // controlled waits until the set controls all children.
 func (k *kubectl) controlled(label string) {
 	k.Helper()
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		want := k.field("disaggregatedset/llm", "{.metadata.uid}")
 		if owners := k.owners(label); len(owners) != 1 || owners[0] != want {
 			return fmt.Sprintf("owners %q, want %s", owners, want)

@@ -86,7 +86,7 @@ func (k *kubectl) slicesOfThreeRoles() {
 func (k *kubectl) removed(name string) {
 	k.Helper()
 	k.ok("delete", "disaggregatedset", name)
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		if got := k.ok("get", "lws,services,dsrs,statefulsets,pods", "-o", "name", "-l", "disaggregatedset.x-k8s.io/name="+name); got != "" {
 			return "children are left: " + got
 		}
@@ -121,7 +121,7 @@ func (k *kubectl) percentages() {
 	k.untilRoles("prefill 4 4 4, decode 4 4 4")
 	k.okIn(limited("b"), "apply", "-f", "-")
 	peak := 0
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		groups := k.groups()
 		for _, role := range []string{"prefill", "decode"} {
 			total := groups[role+" a"] + groups[role+" b"]
@@ -148,7 +148,7 @@ func (k *kubectl) changeDuringRollout() {
 	k.okIn(roles("a", "prefill=4", "decode=4"), "apply", "-f", "-")
 	k.untilRoles("prefill 4 4 4, decode 4 4 4")
 	k.okIn(roles("b", "prefill=4", "decode=4"), "apply", "-f", "-")
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		if groups := k.groups(); groups["prefill b"] == 0 || groups["decode b"] == 0 {
 			return fmt.Sprintf("groups are %v", groups)
 		}
@@ -156,7 +156,7 @@ func (k *kubectl) changeDuringRollout() {
 	})
 	k.okIn(roles("c", "prefill=4", "decode=4"), "apply", "-f", "-")
 	before := map[string]int{}
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		groups := k.groups()
 		if _, begun := groups["prefill c"]; !begun {
 			return fmt.Sprintf("groups are %v", groups)

@@ -7,13 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
-
-// rolesTimeout is how long a set of few groups may take to become available. Every step of a rollout waits for groups that become ready.
-const rolesTimeout = 3 * time.Minute
 
 // TestDisaggregatedSet needs the feature gate.
 func TestDisaggregatedSet(t *testing.T) {
@@ -49,7 +45,7 @@ func lifeOfRoles(k *kubectl) {
 	}
 
 	k.okIn(roles("b", "prefill=3", "decode=External"), "apply", "-f", "-")
-	k.eventually(rolesTimeout, func() string { return k.hasNot("dsrs/llm-decode", "{.status.replicas}", "2") })
+	k.eventually(func() string { return k.hasNot("dsrs/llm-decode", "{.status.replicas}", "2") })
 	if got, want := k.ok("get", "--raw", "/apis/disaggregatedset.x-k8s.io/v1/namespaces/"+k.namespace+"/disaggregatedsetrolescalers/llm-decode/scale"), `"spec":{"replicas":2}`; !strings.Contains(got, want) {
 		k.Errorf("scale: %s, want %s", got, want)
 	}
@@ -60,7 +56,7 @@ func lifeOfRoles(k *kubectl) {
 	k.untilRoles("prefill 3 3 3, decode 4 4 4, encode 1 1 1")
 	k.okIn(roles("b", "prefill=3", "encode=1"), "apply", "-f", "-")
 	k.untilRoles("prefill 3 3 3, encode 1 1 1")
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		if got := k.ok("get", "dsrs", "-o", "name"); got != "" {
 			return "the scaler is left: " + got
 		}
@@ -68,7 +64,7 @@ func lifeOfRoles(k *kubectl) {
 	})
 
 	k.ok("delete", "disaggregatedset", "llm")
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		if got := k.ok("get", "lws,services,statefulsets,pods", "-o", "name", "-l", "disaggregatedset.x-k8s.io/name=llm"); got != "" {
 			return "children are left: " + got
 		}
@@ -126,7 +122,7 @@ func (k *kubectl) untilRoles(want string) {
 func (k *kubectl) untilRolesOf(set, want string) {
 	k.Helper()
 	object := "disaggregatedset/" + set
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		return k.hasNot(object, `{range .status.roleStatuses[*]}{.name} {.replicas} {.readyReplicas} {.updatedReplicas}, {end}`+
 			`{.status.conditions[?(@.type=="Available")].status} {.metadata.generation}={.status.observedGeneration}`,
 			want+", True "+k.field(object, "{.metadata.generation}={.metadata.generation}"))
@@ -137,7 +133,7 @@ func (k *kubectl) untilRolesOf(set, want string) {
 // more than one group above its replicas, and none less than its replicas.
 func (k *kubectl) rollout(former string, targets map[string]int) {
 	k.Helper()
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		text := k.field("lws", `{range .items[*]}{.metadata.labels.disaggregatedset\.x-k8s\.io/role} {.metadata.labels.disaggregatedset\.x-k8s\.io/revision} {.spec.replicas}{"\n"}{end}`)
 		total, left := map[string]int{}, 0
 		for line := range strings.Lines(text) {
@@ -161,7 +157,7 @@ func (k *kubectl) rollout(former string, targets map[string]int) {
 		}
 		return ""
 	})
-	k.eventually(rolesTimeout, func() string {
+	k.eventually(func() string {
 		steps := k.ok("get", "events", "--field-selector", "involvedObject.name=llm,reason=ScalingUp", "-o", `jsonpath={range .items[*]}{.message}{"\n"}{end}`)
 		for _, want := range []string{"from 0 to 1", "from 1 to 2", "from 2 to 3"} {
 			if !strings.Contains(steps, want) {

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	runner "github.com/jobset-apiserver/jobset-apiserver/test/framework/kubectl"
@@ -132,7 +131,7 @@ type result struct {
 
 // kubectl is the program of one test, with a namespace and credentials.
 type kubectl struct {
-	*testing.T
+	framework.Test
 	cluster    *cluster
 	namespace  string
 	kubeconfig string
@@ -147,7 +146,7 @@ func newKubectl(t *testing.T) *kubectl {
 
 func newKubectlFor(t *testing.T, c *cluster) *kubectl {
 	t.Helper()
-	k := &kubectl{T: t, cluster: c, kubeconfig: c.Kubeconfig(), namespace: runner.Namespace(t)}
+	k := &kubectl{Test: framework.Test{T: t}, cluster: c, kubeconfig: c.Kubeconfig(), namespace: runner.Namespace(t)}
 	runner.CreateNamespace(t, k.kubeconfig, k.namespace)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -225,10 +224,19 @@ func (k *kubectl) field(object, path string) string {
 	return k.ok("get", object, "-o", "jsonpath="+path)
 }
 
-// eventually polls until the check finds no problem.
-func (k *kubectl) eventually(timeout time.Duration, check func() (problem string)) {
+// eventually polls until the check finds no problem. An error of kubectl in it is a problem, too.
+func (k *kubectl) eventually(check func() (problem string)) {
 	k.Helper()
-	framework.EventuallyNoProblem(k, timeout, check)
+	framework.EventuallyNoProblem(k, check)
+}
+
+// wait waits with `kubectl wait` for something that happens once and stays.
+func (k *kubectl) wait(args ...string) {
+	k.Helper()
+	k.eventually(func() string {
+		k.ok(append([]string{"wait", "--timeout=60s"}, args...)...)
+		return ""
+	})
 }
 
 // as returns kubectl with a bearer token and no other credentials.

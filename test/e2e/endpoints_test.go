@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +36,7 @@ func TestServiceEndpoints(t *testing.T) {
 	}
 	k.okIn(asks("train"), "apply", "-f", "-")
 	hosts := []string{"train-workers-0-0", "train-workers-1-0"}
-	k.eventually(60*time.Second, k.addressesAt(ourSlices, clusterSlices, hosts))
+	k.eventually(k.addressesAt(ourSlices, clusterSlices, hosts))
 	if got, want := k.field("service/train", `{.spec.selector.jobset-apiserver\.io/endpoints}`), "controller"; got != want {
 		t.Errorf("the selector of the Service has %q, want %q", got, want)
 	}
@@ -46,9 +45,9 @@ func TestServiceEndpoints(t *testing.T) {
 	}
 	lacks := k.watchHosts(hosts)
 	k.ok("annotate", "jobset", "train", "--overwrite", "jobset-apiserver.io/service-endpoints=cluster")
-	k.eventually(60*time.Second, k.addressesAt(clusterSlices, ourSlices, hosts))
+	k.eventually(k.addressesAt(clusterSlices, ourSlices, hosts))
 	k.ok("annotate", "jobset", "train", "--overwrite", "jobset-apiserver.io/service-endpoints=controller")
-	k.eventually(60*time.Second, k.addressesAt(ourSlices, clusterSlices, hosts))
+	k.eventually(k.addressesAt(ourSlices, clusterSlices, hosts))
 	if moments := lacks(); len(moments) > 0 {
 		t.Errorf("pods without an address: %s", strings.Join(moments, "; "))
 	}
@@ -57,7 +56,7 @@ func TestServiceEndpoints(t *testing.T) {
 	pod := strings.TrimSpace(k.ok("get", "pods", "-l", "jobset.sigs.k8s.io/job-index=1", "-o", "name"))
 	uid := k.field(pod, "{.metadata.uid}")
 	k.ok("annotate", pod, "--overwrite", "jobset-apiserver.io/kwok-outcome=succeeded")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		if got := k.ok("get", "endpointslices", "-o", "jsonpath={.items[*].endpoints[*].targetRef.uid}"); strings.Contains(got, uid) {
 			return "slices name a pod that has ended: " + got
 		}
@@ -67,14 +66,14 @@ func TestServiceEndpoints(t *testing.T) {
 	// The Service of the next set is created in the hands of the controller: the cluster never changes its own slice, which is empty.
 	k.okIn(asks("next"), "apply", "-f", "-")
 	next := ",kubernetes.io/service-name=next"
-	k.eventually(60*time.Second, k.addressesAt(ourSlices+next, clusterSlices+next, []string{"next-workers-0-0", "next-workers-1-0"}))
+	k.eventually(k.addressesAt(ourSlices+next, clusterSlices+next, []string{"next-workers-0-0", "next-workers-1-0"}))
 	if got := k.ok("get", "endpointslices", "-l", clusterSlices+next, "-o", "jsonpath={.items[*].metadata.generation}"); got != "1" {
 		t.Errorf("the generations of the slices of the cluster are %q, want 1", got)
 	}
 	// Another set that uses the Service ends that.
 	k.okIn(asks("other", "network:\n  enableDNSHostnames: true\n  subdomain: next"), "apply", "-f", "-")
 	for _, set := range []string{"next", "other"} {
-		k.eventually(60*time.Second, func() string {
+		k.eventually(func() string {
 			got := k.field("jobset/"+set, `{.status.conditions[?(@.type=="ServiceEndpointsByCluster")].reason}`)
 			if got != "ServiceShared" {
 				return fmt.Sprintf("the reason of ServiceEndpointsByCluster of %s is %q", set, got)
@@ -83,7 +82,7 @@ func TestServiceEndpoints(t *testing.T) {
 		})
 	}
 	k.ok("delete", "jobset", "train", "next", "other", "--wait=false")
-	k.eventually(60*time.Second, func() string { return k.ok("get", "endpointslices", "-o", "name") })
+	k.eventually(func() string { return k.ok("get", "endpointslices", "-o", "name") })
 }
 
 // addressesAt returns a check that some slices have the hosts, and others no address.

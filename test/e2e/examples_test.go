@@ -55,7 +55,7 @@ var examplePromises = map[string]func(*kubectl){
 		}
 	},
 	"ttl.yaml": func(k *kubectl) {
-		k.eventually(time.Minute, func() string {
+		k.eventually(func() string {
 			if left := k.ok("get", "jobs,services", "-o", "name", "-l", "jobset.sigs.k8s.io/jobset-name=ttl"); left != "" {
 				return "still there: " + left
 			}
@@ -180,7 +180,7 @@ func (k *kubectl) jobTimes(name string) jobTimes {
 func groupsRun(set string, groups, size int) func(*kubectl) {
 	return func(k *kubectl) {
 		k.Helper()
-		k.eventually(rolesTimeout, func() string {
+		k.eventually(func() string {
 			ready := k.field("lws/"+set, "{.status.readyReplicas}")
 			pods := k.ok("get", "pods", "-o", "name", "-l", "leaderworkerset.sigs.k8s.io/name="+set, "--field-selector=status.phase=Running")
 			running := strings.Count(pods, "\n")

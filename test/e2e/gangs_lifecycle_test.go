@@ -39,7 +39,7 @@ func gangIsSuspended(k *kubectl) {
 	k.untilRunning(gang, "train")
 	before := k.ok("get", groupKinds, "-o", "jsonpath={.items[*].metadata.uid}")
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Suspended", "jobset/train")
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	k.untilRunning(gang, "train")
 	after := k.ok("get", groupKinds, "-o", "jsonpath={.items[*].metadata.uid}")
@@ -58,8 +58,8 @@ func gangRestarts(k *kubectl) {
 	k.untilRunning(gang, "train")
 	before := k.ok("get", groupKinds, "-o", "jsonpath={.items[*].metadata.uid}")
 	k.ok("annotate", "pod", k.podsOf("train")[0].Name, "--overwrite", "jobset-apiserver.io/kwok-outcome=failed")
-	k.ok("wait", "--for=jsonpath={.status.restarts}=1", "jobset/train", "--timeout=180s")
-	k.eventually(groupSteps, func() string {
+	k.wait("--for=jsonpath={.status.restarts}=1", "jobset/train")
+	k.eventually(func() string {
 		if n := len(strings.Fields(k.ok("get", "pods", "-l", "jobset.sigs.k8s.io/restart-attempt=1", "--field-selector=status.phase=Running", "-o", "name"))); n != gang {
 			return fmt.Sprintf("%d pods of the second attempt run, want %d", n, gang)
 		}
@@ -80,7 +80,7 @@ func gatesAreNamed(k *kubectl) {
 	}
 	for field, gate := range gates {
 		k.okIn(strings.Replace(gangSet("train", "example.com/none"), "scheduling: {", "scheduling: {"+field+", ", 1), "create", "-f", "-")
-		k.ok("wait", "--for=condition=JobCreationFailure", "jobset/train", "--timeout=180s")
+		k.wait("--for=condition=JobCreationFailure", "jobset/train")
 		if message := k.field("jobset/train", `{.status.conditions[?(@.type=="JobCreationFailure")]}`); !strings.Contains(message, gate) {
 			k.Errorf("%s: the condition does not name the gate %s: %s", field, gate, message)
 		}

@@ -23,7 +23,7 @@ func (k *kubectl) createClosed(slots, groups string) {
 	k.Helper()
 	manifests := gangSet("left", slots) + gangSet("right", slots)
 	k.okIn(strings.NewReplacer("spec: {restartPolicy", "spec: {"+closed+"restartPolicy", wholeGang, groups).Replace(manifests), "create", "-f", "-")
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		if n := len(k.podsOf("left")) + len(k.podsOf("right")); n != 2*gang {
 			return fmt.Sprintf("%d pods exist, want %d", n, 2*gang)
 		}
@@ -61,9 +61,9 @@ func setsBlockEachOther(k *kubectl) {
 		k.untilRunning(room, "left", "right")
 		k.open("3")
 		for _, set := range []string{"left", "right"} {
-			k.eventually(groupSteps, func() string { return cmp.Diff(gang-room/2, k.unschedulable(set)) })
+			k.eventually(func() string { return cmp.Diff(gang-room/2, k.unschedulable(set)) })
 			want := fmt.Sprintf("%s %d by label: %d/%d run, 0 ready, Pending", plan.Families[1].Name, gang, room/2, gang)
-			k.eventually(groupSteps, func() string { return cmp.Diff(want, k.groupFigures(set)) })
+			k.eventually(func() string { return cmp.Diff(want, k.groupFigures(set)) })
 		}
 		k.untilRunning(room, "left", "right")
 

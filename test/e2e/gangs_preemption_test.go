@@ -55,7 +55,7 @@ func gangIsPreempted(k *kubectl) {
 	victim := strings.NewReplacer("replicas: 2", fmt.Sprintf("replicas: %d", gang), "backoffLimit: 0", "backoffLimit: 4",
 		fmt.Sprintf("parallelism: %d, completions: %d", gang/2, gang/2), "parallelism: 1, completions: 1").Replace(runningSet("low", slots))
 	victims := k.preempts(slots, victim)
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		preempted := sets.New(strings.Fields(k.ok("get", "events", "--field-selector=reason=Preempted", "-o", "jsonpath={.items[*].involvedObject.name}"))...)
 		if !preempted.Equal(victims) {
 			return fmt.Sprintf("the scheduler removed the pods %v, want %v", sets.List(preempted), sets.List(victims))
@@ -74,7 +74,7 @@ func gangIsPreempted(k *kubectl) {
 func preemptedGangRestarts(k *kubectl) {
 	slots := k.withRoom()
 	k.preempts(slots, strings.Replace(runningSet("low", slots), "spec: {"+wholeGang, "spec: {failurePolicy: {maxRestarts: 1}, "+wholeGang, 1))
-	k.ok("wait", "--for=jsonpath={.status.restarts}=1", "jobset/low", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.restarts}=1", "jobset/low")
 	k.untilRunning(gang, "low")
 	k.endPods("low")
 	k.untilCompleted("low")
@@ -106,7 +106,7 @@ func gangStaysInRack(k *kubectl) {
 	k.okIn(inRack(runningSet("first", slots)), "create", "-f", "-")
 	inLarge("first")
 	k.okIn(inRack(runningSet("second", slots)), "create", "-f", "-")
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		if n := k.unschedulable("second"); n != gang {
 			return fmt.Sprintf("the scheduler has found no room for %d pods of the second set, want %d", n, gang)
 		}
@@ -142,7 +142,7 @@ func jobsHaveOneGroup(k *kubectl) {
 		k.Fatalf("a set without groups has %q, want %q", got, want)
 	}
 	k.deleteSets()
-	k.eventually(groupSteps, groups)
+	k.eventually(groups)
 
 	k.okIn(runningSet("train", slots), "create", "-f", "-")
 	k.untilRunning(gang, "train")

@@ -106,7 +106,7 @@ func (k *kubectl) podsOf(set string) []corev1.Pod {
 // untilRunning waits until so many pods of the sets run.
 func (k *kubectl) untilRunning(want int, sets ...string) {
 	k.Helper()
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		n := 0
 		for _, set := range sets {
 			for _, pod := range k.podsOf(set) {
@@ -126,7 +126,7 @@ func (k *kubectl) untilRunning(want int, sets ...string) {
 func (k *kubectl) untilCompleted(sets ...string) {
 	k.Helper()
 	for _, set := range sets {
-		k.ok("wait", "--for=condition=Completed", "jobset/"+set, "--timeout=180s")
+		k.wait("--for=condition=Completed", "jobset/"+set)
 	}
 }
 
@@ -174,7 +174,7 @@ func gangsTakeTurns(k *kubectl) {
 		k.okIn(gangSet("left", slots)+gangSet("right", slots), "create", "-f", "-")
 		k.untilCompleted("left", "right")
 		firsts[k.firstOf("left", "right")]++
-		k.eventually(groupSteps, func() string {
+		k.eventually(func() string {
 			if left := k.ok("get", groupKinds, "-o", "name"); left != "" {
 				return "groups of sets that have completed are left: " + left
 			}
@@ -197,5 +197,5 @@ func gangsOfPods(k *kubectl) {
 			version[1], group, gang), "create", "-f", "-")
 	}
 	k.createInTurns(slots, 0, gang, "schedulingGroup: {podGroupName: GROUP}, ")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pods", "--all", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.phase}=Succeeded", "pods", "--all")
 }

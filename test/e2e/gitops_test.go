@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,9 +24,6 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
-
-// stateTimeout is how long an object may take to reach a state.
-const stateTimeout = 3 * time.Minute
 
 // recordedStates is the directory of the objects on which the tests of hack/gitops run the health checks of Argo CD and Flux.
 const recordedStates = "hack/gitops/testdata/states"
@@ -116,7 +112,7 @@ func (r *recorder) resource() dynamic.ResourceInterface {
 // await waits until the object has all of the facts, of which each may be the beginning of one.
 func (r *recorder) await(want []string) (object *unstructured.Unstructured) {
 	r.Helper()
-	r.eventually(stateTimeout, func() string {
+	r.eventually(func() string {
 		var err error
 		if object, err = r.resource().Get(r.Context(), r.object.GetName(), metav1.GetOptions{}); err != nil {
 			return err.Error()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestOrphanedChildrenAreAdopted deletes a set without its children, and creates it again: its pods run on, and its
@@ -19,18 +18,18 @@ func TestOrphanedChildrenAreAdopted(t *testing.T) {
 	const set = "apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: kept}\n" +
 		"spec: {replicas: 2, leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: busybox}]}}}}\n"
 	k.okIn(set, "create", "-f", "-")
-	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/kept")
 	uids := func() string {
 		return k.ok("get", "pods", "-l", "leaderworkerset.sigs.k8s.io/name=kept", "--sort-by=.metadata.name", "-o", "jsonpath={.items[*].metadata.uid}")
 	}
 	before := uids()
 	k.ok("delete", "lws", "kept", "--cascade=orphan")
-	k.eventually(time.Minute, func() string { return k.hasNot("statefulset/kept", "{.metadata.ownerReferences}", "") })
+	k.eventually(func() string { return k.hasNot("statefulset/kept", "{.metadata.ownerReferences}", "") })
 	k.okIn(set, "create", "-f", "-")
 	controlled := func(wants ...string) {
 		for _, want := range wants {
 			object, owner, _ := strings.Cut(want, " ")
-			k.eventually(time.Minute, func() string {
+			k.eventually(func() string {
 				return k.hasNot(object, "{.metadata.ownerReferences[?(@.controller==true)].uid}", k.ok("get", owner, "-o", "jsonpath={.metadata.uid}"))
 			})
 		}
@@ -38,15 +37,15 @@ func TestOrphanedChildrenAreAdopted(t *testing.T) {
 	revision := strings.TrimSpace(k.ok("get", "controllerrevisions", "-l", "leaderworkerset.sigs.k8s.io/name=kept", "-o",
 		`jsonpath={range .items[?(@.data.spec.leaderWorkerTemplate)]}controllerrevision/{.metadata.name}{"\n"}{end}`))
 	controlled("statefulset/kept lws/kept", "service/kept lws/kept", revision+" lws/kept")
-	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/kept")
 
 	k.ok("patch", "statefulset", "kept-1", "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`)
 	controlled("statefulset/kept-1 pod/kept-1")
-	k.ok("wait", "--for=condition=Available", "lws/kept", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/kept")
 	if after := uids(); after != before {
 		t.Errorf("pods %s, before: %s", after, before)
 	}
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		got := k.ok("get", "events", "--field-selector=reason=AdoptedChild", "-o", `jsonpath={range .items[*]}{.message}{"\n"}{end}`)
 		for _, child := range []string{"StatefulSet kept,", "Service kept,", "ControllerRevision kept-", "StatefulSet kept-1,"} {
 			if !strings.Contains(got, child) {

@@ -46,11 +46,11 @@ func TestGroupsCompleteAfterOutage(t *testing.T) {
 	t.Parallel()
 	k := newKubectlFor(t, startCluster(t, "outage", "CLUSTER_NODES=3", "CLUSTER_APISERVER_ARGS="+localcluster.ShortShutdown))
 	k.okIn(groups, "apply", "-f", "-")
-	k.eventually(2*time.Minute, func() string { return k.runningGroupPods(6) })
+	k.eventually(func() string { return k.runningGroupPods(6) })
 	k.ok("create", "quota", "full", "--hard=pods=6")
-	k.eventually(time.Minute, func() string { return k.hasNot("quota/full", "{.status.used.pods}", "6") })
+	k.eventually(func() string { return k.hasNot("quota/full", "{.status.used.pods}", "6") })
 	k.ok("scale", "lws/serve", "--replicas=4")
-	k.eventually(time.Minute, func() string { return k.hasNot("statefulset/serve", "{.spec.replicas}", "4") })
+	k.eventually(func() string { return k.hasNot("statefulset/serve", "{.spec.replicas}", "4") })
 
 	if err := k.cluster.Script("stop", "apiserver"); err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestGroupsCompleteAfterOutage(t *testing.T) {
 	})
 	k.ok("delete", "quota", "full")
 	k.ok("delete", "pod", "serve-0-1", "--wait=true")
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		events := k.ok("get", "events", "--field-selector=reason=FailedCreate", "-o", "jsonpath={range .items[*]}{.involvedObject.name} {.message}{\"\\n\"}{end}")
 		for line := range strings.Lines(events) {
 			if strings.HasPrefix(line, "serve-0 ") && strings.Contains(line, `failed calling webhook "mpod.kb.io"`) {
@@ -86,7 +86,7 @@ func TestGroupsCompleteAfterOutage(t *testing.T) {
 	}
 	started = true
 	returned := time.Now()
-	k.eventually(completed, func() string { return k.runningGroupPods(12) })
+	k.eventually(func() string { return k.runningGroupPods(12) })
 	took := time.Since(returned)
 	t.Logf("all groups are complete %s after the return of the server", took.Round(time.Second/10))
 	if took > completed {
@@ -96,7 +96,7 @@ func TestGroupsCompleteAfterOutage(t *testing.T) {
 	if got := strings.Count(envs, "LWS_LEADER_ADDRESS\n"); got != 12 {
 		t.Errorf("%d of 12 pods begin their environment with LWS_LEADER_ADDRESS", got)
 	}
-	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/serve")
 }
 
 // runningGroupPods returns what keeps so many pods of the set from running.

@@ -25,7 +25,7 @@ func TestDeletedLeadersRecreateTheirGroupsOnce(t *testing.T) {
 	k.okIn(fmt.Sprintf("apiVersion: leaderworkerset.x-k8s.io/v1\nkind: LeaderWorkerSet\nmetadata: {name: many}\n"+
 		"spec: {replicas: %d, leaderWorkerTemplate: {size: 3, workerTemplate: {spec: {terminationGracePeriodSeconds: 0, containers: [{name: c, image: busybox}]}}}}\n", groups),
 		"create", "-f", "-")
-	k.ok("wait", "--for=condition=Available", "lws/many", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/many")
 	const leaders = "leaderworkerset.sigs.k8s.io/worker-index=0"
 	seen := map[string]bool{}
 	look := func() {
@@ -35,17 +35,17 @@ func TestDeletedLeadersRecreateTheirGroupsOnce(t *testing.T) {
 	}
 	look()
 	k.ok("delete", "pods", "-l", leaders)
-	k.eventually(2*time.Minute, func() string {
+	k.eventually(func() string {
 		if look(); len(seen) < 2*groups {
 			return fmt.Sprintf("%d leader pods in all, want %d", len(seen), 2*groups)
 		}
 		return ""
 	})
-	k.ok("wait", "--for=condition=Available", "lws/many", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/many")
 	for begin := time.Now(); time.Since(begin) < 15*time.Second; time.Sleep(500 * time.Millisecond) {
 		look()
 	}
-	k.ok("wait", "--for=condition=Available", "lws/many", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/many")
 	if len(seen) != 2*groups {
 		t.Errorf("%d leader pods in all, want %d: %v", len(seen), 2*groups, slices.Sorted(maps.Keys(seen)))
 	}

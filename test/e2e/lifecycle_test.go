@@ -6,7 +6,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,8 +16,8 @@ func TestRunsToCompletion(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
-	k.ok("wait", "--for=jsonpath={.status.terminalState}=Completed", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Completed", "jobset/train")
+	k.wait("--for=jsonpath={.status.terminalState}=Completed", "jobset/train")
 
 	if got := k.field("jobset/train", "{.status.replicatedJobsStatus[?(@.name=='workers')].succeeded}"); got != "2" {
 		t.Errorf("succeeded Jobs: got %q, want 2", got)
@@ -30,7 +29,7 @@ func TestRunsToCompletion(t *testing.T) {
 	if got := k.field("service/train", "{.spec.clusterIP}"); got != "None" {
 		t.Errorf("the Service must be headless, clusterIP is %q", got)
 	}
-	k.eventually(10*time.Second, func() string {
+	k.eventually(func() string {
 		events := k.ok("events", "--for", "jobset/train")
 		if !strings.Contains(events, "AllJobsCompleted") {
 			return "no event AllJobsCompleted in:\n" + events
@@ -47,7 +46,7 @@ func TestGetPrintsUpstreamColumnsAndMoreWhenWide(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Completed", "jobset/train")
 
 	columns := func(out string) []string { return strings.Fields(strings.SplitN(out, "\n", 2)[0]) }
 	narrow := []string{"NAME", "TERMINALSTATE", "RESTARTS", "COMPLETED", "SUSPENDED", "AGE"}
@@ -69,7 +68,7 @@ func TestJobFailureWithoutPolicyFailsTheSet(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", fail), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Failed", "jobset/train")
 	if got := k.field("jobset/train", "{.status.conditions[?(@.type=='Failed')].reason}"); got != "FailedJobs" {
 		t.Errorf("reason: got %q, want FailedJobs", got)
 	}
@@ -82,10 +81,10 @@ func TestSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Suspended", "jobset/train")
 	jobs := func(want string) {
 		t.Helper()
-		k.eventually(30*time.Second, func() string {
+		k.eventually(func() string {
 			if got := k.ok("get", "jobs", "-o", "jsonpath={.items[*].spec.suspend}"); got != want {
 				return "suspend of the Jobs: " + got + ", want " + want
 			}
@@ -101,7 +100,7 @@ func TestSuspendAndResume(t *testing.T) {
 		{"op":"replace","path":"/spec/suspend","value":false},
 		{"op":"add","path":"/spec/replicatedJobs/0/template/spec/template/spec/nodeSelector","value":{"kubernetes.io/os":"linux"}}]`)
 	jobs("false false")
-	k.ok("wait", "--for=condition=Suspended=false", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Suspended=false", "jobset/train")
 	if got := k.field("job/train-workers-0", `{.spec.template.spec.nodeSelector.kubernetes\.io/os}`); got != "linux" {
 		t.Errorf("node selector of the resumed Job: got %q, want linux", got)
 	}
@@ -110,7 +109,7 @@ func TestSuspendAndResume(t *testing.T) {
 	}
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 	jobs("true true")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		if pods := k.ok("get", "pods", "-o", "name"); pods != "" {
 			return "pods are left after suspending: " + pods
 		}
@@ -122,14 +121,14 @@ func TestFinishedSetIsDeletedAfterItsTTL(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runShort, "ttlSecondsAfterFinished: 2"), "apply", "-f", "-")
-	k.ok("wait", "--for=delete", "jobset/train", "--timeout=180s")
-	noChildren(k, 60*time.Second)
+	k.wait("--for=delete", "jobset/train")
+	noChildren(k)
 }
 
 // noChildren waits until no child of any set is left in the namespace.
-func noChildren(k *kubectl, timeout time.Duration) {
+func noChildren(k *kubectl) {
 	k.Helper()
-	k.eventually(timeout, func() string {
+	k.eventually(func() string {
 		if left := k.ok("get", "jobs,pods,services", "-o", "name"); left != "" {
 			return "left after deletion: " + left
 		}
@@ -143,7 +142,7 @@ func TestDeletion(t *testing.T) {
 			t.Parallel()
 			k := newKubectl(t)
 			k.okIn(manifest("train", runOn), "apply", "-f", "-")
-			k.eventually(60*time.Second, func() string {
+			k.eventually(func() string {
 				if got := k.ok("get", "pods", "--field-selector=status.phase=Running", "-o", "name"); strings.Count(got, "\n") != 2 {
 					return "pods that run: " + got
 				}
@@ -156,14 +155,14 @@ func TestDeletion(t *testing.T) {
 					t.Errorf("children outlive a set that was deleted in the foreground: %s", left)
 				}
 			}
-			noChildren(k, 60*time.Second)
+			noChildren(k)
 		})
 	}
 	t.Run("orphan keeps the Jobs", func(t *testing.T) {
 		t.Parallel()
 		k := newKubectl(t)
 		k.okIn(manifest("train", runOn), "apply", "-f", "-")
-		k.eventually(60*time.Second, func() string {
+		k.eventually(func() string {
 			if got := k.ok("get", "jobs", "-o", "name"); strings.Count(got, "\n") != 2 {
 				return "Jobs: " + got
 			}
@@ -187,14 +186,14 @@ func TestNamespaceWithManySetsIsDeleted(t *testing.T) {
 		all.WriteString("---\n")
 	}
 	k.okIn(all.String(), "apply", "-f", "-")
-	k.eventually(90*time.Second, func() string {
+	k.eventually(func() string {
 		if got := strings.Count(k.ok("get", "jobs", "-o", "name"), "\n"); got != 2*sets {
 			return "not all Jobs exist yet"
 		}
 		return ""
 	})
 	k.ok("delete", "namespace", k.namespace, "--wait=false")
-	k.ok("wait", "--for=delete", "namespace/"+k.namespace, "--timeout=180s")
+	k.wait("--for=delete", "namespace/"+k.namespace)
 	if left := k.ok("get", "jobsets", "-o", "name"); left != "" {
 		t.Errorf("sets are left in the deleted namespace: %s", left)
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -60,7 +59,7 @@ func TestControllerMetricsAccess(t *testing.T) {
 	}
 	k.ok("create", "clusterrolebinding", k.namespace, "--clusterrole=jobset-metrics-reader", "--serviceaccount="+k.namespace+":prometheus")
 	t.Cleanup(func() { k.run("", "delete", "clusterrolebinding", k.namespace) })
-	k.eventually(30*time.Second, answers(with(token), http.StatusOK)) // the answer of before holds for ten seconds
+	k.eventually(answers(with(token), http.StatusOK)) // the answer of before holds for ten seconds
 	admin, err := clientcmd.BuildConfigFromFlags("", k.kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -71,5 +70,5 @@ func TestControllerMetricsAccess(t *testing.T) {
 	byCertificate := rest.CopyConfig(anybody)
 	byCertificate.CertFile, byCertificate.KeyFile = admin.CertFile, admin.KeyFile
 	byCertificate.CertData, byCertificate.KeyData = admin.CertData, admin.KeyData
-	k.eventually(30*time.Second, answers(byCertificate, http.StatusOK))
+	k.eventually(answers(byCertificate, http.StatusOK))
 }

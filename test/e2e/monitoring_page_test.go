@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -52,7 +51,7 @@ func comparePage(k *kubectl, tokenFile string) {
 		slices.Sort(labels)
 		want[row[1]] = fmt.Sprint(row[2], labels)
 	}
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		got := map[string]string{}
 		for _, port := range []string{"apiserver", "controller-metrics"} {
 			config := &rest.Config{Host: "https://127.0.0.1:" + k.port(port), BearerToken: string(token), TLSClientConfig: rest.TLSClientConfig{Insecure: true}}

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // prometheus is the program of hack/prometheus while it reads the metrics of a cluster.
@@ -132,7 +131,7 @@ func (p *prometheus) query(text string) (answer prometheusAnswer) {
 
 func (p *prometheus) targetsAreUp(jobs ...string) {
 	p.Helper()
-	p.eventually(time.Minute, func() string {
+	p.eventually(func() string {
 		targets := map[string]string{}
 		p.get("/targets", nil, &targets)
 		for _, job := range jobs {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -47,7 +46,7 @@ func TestMonitoring(t *testing.T) {
 	k := newKubectl(t)
 	k.ok("--namespace=jobset-system", "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(k.cluster.Root, "artifacts/components/monitoring/account.yaml"))
 	token := filepath.Join(t.TempDir(), "token")
-	k.eventually(2*time.Minute, func() string {
+	k.eventually(func() string {
 		r := k.run("", "--namespace=jobset-system", "get", "secret", "jobset-metrics-reader-token", "-o", "go-template={{with .data}}{{.token | base64decode}}{{end}}")
 		if r.code != 0 || r.stdout == "" || r.stdout == "<no value>" {
 			return "the Secret has no token: " + r.stdout + r.stderr
@@ -62,12 +61,12 @@ func TestMonitoring(t *testing.T) {
 	for _, workload := range workloads {
 		k.okIn(workload, "create", "-f", "-")
 	}
-	k.ok("wait", "jobset/completes", "--for=condition=Completed", "--timeout=240s")
-	k.ok("wait", "jobset/fails", "--for=condition=Failed", "--timeout=240s")
+	k.wait("jobset/completes", "--for=condition=Completed")
+	k.wait("jobset/fails", "--for=condition=Failed")
 	k.awaitSummary("reports", "restarts=0 | 1 Start, ready")
 	k.ok("annotate", "jobset", "reports", "--overwrite", "jobset-apiserver.io/checkpoint-step=200")
-	k.ok("wait", "sj/steps", "--for=condition=Complete", "--timeout=240s")
-	k.ok("wait", "lws/serve", "--for=condition=Available", "--timeout=240s")
+	k.wait("sj/steps", "--for=condition=Complete")
+	k.wait("lws/serve", "--for=condition=Available")
 
 	prometheus.targetsAreUp("jobset-apiserver", "jobset-controller", "apiserver")
 	queries := dashboardQueries(t, filepath.Join(k.cluster.Root, "artifacts/monitoring/dashboards"))
@@ -115,7 +114,7 @@ func dashboardQueries(t *testing.T, dir string) map[string]string {
 func (p *prometheus) haveData(queries map[string]string) {
 	p.Helper()
 	numbers := 0
-	p.eventually(2*time.Minute, func() string {
+	p.eventually(func() string {
 		var missing []string
 		numbers = 0
 		for _, name := range slices.Sorted(maps.Keys(queries)) {
@@ -142,7 +141,7 @@ var withoutSeries = []string{"JobSetAPIErrorsHigh"}
 func (p *prometheus) rulesHaveData() {
 	p.Helper()
 	total := 0
-	p.eventually(2*time.Minute, func() string {
+	p.eventually(func() string {
 		var rules []struct{ Name, Query, Health, Error string }
 		p.get("/rules", nil, &rules)
 		var missing []string

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -23,7 +22,7 @@ func TestNamesThatOthersHave(t *testing.T) {
 	}
 	k.okIn("apiVersion: v1\nkind: Service\nmetadata: {name: serve}\nspec: {clusterIP: None}\n", "create", "-f", "-")
 	k.okIn(set("a-0"), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Available", "lws/a-0", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/a-0")
 	k.okIn(set("serve"), "create", "-f", "-")
 	const warning = `Warning: metadata.name: the LeaderWorkerSet "a-0" has the same StatefulSet, "a-0": group 0 of "a" needs it, and so does "a-0"`
 	if r := k.run(set("a"), "create", "-f", "-"); r.code != 0 || !strings.Contains(r.stderr, warning) {
@@ -33,7 +32,7 @@ func TestNamesThatOthersHave(t *testing.T) {
 		"serve": "Failed to create headless service serve: a Service with this name exists and does not belong to the LeaderWorkerSet",
 		"a":     "Failed to create worker statefulset for leader pod a-0: a StatefulSet with this name exists and does not belong to the pod",
 	} {
-		k.eventually(90*time.Second, func() string {
+		k.eventually(func() string {
 			if got := k.ok("get", "events", "--field-selector=reason=FailedCreate,involvedObject.name="+name, "-o", "jsonpath={.items[*].message}"); got != note {
 				return fmt.Sprintf("events about %s: %q, want %q", name, got, note)
 			}
@@ -41,7 +40,7 @@ func TestNamesThatOthersHave(t *testing.T) {
 		})
 	}
 	k.ok("delete", "service", "serve")
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		if r := k.run("", "get", "service", "serve", "-o", "jsonpath={.metadata.ownerReferences[0].kind}"); r.stdout != "LeaderWorkerSet" {
 			return fmt.Sprintf("the Service belongs to %q: %s", r.stdout, r.stderr)
 		}
@@ -76,7 +75,7 @@ func TestNamesThatOthersNeed(t *testing.T) {
 			t.Errorf("code %d, warnings %q, want %q", r.code, r.stderr, want)
 		}
 		if c.object != "" {
-			k.ok("wait", c.object, "--for=condition="+c.condition, "--timeout=180s")
+			k.wait(c.object, "--for=condition="+c.condition)
 		}
 	}
 	if got := k.field("sequentialjob/etl", `{.status.conditions[?(@.type=="Available")].reason}`); got != "NameConflict" {

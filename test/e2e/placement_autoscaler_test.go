@@ -194,9 +194,9 @@ func testAutoscaler(t *testing.T, c *cluster) {
 	scaler := nodes.autoscale(t)
 	start := time.Now()
 	k.okIn(nodes.set("train", 3, ""), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return nodes.alone("train", 3) })
+	k.eventually(func() string { return nodes.alone("train", 3) })
 	k.Logf("all run after %s", time.Since(start).Round(time.Second))
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		if events := k.ok("get", "events", "--field-selector=reason=NoDomain", "-o", "jsonpath={.items[*].message}"); events == "" {
 			return "no event NoDomain"
 		}
@@ -205,17 +205,17 @@ func testAutoscaler(t *testing.T, c *cluster) {
 	before := k.domains("train")
 
 	k.ok("annotate", "pod", "-l", "jobset.sigs.k8s.io/job-index=1", "jobset-apiserver.io/kwok-outcome=failed", "--overwrite")
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		return k.hasNot("jobset/train", "{.status.restarts} {.status.placement.restarts}", "1 1")
 	})
-	k.eventually(placementTimeout, func() string { return nodes.alone("train", 3) })
+	k.eventually(func() string { return nodes.alone("train", 3) })
 	if after := k.domains("train"); !slices.Equal(before, after) {
 		k.Errorf("domains before and after a restart: %v, %v", before, after)
 	}
 
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 	scaler.shrinks.Store(true)
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		if left, err := nodes.nodes(t.Context()); err != nil || len(left) > 0 {
 			return fmt.Sprintf("%d nodes are left of a set that is suspended, error %v", len(left), err)
 		}
@@ -223,7 +223,7 @@ func testAutoscaler(t *testing.T, c *cluster) {
 	})
 	scaler.shrinks.Store(false)
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	k.eventually(placementTimeout, func() string { return nodes.alone("train", 3) })
+	k.eventually(func() string { return nodes.alone("train", 3) })
 	if now := k.domains("train"); slices.ContainsFunc(now, func(domain string) bool { return slices.Contains(before, domain) }) {
 		k.Errorf("domains %v are gone, but those after the suspension are %v", before, now)
 	}

@@ -75,7 +75,7 @@ func (n *ownNodes) addAll(each int, domains ...string) {
 			if err := n.add(n.Context(), name, domain); err != nil {
 				n.Fatal(err)
 			}
-			n.ok("wait", "--for=condition=Ready", "node/"+name, "--timeout=180s")
+			n.wait("--for=condition=Ready", "node/"+name)
 		}
 	}
 }

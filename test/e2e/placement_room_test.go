@@ -41,10 +41,10 @@ func testMove(t *testing.T, c *cluster) {
 		}
 	}
 	nodes.openGates()
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		return k.hasNot("jobset/train", "{.status.placement.replicatedJobs[0].jobs[0].moves.left[0]}", before[0])
 	})
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		nodes.openGates()
 		return nodes.alone("train", 1)
 	})
@@ -52,7 +52,7 @@ func testMove(t *testing.T, c *cluster) {
 	if restarts := k.field("jobset/train", "{.status.restarts}"); slices.Equal(before, after) || restarts != "0" {
 		k.Errorf("domains %v, and %v after a move; restarts: %s", before, after, restarts)
 	}
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		const said = `job "train-w-0" leaves %s %q for %q: its pods got no node for `
 		events := k.ok("get", "events", "--field-selector=reason=JobMoved", "-o", "jsonpath={.items[*].message}")
 		if !strings.Contains(events, fmt.Sprintf(said, nodes.key(), before[0], after[0])) || !strings.Contains(events, "Insufficient cpu") {
@@ -69,7 +69,7 @@ func (n *ownNodes) placed(name, manifest string) []string {
 	n.Helper()
 	for range 20 {
 		n.okIn(manifest, "create", "-f", "-")
-		n.eventually(placementTimeout, func() string {
+		n.eventually(func() string {
 			if got := len(n.pods(name)); got != 2 {
 				return fmt.Sprintf("%d pods exist", got)
 			}
@@ -121,21 +121,21 @@ func testUpstreamPods(t *testing.T, c *cluster) {
 	nodes.addAll(3, "left", "right")
 	where := func() string { return nodes.domainsByNode()[k.field("pod/old-w-0-0", "{.spec.nodeName}")] }
 	k.okIn(nodes.upstreamPods(0, ""), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Ready", "pod/old-w-0-0", "--timeout=180s")
+	k.wait("--for=condition=Ready", "pod/old-w-0-0")
 	taken := where()
 	k.okIn(nodes.upstreamPods(1, taken), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Ready", "pod/old-w-0-1", "--timeout=180s")
+	k.wait("--for=condition=Ready", "pod/old-w-0-1")
 
 	k.okIn(nodes.set("first", 1, ""), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return nodes.alone("first", 1) })
+	k.eventually(func() string { return nodes.alone("first", 1) })
 	if got := k.domains("first"); slices.Contains(got, taken) {
 		k.Errorf("a Job is in %v, where pods are that upstream's webhooks have placed", got)
 	}
 	k.okIn(nodes.set("second", 1, ""), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		return nodes.waits("second", 2)
 	})
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		events := k.ok("get", "events", "--field-selector=reason=NoDomain", "-o", "jsonpath={.items[*].message}")
 		if !strings.Contains(events, "of 2 domains, 2 are taken by jobs") || !strings.Contains(events, k.namespace+"/old: 1") {
 			return fmt.Sprintf("events: %q", events)
@@ -143,12 +143,12 @@ func testUpstreamPods(t *testing.T, c *cluster) {
 		return ""
 	})
 	k.ok("delete", "pod", "old-w-0-0", "old-w-0-1")
-	k.eventually(placementTimeout, func() string { return nodes.alone("second", 1) })
+	k.eventually(func() string { return nodes.alone("second", 1) })
 
 	k.okIn(nodes.upstreamPods(0, ""), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return nodes.waits("old", 1) })
+	k.eventually(func() string { return nodes.waits("old", 1) })
 	k.ok("delete", "jobset", "first")
-	k.ok("wait", "--for=condition=Ready", "pod/old-w-0-0", "--timeout=180s")
+	k.wait("--for=condition=Ready", "pod/old-w-0-0")
 	if now := where(); slices.Contains(k.domains("second"), now) {
 		k.Errorf("a pod that upstream's webhooks have changed is in %s, the domain of a Job", now)
 	}
@@ -173,19 +173,19 @@ func testPriority(t *testing.T, c *cluster) {
 	k.okIn(fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: 1000}", k.namespace), "create", "-f", "-")
 	t.Cleanup(func() { k.run("", "delete", "priorityclass", k.namespace) })
 	k.okIn(nodes.set("low", 2, ""), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return nodes.alone("low", 2) })
+	k.eventually(func() string { return nodes.alone("low", 2) })
 
 	k.okIn(nodes.set("high", 1, ", priorityClassName: "+k.namespace), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return nodes.alone("high", 1) })
+	k.eventually(func() string { return nodes.alone("high", 1) })
 	if got := k.field("jobset/high", "{.status.restarts}"); got != "0" {
 		k.Errorf("the set of higher priority has restarted %s times", got)
 	}
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		if got := k.field("jobset/low", "{.status.restarts}"); got == "0" || got == "" {
 			return "the set of lower priority has not restarted"
 		}
 		return nodes.alone("high", 1)
 	})
 	k.ok("delete", "jobset", "high")
-	k.eventually(placementTimeout, func() string { return nodes.alone("low", 2) })
+	k.eventually(func() string { return nodes.alone("low", 2) })
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
-// placementTimeout is how long a set may take from its creation until its pods run.
-const placementTimeout = 2 * time.Minute
-
 // exclusive is a set of Jobs of two pods that run until they are stopped.
 const exclusive = `apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -53,7 +50,7 @@ func TestExclusivePlacement(t *testing.T) {
 	if created := k.okIn(fmt.Sprintf(exclusive, "first", 3), "create", "-f", "-"); strings.Contains(created, "Warning") {
 		t.Errorf("warnings: %s", created)
 	}
-	k.eventually(placementTimeout, func() string { return k.alone("first", 3) })
+	k.eventually(func() string { return k.alone("first", 3) })
 	before := k.domains("first")
 
 	k.okIn(fmt.Sprintf(exclusive, "second", 3), "create", "-f", "-")
@@ -62,11 +59,11 @@ func TestExclusivePlacement(t *testing.T) {
 		t.Errorf("a set that waits has Jobs: %s", got)
 	}
 	k.okIn(fmt.Sprintf(exclusive, "third", 2), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return k.alone("third", 2) })
+	k.eventually(func() string { return k.alone("third", 2) })
 	// All racks have Jobs: the scheduler keeps pods out that come later, though they do not ask for a rack of their own.
 	plain := strings.Replace(exclusive, "jobset-apiserver.io/rack}", `""}`, 1)
 	k.okIn(fmt.Sprintf(plain, "plain", 1), "create", "-f", "-")
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		const path = `{range .items[*]}{.spec.nodeName}{.status.conditions[?(@.type=="PodScheduled")].reason} {.status.conditions[?(@.type=="PodScheduled")].message}{"\n"}{end}`
 		got := k.ok("get", "pods", "-l", "jobset.sigs.k8s.io/jobset-name=plain", "-o", "jsonpath="+path)
 		if strings.Count(got, "Unschedulable") != 2 || !strings.Contains(got, "anti-affinity") {
@@ -77,16 +74,16 @@ func TestExclusivePlacement(t *testing.T) {
 	k.ok("delete", "jobset", "plain")
 
 	k.ok("annotate", "pod", "-l", "jobset.sigs.k8s.io/jobset-name=first,jobset.sigs.k8s.io/job-index=1", "jobset-apiserver.io/kwok-outcome=failed", "--overwrite")
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		return k.hasNot("jobset/first", "{.status.restarts} {.status.placement.restarts}", "1 1")
 	})
-	k.eventually(placementTimeout, func() string { return k.alone("first", 3) })
+	k.eventually(func() string { return k.alone("first", 3) })
 	if after := k.domains("first"); !slices.Equal(before, after) {
 		t.Errorf("domains before and after a restart: %v, %v", before, after)
 	}
 
 	k.ok("patch", "jobset", "first", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-	k.eventually(placementTimeout, func() string { return k.alone("second", 3) })
+	k.eventually(func() string { return k.alone("second", 3) })
 	k.placementShows("second", "False", "Placed")
 	if got := k.domains("first"); len(got) > 0 {
 		t.Errorf("a suspended set holds %v", got)
@@ -99,7 +96,7 @@ func TestExclusivePlacement(t *testing.T) {
 		t.Errorf("a set that waits has pods: %s", got)
 	}
 	k.okIn(sixthRack, "create", "-f", "-")
-	k.eventually(placementTimeout, func() string { return k.alone("first", 3) })
+	k.eventually(func() string { return k.alone("first", 3) })
 	k.ok("delete", "jobset", "first", "second")
 	k.losesANode()
 }
@@ -127,15 +124,15 @@ func (k *kubectl) losesANode() {
 			return ""
 		}
 	}
-	k.eventually(placementTimeout, runs("0"))
+	k.eventually(runs("0"))
 	before, lost := k.domains("large"), running("0")[0]
 	start := time.Now()
 	k.ok("annotate", "node", lost, "jobset-apiserver.io/kwok-lost=yes")
 	k.ok("patch", "node", lost, "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[
 		{"type":"Ready","status":"Unknown","reason":"NodeStatusUnknown","message":"Kubelet stopped posting node status.","lastTransitionTime":"`+timestamp()+`"}]}}`)
-	k.eventually(2*placementTimeout, func() string { return k.hasNot("jobset/large", "{.status.restarts}", "1") })
+	k.eventually(func() string { return k.hasNot("jobset/large", "{.status.restarts}", "1") })
 	restarted := time.Since(start)
-	k.eventually(placementTimeout, runs("1"))
+	k.eventually(runs("1"))
 	after := k.domains("large")
 	k.Logf("node %s of %v lost: restarted after %s, all ready in %v after %s", lost, before, restarted.Round(time.Second), after, time.Since(start).Round(time.Second))
 	if slices.Equal(before, after) || slices.Contains(running("1"), lost) {
@@ -146,7 +143,7 @@ func (k *kubectl) losesANode() {
 // placementShows waits until the condition PlacementPending of a set has a status, a reason and parts of its message.
 func (k *kubectl) placementShows(set, status, reason string, texts ...string) {
 	k.Helper()
-	k.eventually(placementTimeout, func() string {
+	k.eventually(func() string {
 		path := `{.status.conditions[?(@.type=="PlacementPending")].status} {.status.conditions[?(@.type=="PlacementPending")].reason} {.status.conditions[?(@.type=="PlacementPending")].message}`
 		got := k.field("jobset/"+set, path)
 		for _, text := range append(texts, status+" "+reason+" ") {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
@@ -134,11 +133,11 @@ func TestPluginWaitEndsWhenItsTimeIsOver(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+neverReady, "apply", "-f", "-")
 	ready := func() {
-		k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[?(@.name=='workers')].ready}=2", "jobset/train", "--timeout=180s")
+		k.wait("--for=jsonpath={.status.replicatedJobsStatus[?(@.name=='workers')].ready}=2", "jobset/train")
 	}
 	ready()
 	k.acts([]string{"restart", "train", "--attempt=1"}, theSet+" restarted (attempt 2)")
-	k.ok("wait", "--for=jsonpath={.status.attempts[1].createTime}", "jobset/train", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.attempts[1].createTime}", "jobset/train")
 	ready()
 	// The restart that was done already: only its end is waited for, so that the state is known when the time is over.
 	k.actsNot([]string{"restart", "train", "--attempt=1", "--wait", "--timeout=3s"}, "error: "+theSet+": timed out after 3s: 3 of 3 created, 2 of 3 ready; "+
@@ -151,7 +150,7 @@ func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
 	k := newKubectl(t)
 	annotations := fail + "\n              jobset-apiserver.io/kwok-exit-code: \"42\""
 	k.okIn(manifest("train", annotations, "suspend: true")+neverReady, "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Suspended", "jobset/train")
 	r := k.plugin("resume", "train", "--wait", "--timeout=180s")
 	if r.code != 1 {
 		t.Errorf("exit code %d, want 1", r.code)
@@ -188,7 +187,7 @@ func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	operator := k.actor("oncall")
 	wait := []string{"--wait", "--timeout=180s"}
-	operator.eventually(30*time.Second, func() string { // our server remembers for a while who may not
+	operator.eventually(func() string { // our server remembers for a while who may not
 		if r := operator.plugin("restart", "train", "--dry-run=server"); r.code != 0 {
 			return r.stderr
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -17,7 +16,7 @@ func TestPluginEventsOfSetJobsAndPods(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+"---\n"+manifest("other", runOn), "apply", "-f", "-")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		got := k.pluginOK("events", "js/train", "-o", "jsonpath={range .items[*]}{.object} {.reason}{'\\n'}{end}")
 		for _, want := range []string{"Job/train-workers-0 SuccessfulCreate", "Pod/train-workers-0-0-"} {
 			if !strings.Contains(got, want) {
@@ -30,14 +29,14 @@ func TestPluginEventsOfSetJobsAndPods(t *testing.T) {
 		return ""
 	})
 	watch := k.follow("events", "train", "-w")
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		if !strings.Contains(watch.String(), "LAST SEEN") {
 			return "nothing is listed yet: " + watch.String()
 		}
 		return ""
 	})
 	k.pluginOK("restart", "train", "--reason", "see its event")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		if got := watch.String(); !strings.Contains(got, "RestartRequested") || strings.Count(got, "LAST SEEN") != 1 {
 			return "the restart is not among the events:\n" + got
 		}

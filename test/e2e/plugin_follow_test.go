@@ -60,7 +60,7 @@ func (k *kubectl) follow(args ...string) *following {
 // shows waits until the command has written the text.
 func (f *following) shows(text string) {
 	f.k.Helper()
-	f.k.eventually(60*time.Second, func() string {
+	f.k.eventually(func() string {
 		if got := f.String(); !strings.Contains(got, text) {
 			return fmt.Sprintf("%q is not in:\n%s", text, got)
 		}

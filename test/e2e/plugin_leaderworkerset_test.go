@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // pluginGroups is a set of two groups of two pods. Its pods need the lines of a template that say where they run, and
@@ -37,7 +36,7 @@ spec:
 // groupsView waits until a command shows these texts, whose spaces are single ones.
 func (k *kubectl) groupsView(args []string, texts ...string) {
 	k.Helper()
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		r := k.plugin(args...)
 		got := strings.Join(figures(r.stdout), "\n")
 		for _, text := range texts {
@@ -77,7 +76,7 @@ func TestPluginOnALeaderWorkerSet(t *testing.T) {
 		t.Errorf("the preview does not say %q, exit code %d:\n%s%s", want, before.code, before.stdout, before.stderr)
 	}
 	k.okIn(manifest(1), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/serve")
 
 	operator := k.account("oncall", "jobset-operator")
 	operator.mayEventually("list", "controllerrevisions.apps")
@@ -130,14 +129,14 @@ func groupThatFails(k, reader *kubectl) {
 	k.Helper()
 	former := k.groupPodUIDs(1)
 	k.ok("delete", "pod", "serve-1-1", "--wait=true")
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		now := k.groupPodUIDs(1)
 		if len(now) != 2 || slices.ContainsFunc(now, func(uid string) bool { return slices.Contains(former, uid) }) {
 			return fmt.Sprintf("group 1 was not recreated: %v, before %v", now, former)
 		}
 		return k.hasNot("lws/serve", "{.status.groups[?(@.index==1)].restarts}", "1")
 	})
-	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=180s")
+	k.wait("--for=condition=Available", "lws/serve")
 	reader.groupsView([]string{"timeline", "lws/serve"}, "1 restart after failures", "recreated: ", "first cause: ", "pod serve-1-1")
 	reader.groupsView([]string{"top", "lws/serve"}, "Restarts 1 of groups after failures", "\n1 Ready 2/2 1 ")
 	reader.groupsView([]string{"tree", "lws/serve"}, "leaderworkerset/serve Available 2/2 1 ", "group/1 Ready 2/2 1 ")
@@ -180,8 +179,8 @@ func groupsThatAreUpdated(k, reader *kubectl, update string) {
 		k.Errorf("images while the update is paused: %s", got)
 	}
 	k.pluginOK("resume", "lws/serve", "--wait", "--timeout=180s")
-	k.ok("wait", "--for=jsonpath={.status.updatedReplicas}=2", "lws/serve", "--timeout=180s")
-	k.ok("wait", "--for=condition=Available", "lws/serve", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.updatedReplicas}=2", "lws/serve")
+	k.wait("--for=condition=Available", "lws/serve")
 	if got := k.images(); got != strings.Join([]string{second, second, second, second}, " ") {
 		k.Errorf("images after the update: %s", got)
 	}

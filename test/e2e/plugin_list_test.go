@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,7 +20,7 @@ func TestPluginListAgreesWithGet(t *testing.T) {
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn)+"---\n"+manifest("eval", runOn, "suspend: true"), "apply", "-f", "-")
 	k.ok("label", "jobset", "eval", "kueue.x-k8s.io/queue-name=gpu")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		if got := k.pluginOK("list", "--phase=Running", "-o", "jsonpath={.items[*].name}"); got != "train" {
 			return "running: " + got
 		}

@@ -43,7 +43,7 @@ func logsManifest(l *kubelet, annotation string, spec ...string) string {
 func (l *kubelet) pods(want int, states ...string) map[string]string {
 	l.Helper()
 	names := map[string]string{}
-	l.eventually(60*time.Second, func() string {
+	l.eventually(func() string {
 		clear(names)
 		out := l.ok("get", "pods", "-o", `go-template={{range .items}}{{if not .metadata.deletionTimestamp}}{{index .metadata.labels "jobset.sigs.k8s.io/replicatedjob-name"}}-`+
 			`{{index .metadata.labels "jobset.sigs.k8s.io/job-index"}}-{{index .metadata.annotations "batch.kubernetes.io/job-completion-index"}} {{.metadata.name}} {{.status.phase}}{{"\n"}}{{end}}{{end}}`)
@@ -160,7 +160,7 @@ func TestPluginLogsOfTheFirstFailure(t *testing.T) {
 	k.okIn(logsManifest(l, runOn, "  failurePolicy: {maxRestarts: 1}"), "apply", "-f", "-")
 	first := l.pods(5)["workers-1-0"]
 	k.ok("annotate", "pod", first, "--overwrite", strings.ReplaceAll(strings.ReplaceAll(fail, ": ", "="), `"`, ""))
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		if got := k.field("jobset/train", "{.status.attempts[*].number}"); got != "1 2" {
 			return "attempts: " + got
 		}
@@ -175,7 +175,7 @@ func TestPluginLogsOfTheFirstFailure(t *testing.T) {
 	}
 	l.write(second, "main", "assert failed")
 	k.ok("annotate", "pod", second, "--overwrite", strings.ReplaceAll(strings.ReplaceAll(fail, ": ", "="), `"`, ""))
-	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Failed", "jobset/train")
 	if diff := cmp.Diff("[workers-0-1] assert failed\n", k.pluginOK("logs", "train", "--first-failed")); diff != "" {
 		t.Errorf("log of the first failure (-want +got):\n%s", diff)
 	}
@@ -200,7 +200,7 @@ func TestPluginFollowsLogsThroughARestart(t *testing.T) {
 	f := k.follow("logs", "train", "-f")
 	shows := func(lines ...string) {
 		t.Helper()
-		k.eventually(60*time.Second, func() string {
+		k.eventually(func() string {
 			got := f.String()
 			for _, line := range lines {
 				if n := strings.Count(got, line+"\n"); n != 1 {
@@ -218,7 +218,7 @@ func TestPluginFollowsLogsThroughARestart(t *testing.T) {
 	}
 
 	k.pluginOK("restart", "train", "--reason", "see the logs go on")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		for _, pod := range l.pods(5) {
 			if slices.Contains([]string{first["leader-0-0"], first["workers-0-0"], first["workers-1-1"]}, pod) {
 				return "pods of the first attempt are left"
@@ -237,7 +237,7 @@ func TestPluginFollowsLogsThroughARestart(t *testing.T) {
 		l.end(pod, "main")
 		k.ok("annotate", "pod", pod, "--overwrite", "jobset-apiserver.io/kwok-outcome=succeeded", "jobset-apiserver.io/kwok-run-seconds=1")
 	}
-	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Completed", "jobset/train")
 	select {
 	case err := <-f.done:
 		if err != nil {

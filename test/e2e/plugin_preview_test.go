@@ -113,7 +113,7 @@ func TestPluginPreviewNamesWhatIsCreatedThen(t *testing.T) {
 		return strings.Fields(k.ok("get", kind, "-o", "jsonpath={.items[*].metadata.name}"))
 	}
 	random := regexp.MustCompile(`-[a-z0-9]{5}$`)
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		slices.Sort(jobs)
 		if diff := cmp.Diff(jobs, names("jobs")); diff != "" {
 			return "Jobs (-preview +created):\n" + diff
@@ -169,7 +169,7 @@ func TestPluginPreviewShowsRejections(t *testing.T) {
 	// Suspended, so that no pod of it counts in the quota for a while.
 	k.okIn(`{apiVersion: batch/v1, kind: Job, metadata: {name: taken-w-1}, spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: main, image: x}]}}}}`, "create", "-f", "-")
 	k.ok("create", "service", "clusterip", "found", "--tcp=80")
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		if got := k.field("resourcequota/team", `{.status.used.services} {.status.used.count/jobs\.batch}`); got != "1 1" {
 			return "the quota has counted " + got
 		}
@@ -251,7 +251,7 @@ func TestPluginPreviewOfALargeSet(t *testing.T) {
 	k := newKubectl(t)
 	large := strings.Replace(setOf("large", `{containers: [{name: main, image: x, resources: {requests: {cpu: 1}}}]}`), "replicas: 3", "replicas: 2000", 1)
 	k.ok("create", "quota", "team", "--hard=requests.cpu=3k")
-	k.eventually(10*time.Second, func() string {
+	k.eventually(func() string {
 		return strings.TrimPrefix(k.field("resourcequota/team", `{.status.used.requests\.cpu}`), "0")
 	})
 	began := time.Now()
@@ -276,7 +276,7 @@ func TestPluginPreviewForUsersWithFewRights(t *testing.T) {
 	k.ok("create", "rolebinding", "creator", "--role=creator", "--serviceaccount="+k.namespace+":creator")
 	creator.mayEventually("create", "jobsets.jobset.x-k8s.io")
 	var r result
-	creator.eventually(30*time.Second, func() string { // our server remembers for a while who may not
+	creator.eventually(func() string { // our server remembers for a while who may not
 		r = creator.pluginIn(bigSet, "preview", "-f", "-")
 		if r.code != 0 {
 			return r.stdout + r.stderr

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,7 +78,7 @@ func TestPluginPreviewOfAnExistingSet(t *testing.T) {
 // hasChildren waits until the set of two Jobs has its children, so that a preview does not see the controller create them.
 func (k *kubectl) hasChildren(pods int) {
 	k.Helper()
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		names := k.ok("get", "jobs,services,pods", "-o", "name")
 		if strings.Count(names, "job.batch/") != 2 || strings.Count(names, "service/") != 1 || strings.Count(names, "pod/") != pods {
 			return "children: " + names

@@ -6,7 +6,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -40,7 +39,7 @@ func TestOperatorRoleExplainsSets(t *testing.T) {
 	k.okIn(strings.Replace(manifest("broken", `jobset-apiserver.io/kwok-start-after: "1h"`), "name: train", "name: broken", 1), "create", "-f", "-")
 	operator := k.operator("oncall")
 	for _, args := range [][]string{{"tree", "train"}, {"why", "train"}, {"top", "train"}, {"timeline", "train"}, {"logs", "train", "--tail=1"}} {
-		operator.eventually(20*time.Second, func() string { // the authorizer learns of new bindings by watching
+		operator.eventually(func() string { // the authorizer learns of new bindings by watching
 			r := operator.plugin(args...)
 			if strings.Contains(strings.ToLower(r.stdout+r.stderr), "forbidden: user") || strings.Contains(r.stdout, "cannot read") {
 				return strings.Join(args, " ") + ": " + r.stdout + r.stderr

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
@@ -28,7 +27,7 @@ func (k *kubectl) contains(args []string, texts ...string) {
 // sequenceTree waits until the tree of the sequence has these lines, without what differs from run to run.
 func (k *kubectl) sequenceTree(name string, want ...string) {
 	k.Helper()
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		got := figures(k.pluginOK("tree", "sj/"+name))
 		for _, line := range want {
 			if !strings.Contains(strings.Join(got, "\n"), line) {
@@ -53,7 +52,7 @@ func TestPluginViewsOfARunningSequence(t *testing.T) {
 	k.untilStep("etl", 1, batchv1alpha1.StepRunning)
 	k.sequenceTree("etl", "sequentialjob/etl Running 1/3 0 AGE step 2/3 step-1", "├─ step/first Succeeded 0 AGE", "│ └─ job/etl-0 Complete 1/1",
 		"├─ step/step-1 Running 0 AGE", "│ └─ job/etl-1", "└─ step/third Pending")
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		if out := k.pluginOK("why", "sj/etl"); !strings.Contains(out, "runs: step 2/3 (step-1), began") {
 			return out
 		}
@@ -82,7 +81,7 @@ func TestPluginViewsOfAFailedSequence(t *testing.T) {
 	k.sequence("etl", steered, "backoffLimit: 0")
 	k.endStep("etl", 0, "succeeded")
 	k.endStep("etl", 1, "failed")
-	k.ok("wait", "--for=condition=Failed", "sj/etl", "--timeout=180s")
+	k.wait("--for=condition=Failed", "sj/etl")
 	k.contains([]string{"why", "sj/etl"}, "Failed (BackoffLimitExceeded), step 2/3 step-1", "ExitCode\n", "ended with exit code 1",
 		"kubectl jobset -n "+k.namespace+" retry sj/etl", "retry sj/etl --from-step first")
 	k.sequenceTree("etl", "sequentialjob/etl Failed 1/3", "step/step-1 Failed", "step/third Pending not run: the sequence has finished")
@@ -114,7 +113,7 @@ func TestPluginLogsOfASequence(t *testing.T) {
 	k.okIn(manifest, "create", "-f", "-")
 	pod := func(index int) (name string) {
 		k.untilStep("etl", index, batchv1alpha1.StepRunning)
-		k.eventually(time.Minute, func() string {
+		k.eventually(func() string {
 			name = k.ok("get", "pods", "-l", fmt.Sprintf("%s=%d", batchv1alpha1.StepIndexKey, index), "--field-selector=status.phase=Running", "-o", "jsonpath={.items[*].metadata.name}")
 			if name == "" {
 				return fmt.Sprintf("step %d has no pod that runs", index)

@@ -56,7 +56,7 @@ func (k *kubectl) timeline() timelineData {
 // lasts waits until the newest phase is of that kind and has lasted for a while.
 func (k *kubectl) lasts(kind string, attempts int, seconds float64) {
 	k.Helper()
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		data := k.timeline()
 		last := data.Phases[len(data.Phases)-1]
 		if len(data.Attempts) != attempts || last.Kind != kind || last.Seconds < seconds {
@@ -87,7 +87,7 @@ func liveThrough(k *kubectl) timelineData {
 	k.ok("annotate", strings.TrimSpace(pod), "--overwrite", "jobset-apiserver.io/kwok-outcome=failed", "jobset-apiserver.io/kwok-run-seconds=0")
 	k.lasts("running", 4, 1)
 	k.pluginOK("cancel", "train", "--reason", endReason)
-	k.ok("wait", "--for=condition=Failed", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Failed", "jobset/train")
 	return k.timeline()
 }
 
@@ -267,14 +267,14 @@ func TestPluginTimelineOfOtherStates(t *testing.T) {
 	k := newKubectl(t)
 	k.env = []string{"LC_ALL=C.UTF-8"}
 	k.okIn(manifest("train", runOn, "suspend: true"), "apply", "-f", "-")
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		if got := k.pluginOK("timeline", "train"); !strings.Contains(got, "/train: Suspended (SuspendedJobs), age") || !strings.Contains(got, "╌ suspended") {
 			return got
 		}
 		return ""
 	})
 	k.okIn(manifest("quick", runShort), "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Completed", "jobset/quick", "--timeout=180s")
+	k.wait("--for=condition=Completed", "jobset/quick")
 	got := k.pluginOK("timeline", "jobset/quick", "--jobs")
 	for _, want := range []string{"/quick: Completed, 1 attempt in", "quick-workers-0 ", "quick-workers-1 ", "✓ completed"} {
 		if !strings.Contains(got, want) {

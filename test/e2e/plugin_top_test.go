@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -32,7 +31,7 @@ func TestPluginTopShowsWhereASetRunsAndItsReadyShare(t *testing.T) {
 		}
 		return top.Attempts.ByTrigger, top.ReadyShare.ReadySeconds, top.ReadyShare.Share
 	}
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		if attempts, ready, share := readyShare(); attempts["Start"] != 1 || ready <= 0 || share <= 0 || share > 1 {
 			return fmt.Sprintf("attempts %v, ready for %v s, share %v", attempts, ready, share)
 		}
@@ -42,7 +41,7 @@ func TestPluginTopShowsWhereASetRunsAndItsReadyShare(t *testing.T) {
 	if r := k.plugin("restart", "train", "--reason=slow"); r.code != 0 {
 		t.Fatal(r.stderr)
 	}
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		// What was ready before the restart stays on the account.
 		if attempts, ready, _ := readyShare(); attempts["Requested"] != 1 || ready <= before {
 			return fmt.Sprintf("attempts %v, ready for %v s, before the restart %v s", attempts, ready, before)
@@ -59,7 +58,7 @@ func TestPluginTopShowsWhereASetRunsAndItsReadyShare(t *testing.T) {
 	t.Run("a user of the namespace may not read nodes", func(t *testing.T) {
 		viewer := k.account("viewer", "view")
 		viewer.T = t
-		viewer.eventually(20*time.Second, func() string { // the authorizer learns of new bindings by watching
+		viewer.eventually(func() string { // the authorizer learns of new bindings by watching
 			r := viewer.plugin("top", "train")
 			if r.code != 0 || !strings.Contains(r.stdout, "zone-1 ") {
 				return "domains by the labels of the pods: " + r.stderr + r.stdout

@@ -68,7 +68,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 		"└─ job/train-workers-1 Ready 1/1 0 AGE",
 		"└─ pod/train-workers-1-0 Running 1/1 0 AGE NODE",
 	}
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		got := figures(k.pluginOK("tree", "jobset/train"))
 		if len(got) > 1 {
 			got[1], _, _ = strings.Cut(got[1], " attempt ")
@@ -151,7 +151,7 @@ spec:
   - {name: driver, template: &t {spec: {template: {metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}, spec: {containers: [{name: main, image: x}]}}}}}
   - {name: workers, replicas: 3, dependsOn: [{name: driver, status: Complete}], template: *t}
 `, "apply", "-f", "-")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		got := strings.Join(figures(k.pluginOK("tree", "train")), "\n")
 		if want := "└─ job/train-workers-[0-2] Missing waits until driver is complete, 0 of 1 (dependsOn)"; !strings.Contains(got, want) {
 			return fmt.Sprintf("%q is missing in:\n%s", want, got)
@@ -197,10 +197,10 @@ func TestPluginWithManyPods(t *testing.T) {
 	t.Cleanup(func() {
 		k.ok("label", "nodes", "--all", "example.com/"+k.namespace+"-")
 		k.ok("delete", "jobset", "train", "--wait=false")
-		k.eventually(5*time.Minute, func() string { return k.ok("get", "pods", "-o", "name") })
+		k.eventually(func() string { return k.ok("get", "pods", "-o", "name") })
 	})
 	waiting := pods + " pods fit no node"
-	k.eventually(5*time.Minute, func() string {
+	k.eventually(func() string {
 		if first := k.why("train").Findings[0]; !strings.Contains(first.Summary, waiting) {
 			return first.Summary
 		}
@@ -209,7 +209,7 @@ func TestPluginWithManyPods(t *testing.T) {
 	k.fewCalls(call{args: []string{"why", "jobset/train"}, want: waiting, mostCalls: 12, mostLines: 20})
 
 	k.ok("label", "nodes", "-l", "jobset-apiserver.io/rack", "example.com/"+k.namespace+"=large")
-	k.eventually(5*time.Minute, func() string {
+	k.eventually(func() string {
 		if ready := k.field("jobset/train", "{.status.replicatedJobsStatus[0].ready}"); ready != strconv.Itoa(jobs) {
 			return "Jobs that are ready: " + ready
 		}

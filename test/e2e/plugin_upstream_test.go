@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -35,8 +34,8 @@ func TestPluginWorksWithCustomResources(t *testing.T) {
 	c := startCluster(t, "custom", "CLUSTER_COMPONENTS=none", "CLUSTER_NODES=2")
 	k := newKubectlFor(t, c)
 	k.okIn(openDefinition, "apply", "-f", "-")
-	k.ok("wait", "--for=condition=Established", "crd/jobsets.jobset.x-k8s.io", "--timeout=180s")
-	k.eventually(30*time.Second, func() string {
+	k.wait("--for=condition=Established", "crd/jobsets.jobset.x-k8s.io")
+	k.eventually(func() string {
 		if r := k.run(manifest("train", runOn), "apply", "-f", "-"); r.code != 0 {
 			return r.stderr
 		}
@@ -45,7 +44,7 @@ func TestPluginWorksWithCustomResources(t *testing.T) {
 	k.okIn(childJob(k.field("jobset/train", "{.metadata.uid}")), "create", "-f", "-")
 	k.ok("patch", "jobset", "train", "--subresource=status", "--type=merge",
 		"-p", `{"status":{"restarts":0,"replicatedJobsStatus":[{"name":"workers","ready":1,"succeeded":0,"failed":0,"active":1,"suspended":0}]}}`)
-	k.ok("wait", "--for=jsonpath={.status.ready}=1", "job/train-workers-0", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.ready}=1", "job/train-workers-0")
 
 	for name, tc := range map[string]struct {
 		args []string

@@ -6,7 +6,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -17,7 +16,7 @@ func TestPluginVersion(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	client := k.pluginOK("version", "--client", "-o", "jsonpath={.client}")
-	k.eventually(30*time.Second, func() string { // another test may have taken the lease
+	k.eventually(func() string { // another test may have taken the lease
 		got := k.pluginOK("version", "-o", "jsonpath={.server} {.controller} {.featureGates.RestartOnFailureTarget}")
 		if !strings.HasPrefix(got, client+" "+client+" ") || strings.HasSuffix(got, " ") {
 			return "server, controller and a gate: " + got + ", client " + client
@@ -29,7 +28,7 @@ func TestPluginVersion(t *testing.T) {
 		t.Errorf("Kubernetes: got %q, want one of %s", kubernetes, want)
 	}
 	nobody := k.account("nobody", "")
-	nobody.eventually(30*time.Second, func() string {
+	nobody.eventually(func() string {
 		r := nobody.plugin("version")
 		if r.code != 0 || !strings.Contains(r.stdout, "Server      "+client) || !strings.Contains(r.stdout, "Controller  unknown") || !strings.Contains(r.stdout, "cannot get resource") {
 			return r.stdout + r.stderr

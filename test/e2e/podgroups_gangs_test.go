@@ -49,7 +49,7 @@ func (k *kubectl) addNode(name, slots string, room int, labels map[string]string
 	}
 	k.Cleanup(func() { k.run("", "delete", "node", name) })
 	k.okIn(string(manifest), "create", "-f", "-")
-	k.ok("wait", "--for=condition=Ready", "node/"+name, "--timeout=180s")
+	k.wait("--for=condition=Ready", "node/"+name)
 	k.admitsPods()
 }
 
@@ -82,9 +82,9 @@ func TestTwoGangsBlockEachOther(t *testing.T) {
 	k := newKubectl(t)
 	slots := k.withRoom()
 	k.createInTurns(slots, 0, room/2, "")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pods", "--all", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.phase}=Running", "pods", "--all")
 	k.createInTurns(slots, room/2, gang, "")
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		waiting := k.ok("get", "events", "--field-selector=reason=FailedScheduling", "-o", "jsonpath={.items[*].involvedObject.name}")
 		for _, name := range []string{"left-6", "left-7", "right-6", "right-7"} {
 			if !strings.Contains(waiting, name) {
@@ -95,14 +95,14 @@ func TestTwoGangsBlockEachOther(t *testing.T) {
 	})
 	for _, group := range []string{"left", "right"} {
 		want := fmt.Sprintf("%s %d by label: %d/%d run, 0 ready, Pending", plan.Families[1].Name, gang, room/2, gang)
-		k.eventually(groupSteps, func() string { return cmp.Diff(want, k.groupFigures(group)) })
+		k.eventually(func() string { return cmp.Diff(want, k.groupFigures(group)) })
 	}
 
 	// Whoever gives way lets the other one through, whose end makes room.
 	for i := range gang {
 		k.ok("delete", "pod", fmt.Sprintf("right-%d", i), "--wait=false")
 	}
-	k.ok("wait", "--for=jsonpath={.status.phase}=Succeeded", "pods", "-l", plan.Families[1].GroupKey+"=left", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.phase}=Succeeded", "pods", "-l", plan.Families[1].GroupKey+"=left")
 }
 
 // TestGangsInTurnComplete starts the second gang when the first has completed. Both are Jobs, suspended until it is their turn.
@@ -118,10 +118,10 @@ func TestGangsInTurnComplete(t *testing.T) {
 	}
 	for _, group := range gangs {
 		k.ok("patch", "job", group, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-		k.ok("wait", "--for=condition=Complete", "job/"+group, "--timeout=180s")
+		k.wait("--for=condition=Complete", "job/"+group)
 	}
 	for _, group := range gangs {
 		want := fmt.Sprintf("%s %d by owners: %d/%d run, %d ready, Ready", plan.Families[1].Name, gang, gang, gang, gang)
-		k.eventually(groupSteps, func() string { return cmp.Diff(want, k.groupFigures(group)) })
+		k.eventually(func() string { return cmp.Diff(want, k.groupFigures(group)) })
 	}
 }

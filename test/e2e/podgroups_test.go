@@ -77,7 +77,7 @@ func labeled(family plan.Family, pods []corev1.Pod) (n int) {
 // untilLabeled waits until so many pods of the group carry the label. Before as many pods run as the group needs, none may.
 func (k *kubectl) untilLabeled(family plan.Family, group string, needs, want int) {
 	k.Helper()
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		pods := k.groupPods(family, group)
 		has := labeled(family, pods)
 		if has > 0 && len(pods) < needs {
@@ -135,7 +135,7 @@ func TestPodGroupWaitsForItsSize(t *testing.T) {
 	// One that fails is replaced by the Job. Neither its old self nor the failure counts.
 	first := k.groupPods(family, "gang")[0].Name
 	k.ok("annotate", "pod", first, "--overwrite", "jobset-apiserver.io/kwok-outcome=failed", "jobset-apiserver.io/kwok-run-seconds=0")
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		if pods := k.groupPods(family, "gang"); len(pods) != 3 {
 			return fmt.Sprintf("%d pods, and no replacement", len(pods))
 		}
@@ -176,7 +176,7 @@ func (k *kubectl) runningPod(family plan.Family) string {
 // untilGroup waits until the status of a PodReadinessGroup is as wanted.
 func (k *kubectl) untilGroup(name, want string) {
 	k.Helper()
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		return cmp.Diff(want, k.field("podreadinessgroup/"+name, "{.status.phase} {.status.running}/{.status.pods} {.status.ready} "+
 			"{.status.conditions[0].status} {.status.conditions[0].reason} {.status.conditions[0].message}"))
 	})
@@ -192,7 +192,7 @@ func TestSucceededPodsOfGroupsCount(t *testing.T) {
 		k.okIn(fmt.Sprintf("{apiVersion: batch/v1, kind: Job, metadata: {name: %s}, spec: {template: {%s}}}", name, template), "apply", "-f", "-")
 	}
 	create("first", strings.Replace(template, "kwok-outcome: running", "kwok-outcome: succeeded", 1))
-	k.ok("wait", "--for=condition=Complete", "job/first", "--timeout=180s")
+	k.wait("--for=condition=Complete", "job/first")
 	if pods := k.groupPods(family, "gang"); labeled(family, pods) > 0 {
 		t.Errorf("a pod is labeled before there are two: %v", pods)
 	}
@@ -214,12 +214,12 @@ func TestPodsBeingDeletedDoNotCount(t *testing.T) {
 		k.run("", "patch", "pods", "a", "b", "c", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	})
 	k.okIn(pod("a"), "apply", "-f", "-")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pod/a", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.phase}=Running", "pod/a")
 	k.ok("delete", "pod", "a", "--wait=false")
 	k.okIn(pod("b"), "apply", "-f", "-")
-	k.ok("wait", "--for=jsonpath={.status.phase}=Running", "pod/b", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.phase}=Running", "pod/b")
 	want := family.Name + " 2 by label: 1/1 run, 0 ready, Pending"
-	k.eventually(groupSteps, func() string { return cmp.Diff(want, k.groupFigures("gang")) })
+	k.eventually(func() string { return cmp.Diff(want, k.groupFigures("gang")) })
 	k.okIn(pod("c"), "apply", "-f", "-")
 	k.untilLabeled(family, "gang", 2, 2)
 	if got := k.field("pod/a", `{.metadata.labels.podgroup\.jhwagner\.github\.io/ready}`); got != "" {
@@ -255,7 +255,7 @@ func TestMalformedSizesOfGroupsAreReported(t *testing.T) {
 			"metadata: {", "metadata: {name: "+name+", ", 1)+"}", "apply", "-f", "-")
 	}
 	k.untilLabeled(family, "gang", 2, 2)
-	k.eventually(groupSteps, func() string {
+	k.eventually(func() string {
 		events := k.ok("get", "events", "--field-selector", "involvedObject.kind=Pod,reason="+plan.EventInvalidSize, "-o", "jsonpath={.items[*].message}")
 		if want := "must be a number from 1 to 100000"; !strings.Contains(events, want) {
 			return fmt.Sprintf("events %q, want %q", events, want)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,7 +43,7 @@ func TestEventsAreForPeople(t *testing.T) {
 	k.answer(oncall.act("restart", "restarted", `"reason":"slow"`))
 	k.failAttempt("fails", 1, 137)
 	k.failAttempt("fails", 2, 137)
-	k.ok("wait", "--for=jsonpath={.status.terminalState}", "jobset/fails", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.terminalState}", "jobset/fails")
 
 	places := map[string]string{}
 	for _, attempt := range k.sets()["fails"].Status.Attempts {
@@ -76,7 +75,7 @@ func TestEventsAreForPeople(t *testing.T) {
 			}
 		}
 		slices.Sort(want) // events of one second have no order
-		k.eventually(30*time.Second, func() string {
+		k.eventually(func() string {
 			got := k.events(set)
 			for i := range got {
 				got[i] = regexp.MustCompile(`recreated (less than )?\d+s after`).ReplaceAllString(got[i], "recreated Ns after")
@@ -96,7 +95,7 @@ func TestDescribeShowsTheHistory(t *testing.T) {
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	oncall := k.operator("oncall")
 	k.answer(oncall.act("suspend", "train", `"reason":"make room for production"`))
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Suspended", "jobset/train")
 	description := k.ok("describe", "jobset", "train")
 	for _, want := range []string{
 		`End Reason: +make room for production`, `End User: +system:serviceaccount:` + k.namespace + `:oncall`, `Outcome: +Suspended`,
@@ -107,7 +106,7 @@ func TestDescribeShowsTheHistory(t *testing.T) {
 		}
 	}
 	// The Job controller reports Jobs as suspended while their pods end, so the set can count as ready for a moment longer.
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		row := strings.Fields(strings.SplitN(k.ok("get", "jobset", "train", "-o", "wide"), "\n", 3)[1])
 		want := []string{"train", "0", "true", "Suspended", "0/1", "1/1", "SuspendedJobs"}
 		return cmp.Diff(want, slices.Delete(row, 3, 4)) // without the age

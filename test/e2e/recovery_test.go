@@ -31,7 +31,7 @@ func TestChildrenSurviveARestartOfEtcd(t *testing.T) {
 func childrenSurvive(t *testing.T, k *kubectl, component string) {
 	t.Helper()
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		if got := k.ok("get", "pods", "--field-selector=status.phase=Running", "-o", "name"); strings.Count(got, "\n") != 2 {
 			return "pods that run: " + got
 		}
@@ -65,7 +65,7 @@ func childrenSurvive(t *testing.T, k *kubectl, component string) {
 		t.Fatal(err)
 	}
 	started = true
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		r := k.run("", "get", "jobset", "train", "-o", "jsonpath={.metadata.uid}")
 		if r.stdout != uid {
 			return "the set is not back: " + r.stdout + r.stderr
@@ -76,7 +76,7 @@ func childrenSurvive(t *testing.T, k *kubectl, component string) {
 
 	// And the set still lives: what comes later is still acted on.
 	k.ok("patch", "jobset", "train", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-	k.ok("wait", "--for=condition=Suspended", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Suspended", "jobset/train")
 }
 
 // stay looks for a while and fails as soon as something differs.
@@ -106,7 +106,7 @@ func TestControllerContinuesAfterRestart(t *testing.T) {
 	if err := shared.Script("start", "controller"); err != nil {
 		t.Fatal(err)
 	}
-	k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=Completed", "jobset/train")
 	if got := k.ok("get", "jobs", "-o", "name"); strings.Count(got, "\n") != 2 {
 		t.Errorf("Jobs after completion: %s", got)
 	}

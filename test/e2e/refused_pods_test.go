@@ -113,7 +113,7 @@ func (k *kubectl) arePodsRefused(kind refusedKind, refusal podRefusal) {
 		return k.field(kind.object, `{range .status.conditions[?(@.type=="`+kind.condition+`")]}{.status} {.reason}: {.message}{end}`),
 			k.ok("get", kind.object, "-o", "wide", "--no-headers")
 	}
-	k.eventually(2*refusedPodsWithin, func() string {
+	k.eventually(func() string {
 		condition, wide := show()
 		if !strings.HasPrefix(condition, "True "+reason+": "+kind.message) || !strings.Contains(condition, says) {
 			return fmt.Sprintf("condition %s is %q, must be True with the reason %s and say %q", kind.condition, condition, reason, says)
@@ -125,7 +125,7 @@ func (k *kubectl) arePodsRefused(kind refusedKind, refusal podRefusal) {
 	})
 	took := time.Since(created)
 	kindOf, name, _ := strings.Cut(kind.object, "/")
-	k.eventually(refusedPodsWithin, func() string {
+	k.eventually(func() string {
 		messages := k.ok("get", "events", "--field-selector=type=Warning,involvedObject.name="+name, "-o", "jsonpath={range .items[*]}{.involvedObject.kind} {.message}{\"\\n\"}{end}")
 		for line := range strings.Lines(messages) {
 			if strings.HasPrefix(strings.ToLower(line), kindOf+" "+strings.ToLower(kind.message)) && strings.Contains(line, says) {
@@ -141,7 +141,7 @@ func (k *kubectl) arePodsRefused(kind refusedKind, refusal podRefusal) {
 	}
 	refusal.end(k)
 	ended := time.Now()
-	k.eventually(2*time.Minute, func() string {
+	k.eventually(func() string {
 		condition, wide := show()
 		if !strings.HasPrefix(condition, "False ") {
 			return fmt.Sprintf("condition %s is %q though the refusal has ended", kind.condition, condition)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +32,7 @@ spec:
 // controller has changed it meanwhile. It returns the warnings.
 func (k *kubectl) replace(object string, set func(map[string]any) error, lacking [][]string, args ...string) (warnings string) {
 	k.Helper()
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		content := map[string]any{}
 		if err := json.Unmarshal([]byte(k.ok("get", object, "-o", "json", "--show-managed-fields")), &content); err != nil {
 			k.Fatal(err)
@@ -93,7 +92,7 @@ func TestReplaceOfTheStatusKeepsTheHistory(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		if k.field("jobset/train", "{.status.attempts[0].readyTime}") == "" {
 			return "the first attempt is not ready"
 		}

@@ -6,7 +6,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -41,7 +40,7 @@ func TestSlowPodsDelayOnlyTheirJobs(t *testing.T) {
 	k.okIn(pairs, "create", "-f", "-")
 	jobs := func(want ...string) {
 		t.Helper()
-		k.eventually(90*time.Second, func() string {
+		k.eventually(func() string {
 			got := k.ok("get", "jobs", "-o", `jsonpath={range .items[*]}{.metadata.name}:{.metadata.labels.jobset\.sigs\.k8s\.io/restart-attempt}:{.status.ready}{"\n"}{end}`)
 			return cmp.Diff(want, strings.Fields(got))
 		})
@@ -62,11 +61,11 @@ func TestSlowPodsDelayOnlyTheirJobs(t *testing.T) {
 		}
 	}
 	// The pods of the Jobs that stop may count as ready or not.
-	k.eventually(90*time.Second, func() string {
+	k.eventually(func() string {
 		got := k.ok("get", "jobs", "-o", `jsonpath={range .items[*]}{.metadata.name}:{.metadata.labels.jobset\.sigs\.k8s\.io/restart-attempt}{"\n"}{end}`)
 		return cmp.Diff([]string{"train-workers-0:0", "train-workers-1:0", "train-workers-2:1", "train-workers-3:1"}, strings.Fields(got))
 	})
-	k.ok("wait", "--for=jsonpath={.status.ready}=2", "job/train-workers-2", "job/train-workers-3", "--timeout=180s")
+	k.wait("--for=jsonpath={.status.ready}=2", "job/train-workers-2", "job/train-workers-3")
 	stops("train-workers-0")
 	stops("train-workers-1")
 	if got := k.field("jobset/train", "{.status.attempts[0].firstCause.pod}"); "pod/"+got != failed {
@@ -74,10 +73,10 @@ func TestSlowPodsDelayOnlyTheirJobs(t *testing.T) {
 	}
 
 	k.ok("delete", slow1, "--grace-period=0", "--force", "--wait=false")
-	k.ok("wait", "--for=jsonpath={.metadata.labels.jobset\\.sigs\\.k8s\\.io/restart-attempt}=1", "job/train-workers-1", "--timeout=180s")
-	k.ok("wait", "--for=jsonpath={.status.ready}=2", "job/train-workers-1", "--timeout=180s")
+	k.wait("--for=jsonpath={.metadata.labels.jobset\\.sigs\\.k8s\\.io/restart-attempt}=1", "job/train-workers-1")
+	k.wait("--for=jsonpath={.status.ready}=2", "job/train-workers-1")
 	stops("train-workers-0")
 	k.ok("delete", slow0, "--grace-period=0", "--force", "--wait=false")
 	jobs("train-workers-0:1:2", "train-workers-1:1:2", "train-workers-2:1:2", "train-workers-3:1:2")
-	k.ok("wait", "--for=condition=RestartingJobSet=false", "jobset/train", "--timeout=180s")
+	k.wait("--for=condition=RestartingJobSet=false", "jobset/train")
 }

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -59,7 +58,7 @@ func TestScaleByHandAndByAutoscaler(t *testing.T) {
 	k.okIn(elastic, "create", "-f", "-")
 	running := func(want int) {
 		t.Helper()
-		k.eventually(60*time.Second, func() string {
+		k.eventually(func() string {
 			if got := k.ok("get", "pods", "--field-selector=status.phase=Running", "-o", "name"); strings.Count(got, "\n") != want {
 				return "pods that run: " + got
 			}
@@ -88,7 +87,7 @@ spec:
   maxReplicas: 8
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
 `, "create", "-f", "-")
-	k.ok("wait", "--for=condition=AbleToScale", "hpa/train", "--timeout=180s")
+	k.wait("--for=condition=AbleToScale", "hpa/train")
 	running(6)
 	if got := k.ok("get", "jobset", "train", "--subresource=scale", "-o", "jsonpath={.spec.replicas} {.status.selector}"); !strings.HasPrefix(got, "6 ") ||
 		!strings.Contains(got, "jobset.sigs.k8s.io/jobset-name=train") {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
@@ -55,7 +54,7 @@ func TestSequenceChangesWhileAStepRuns(t *testing.T) {
 				}
 				k.endStep("etl", 1, "succeeded")
 				k.endStep("etl", 2, "succeeded")
-				k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
+				k.wait("--for=condition=Complete", "sj/etl")
 				if got := k.ok("get", "jobs", "-o", "jsonpath={.items[*].spec.template.spec.containers[0].image}"); got != tc.images[step] {
 					t.Errorf("images of the Jobs: got %q, want %q", got, tc.images[step])
 				}
@@ -67,7 +66,7 @@ func TestSequenceChangesWhileAStepRuns(t *testing.T) {
 // untilStep waits until a step is in a state.
 func (k *kubectl) untilStep(name string, index int, want batchv1alpha1.StepState) {
 	k.Helper()
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		steps := k.sequenceNamed(name).Status.Steps
 		if len(steps) <= index || steps[index].State != want {
 			return fmt.Sprintf("step %d is not %s: %+v", index, want, steps)
@@ -79,7 +78,7 @@ func (k *kubectl) untilStep(name string, index int, want batchv1alpha1.StepState
 // untilAttempt waits until the Job of a step belongs to an attempt.
 func (k *kubectl) untilAttempt(name string, index int, attempt int32) {
 	k.Helper()
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		r := k.run("", "get", "job", fmt.Sprintf("%s-%d", name, index), "-o", `jsonpath={.metadata.labels.batch\.jobset-apiserver\.io/step-attempt}`)
 		if r.stdout != fmt.Sprint(attempt) {
 			return fmt.Sprintf("attempt of the Job is %q, must become %d: %s", r.stdout, attempt, r.stderr)
@@ -99,7 +98,7 @@ func TestDeletedSequenceStopsItsStep(t *testing.T) {
 		t.Errorf("finalizers while a child is active: %v", got)
 	}
 	k.ok("delete", "sj", "etl", "--timeout=180s")
-	noChildren(k, 60*time.Second)
+	noChildren(k)
 	k.hasEvent("etl", "Normal JobStopped Stopped job 1")
 }
 
@@ -124,7 +123,7 @@ func TestJobsThatVanish(t *testing.T) {
 	k.untilAttempt("etl", 1, 2)
 	k.endStep("etl", 1, "succeeded")
 	k.endStep("etl", 2, "succeeded")
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
+	k.wait("--for=condition=Complete", "sj/etl")
 	if got := k.ok("get", "jobs", "-o", "jsonpath={.items[*].metadata.name}"); got != "etl-1 etl-2" {
 		t.Errorf("Jobs in the end: %s", got)
 	}

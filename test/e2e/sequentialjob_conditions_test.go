@@ -19,7 +19,7 @@ func TestSequenceWithoutQuota(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.ok("create", "quota", "tight", "--hard=count/jobs.batch=0")
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		if got := k.field("quota/tight", "{.status.hard}"); got == "" {
 			return "the quota is not in force yet"
 		}
@@ -28,7 +28,7 @@ func TestSequenceWithoutQuota(t *testing.T) {
 	k.sequence("etl", atOnce)
 	k.untilCondition("etl", "ResourcesUnavailable", "True/QuotaExceeded")
 	k.ok("delete", "quota", "tight")
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
+	k.wait("--for=condition=Complete", "sj/etl")
 	if got := condition(k.sequenceNamed("etl"), "ResourcesUnavailable"); got != "False/ResourcesAvailable" {
 		t.Errorf("condition ResourcesUnavailable after the end: %q", got)
 	}
@@ -45,7 +45,7 @@ spec:
   template: {spec: {nodeSelector: {kubernetes.io/hostname: nowhere}}}
   containers: [{image: busybox}]
 `, "create", "-f", "-")
-	sj := k.untilConditionWithin(90*time.Second, "etl", "ResourcesUnavailable", "True/Unschedulable")
+	sj := k.untilCondition("etl", "ResourcesUnavailable", "True/Unschedulable")
 	c := meta.FindStatusCondition(sj.Status.Conditions, "ResourcesUnavailable")
 	if waited := c.LastTransitionTime.Sub(sj.Status.StartTime.Time); waited < 25*time.Second {
 		t.Errorf("the condition came after %v, must come after 30 s", waited)
@@ -82,7 +82,7 @@ webhooks:
 	}
 	k.hasEvent("etl", "Warning ClusterOverloaded ")
 	k.ok("delete", "validatingwebhookconfiguration", k.namespace)
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
+	k.wait("--for=condition=Complete", "sj/etl")
 	if got := condition(k.sequenceNamed("etl"), "ResourcesUnavailable"); !strings.HasPrefix(got, "False/") {
 		t.Errorf("condition ResourcesUnavailable after the webhook was gone: %q", got)
 	}

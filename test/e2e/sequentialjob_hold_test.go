@@ -63,7 +63,7 @@ func TestSequenceHoldsQuota(t *testing.T) {
 	if got, want := k.field("job/etl-1", template), `{"kubernetes.io/os":"linux"} main `; got != want {
 		t.Errorf("second Job: %s, want %s", got, want)
 	}
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		return k.hasNot(w, `{.status.conditions[?(@.type=="PodsReady")].status}`, "True")
 	})
 
@@ -72,7 +72,7 @@ func TestSequenceHoldsQuota(t *testing.T) {
 	s.Evict(strings.TrimPrefix(w, "workload/"), "Preempted")
 	k.suspended("etl-2", true)
 	k.shows("etl", batchv1alpha1.ConditionProgressing, "False", batchv1alpha1.ReasonWaitingForQuota, "Job 2 waits for quota in queue team", "no room")
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		return k.hasNot(w, `{.status.admission}{.status.conditions[?(@.type=="Admitted")].reason} {.status.conditions[?(@.type=="Requeued")].status}`, "NoReservation True")
 	})
 
@@ -85,7 +85,7 @@ func TestSequenceHoldsQuota(t *testing.T) {
 	s.Evict(strings.TrimPrefix(w, "workload/"), "Preempted")
 	k.shows("etl", batchv1alpha1.ConditionProgressing, "False", batchv1alpha1.ReasonWaitingForQuota, "no room")
 	s.Admit("amd")
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		return k.hasNot("sequentialjob/etl", "{.status.steps[2].attempts} {.status.steps[2].state}", "2 Running")
 	})
 	if got, want := k.field("job/etl-2", "{.spec.template.spec.nodeSelector}"), `{"kubernetes.io/arch":"amd64"}`; got != want {
@@ -94,7 +94,7 @@ func TestSequenceHoldsQuota(t *testing.T) {
 
 	// A suspended sequence gives its quota back, and gets it again.
 	k.ok("patch", "sequentialjob", "etl", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
-	k.eventually(queueTimeout, func() string { return k.hasNot(w, `{.spec.active}{.status.admission}`, "false") })
+	k.eventually(func() string { return k.hasNot(w, `{.spec.active}{.status.admission}`, "false") })
 	k.ok("patch", "sequentialjob", "etl", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	k.suspended("etl-2", false)
 
@@ -102,7 +102,7 @@ func TestSequenceHoldsQuota(t *testing.T) {
 	old := k.field(w, "{.metadata.uid}")
 	k.ok("patch", "sequentialjob", "etl", "--type=json", "-p", `[{"op": "add", "path": "/spec/containers/-", "value":
 		{"name": "fourth", "image": "busybox", "resources": {"requests": {"cpu": "2"}}}}]`)
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		r := k.run("", "get", w, "-o", "jsonpath={.metadata.uid} {.spec.podSets[0].template.spec.containers[0].resources.requests.cpu}")
 		if uid, cpu, _ := strings.Cut(r.stdout, " "); uid == old || cpu != "2" {
 			return "the Workload is " + r.stdout + r.stderr
@@ -113,18 +113,18 @@ func TestSequenceHoldsQuota(t *testing.T) {
 	k.endStep("etl", 2, "success")
 	k.endStep("etl", 3, "success")
 	k.inPhase("etl", batchv1alpha1.PhaseCompleted)
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		return k.hasNot(w, `{.status.conditions[?(@.type=="Finished")].reason}{.metadata.finalizers}`, "Succeeded")
 	})
 	k.ok("delete", "sequentialjob", "etl", "--timeout=180s")
-	k.ok("wait", "--for=delete", w, "--timeout=180s")
+	k.wait("--for=delete", w)
 
 	// One that is deleted while it runs gives its quota back, too.
 	k.sequence(fmt.Sprintf(inTeam, "gone"), steered)
 	k.inPhase("gone", batchv1alpha1.PhaseRunning)
 	w = "workload/" + k.workloadOf("sequentialjob/gone")
 	k.ok("delete", "sequentialjob", "gone", "--timeout=180s")
-	k.ok("wait", "--for=delete", w, "--timeout=180s")
+	k.wait("--for=delete", w)
 }
 
 // hasNot returns a problem unless a JSONPath of an object has the value. The object may not exist yet.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -40,7 +39,7 @@ func TestKindsOfKueueRefuse(t *testing.T) {
 	k.refused("", status(`{"status":{"admission":{"clusterQueue":"another"}}}`), "status.admission is immutable while quota is reserved")
 	k.refused("", status(`{"status":{"conditions":[{"type":"Admitted","status":"True"}]}}`), "status.conditions[0].reason")
 	sets := `{"spec":{"podSets":[{"name":"set-0","count":2,"template":{"spec":{"containers":[{"name":"main"}]}}}]}}`
-	k.eventually(time.Minute, func() string { // the policy takes a moment
+	k.eventually(func() string { // the policy takes a moment
 		if r := k.run("", append(patch(sets), "--dry-run=server")...); !strings.Contains(r.stderr, "spec.podSets is immutable while quota is reserved") {
 			return "a change of pod sets with quota: " + r.stdout + r.stderr
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/dynamic"
 
@@ -19,9 +18,6 @@ import (
 
 // inTeam are the metadata of a sequence in the queue team.
 const inTeam = `%s, labels: {kueue.x-k8s.io/queue-name: team, kueue.x-k8s.io/priority-class: high, kueue.x-k8s.io/max-exec-time-seconds: "600"}`
-
-// queueTimeout covers the time until the controller finds out that Kueue has come or gone.
-const queueTimeout = time.Minute
 
 // withKueue installs the kinds of Kueue for the time of the test, and lets the stand-in decide in its namespace.
 func withKueue(k *kubectl) *kueue.Standin {
@@ -57,7 +53,7 @@ func withKueue(k *kubectl) *kueue.Standin {
 // shows waits until a condition of a sequence has the status and the reason, with words in its message.
 func (k *kubectl) shows(name, conditionType, status, reason string, words ...string) {
 	k.Helper()
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		var seen []string
 		for _, c := range k.sequenceNamed(name).Status.Conditions {
 			seen = append(seen, fmt.Sprintf("%s=%s (%s) %s", c.Type, c.Status, c.Reason, c.Message))
@@ -80,7 +76,7 @@ func (k *kubectl) shows(name, conditionType, status, reason string, words ...str
 
 func (k *kubectl) inPhase(name string, want batchv1alpha1.SequentialJobPhase) {
 	k.Helper()
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		if got := k.sequenceNamed(name).Status.Phase; got != want {
 			return fmt.Sprintf("phase %s, want %s", got, want)
 		}
@@ -92,7 +88,7 @@ func (k *kubectl) inPhase(name string, want batchv1alpha1.SequentialJobPhase) {
 func (k *kubectl) workloadOf(object string) (name string) {
 	k.Helper()
 	uid := k.field(object, "{.metadata.uid}")
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		name = k.ok("get", "workloads", "-l", "kueue.x-k8s.io/job-uid="+uid, "-o", "jsonpath={.items[*].metadata.name}")
 		if name == "" {
 			return object + " has no Workload"
@@ -104,7 +100,7 @@ func (k *kubectl) workloadOf(object string) (name string) {
 
 func (k *kubectl) suspended(job string, want bool) {
 	k.Helper()
-	k.eventually(queueTimeout, func() string {
+	k.eventually(func() string {
 		r := k.run("", "get", "job", job, "-o", "jsonpath={.spec.suspend}") // which the controller may not have created yet
 		if got := r.stdout == "true"; r.code != 0 || got != want {
 			return fmt.Sprintf("spec.suspend of job %s is %q %s", job, r.stdout, r.stderr)
@@ -142,7 +138,7 @@ func TestSequenceInQueue(t *testing.T) {
 	k.endStep("etl", 0, "success")
 
 	// The second step is preempted, waits, and goes on.
-	k.eventually(queueTimeout, func() string { return k.run("", "get", "job", "etl-1").stderr })
+	k.eventually(func() string { return k.run("", "get", "job", "etl-1").stderr })
 	second := k.workloadOf("job/etl-1")
 	k.suspended("etl-1", false)
 	s.Evict(second, "Preempted")
@@ -187,7 +183,7 @@ func TestSomebodyElsesDeactivationStays(t *testing.T) {
 	k.shows("etl", batchv1alpha1.ConditionProgressing, "False", batchv1alpha1.ReasonWaitingForQuota, w+" is deactivated")
 	for _, suspend := range []string{"true", "false"} {
 		k.ok("patch", "sequentialjob", "etl", "--type=merge", "-p", `{"spec":{"suspend":`+suspend+`}}`)
-		k.ok("wait", "sequentialjob/etl", "--for=jsonpath={.status.observedGeneration}="+k.field("sequentialjob/etl", "{.metadata.generation}"), "--timeout=180s")
+		k.wait("sequentialjob/etl", "--for=jsonpath={.status.observedGeneration}="+k.field("sequentialjob/etl", "{.metadata.generation}"))
 	}
 	k.shows("etl", batchv1alpha1.ConditionProgressing, "False", batchv1alpha1.ReasonWaitingForQuota, w+" is deactivated")
 	if got := k.field("workload/"+w, "{.spec.active}"); got != "false" {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -71,7 +70,7 @@ func (k *kubectl) sequenceNamed(name string) *batchv1alpha1.SequentialJob {
 func (k *kubectl) endStep(name string, index int, outcome string) {
 	k.Helper()
 	selector := fmt.Sprintf("%s=%s,%s=%d", batchv1alpha1.SequentialJobNameKey, name, batchv1alpha1.StepIndexKey, index)
-	k.eventually(time.Minute, func() string {
+	k.eventually(func() string {
 		if got := k.ok("get", "pods", "-l", selector, "-o", "jsonpath={.items[*].status.phase}"); !strings.Contains(got, "Running") {
 			return fmt.Sprintf("step %d of %s has no pod that runs, but %q", index, name, got)
 		}
@@ -97,13 +96,8 @@ func condition(sj *batchv1alpha1.SequentialJob, name string) string {
 // untilCondition waits for a condition with that status and reason.
 func (k *kubectl) untilCondition(name, kind, want string) *batchv1alpha1.SequentialJob {
 	k.Helper()
-	return k.untilConditionWithin(time.Minute, name, kind, want)
-}
-
-func (k *kubectl) untilConditionWithin(timeout time.Duration, name, kind, want string) *batchv1alpha1.SequentialJob {
-	k.Helper()
 	var sj *batchv1alpha1.SequentialJob
-	k.eventually(timeout, func() string {
+	k.eventually(func() string {
 		sj = k.sequenceNamed(name)
 		if got := condition(sj, kind); got != want {
 			return fmt.Sprintf("condition %s is %q, must become %q", kind, got, want)
@@ -126,7 +120,7 @@ func TestSequenceRunsToCompletion(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", atOnce)
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
+	k.wait("--for=condition=Complete", "sj/etl")
 	sj := k.sequenceNamed("etl")
 	want := `{"progress":{"currentIndex":3,"completedIndices":[0,1,2]},"state":{"active":0,"succeeded":3,"failed":0}}`
 	if diff := cmp.Diff(want, progressOf(sj)); diff != "" {
@@ -144,7 +138,7 @@ func TestSequenceRunsToCompletion(t *testing.T) {
 	if sj.Status.ObservedGeneration != sj.Generation || sj.Status.StartTime == nil || sj.Status.CompletionTime == nil {
 		t.Errorf("observedGeneration %d of %d, startTime %v, completionTime %v", sj.Status.ObservedGeneration, sj.Generation, sj.Status.StartTime, sj.Status.CompletionTime)
 	}
-	k.eventually(30*time.Second, func() string { // removed by a write that follows the one of the status
+	k.eventually(func() string { // removed by a write that follows the one of the status
 		if finalizers := k.sequenceNamed("etl").Finalizers; len(finalizers) > 0 {
 			return fmt.Sprintf("finalizers %v, must be none when no child is active", finalizers)
 		}
@@ -203,7 +197,7 @@ func (k *kubectl) checkChildren(sj *batchv1alpha1.SequentialJob, steps []string)
 // hasEvent waits for an event of a sequence with that type, reason and note, from the controller of sequences.
 func (k *kubectl) hasEvent(name, want string) {
 	k.Helper()
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		var events eventsv1.EventList
 		k.read(&events, "events.events.k8s.io")
 		var seen []string
@@ -227,7 +221,7 @@ func TestSequenceStopsAtTheStepThatFails(t *testing.T) {
 	k.sequence("etl", steered, "backoffLimit: 0")
 	k.endStep("etl", 0, "succeeded")
 	k.endStep("etl", 1, "failed")
-	k.ok("wait", "--for=condition=Failed", "sj/etl", "--timeout=180s")
+	k.wait("--for=condition=Failed", "sj/etl")
 	sj := k.sequenceNamed("etl")
 	want := `{"progress":{"currentIndex":1,"completedIndices":[0],"failedIndex":1,"failureReason":"BackoffLimitExceeded"},"state":{"active":0,"succeeded":1,"failed":1}}`
 	if diff := cmp.Diff(want, progressOf(sj)); diff != "" {
@@ -269,7 +263,7 @@ func TestSequenceThatHasNotStarted(t *testing.T) {
 		t.Errorf("startTime %v, phase %s", sj.Status.StartTime, sj.Status.Phase)
 	}
 	k.ok("patch", "sj", "etl", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	k.ok("wait", "--for=condition=Complete", "sj/etl", "--timeout=180s")
+	k.wait("--for=condition=Complete", "sj/etl")
 }
 
 func TestEmptySequenceIsRefused(t *testing.T) {

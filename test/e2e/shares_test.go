@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -54,7 +53,7 @@ func TestTopShowsTheNumbersOfTheMetrics(t *testing.T) {
 		BearerToken: strings.TrimSpace(k.ok("create", "token", "prometheus")),
 	}
 	labels := fmt.Sprintf(`{jobset_name="train",namespace=%q}`, k.namespace)
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		code, body := framework.Get(t, config, "/metrics")
 		if code != http.StatusOK {
 			return fmt.Sprintf("status %d: %.200s", code, body)

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
@@ -101,8 +100,8 @@ var stages = map[string]stage{
 	"failed":   {applied(manifest("train", fail)), shown{"Failed", "FailedJobs", 0, 2, 1}},
 	"Jobs gone by their TTL": {
 		inTurn(applied(edited(manifest("train", runShort), "backoffLimit: 0\n", "backoffLimit: 0\n        ttlSecondsAfterFinished: 5\n")), func(k *kubectl) {
-			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
-			k.ok("wait", "--for=delete", "job/train-workers-0", "job/train-workers-1", "--timeout=180s")
+			k.wait("--for=condition=Completed", "jobset/train")
+			k.wait("--for=delete", "job/train-workers-0", "job/train-workers-1")
 			k.mentions("tree", "Removed")
 			k.mentions("top", "2 removed")
 		}),
@@ -117,7 +116,7 @@ var stages = map[string]stage{
 	},
 	"deleted after its Jobs": {
 		inTurn(applied(manifest("train", runShort)), func(k *kubectl) {
-			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
+			k.wait("--for=condition=Completed", "jobset/train")
 			k.hold("job/train-workers-0")
 			k.ok("delete", "jobset", "train", "--cascade=foreground", "--wait=false")
 		}),
@@ -125,10 +124,10 @@ var stages = map[string]stage{
 	},
 	"namespace ending": {
 		inTurn(applied(manifest("train", runShort)), func(k *kubectl) {
-			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
+			k.wait("--for=condition=Completed", "jobset/train")
 			k.hold("jobset/train")
 			k.ok("delete", "namespace", k.namespace, "--wait=false")
-			k.eventually(60*time.Second, func() string { return k.ok("get", "jobs", "-o", "name") })
+			k.eventually(func() string { return k.ok("get", "jobs", "-o", "name") })
 			k.mentions("tree", "Removed")
 		}),
 		shown{"Terminating", "FinalizersRemain", 2, 2, 1},
@@ -139,7 +138,7 @@ var stages = map[string]stage{
 // mentions waits until a command shows a word.
 func (k *kubectl) mentions(command, word string) {
 	k.Helper()
-	k.eventually(30*time.Second, func() string {
+	k.eventually(func() string {
 		if got := k.pluginOK(command, "train"); !strings.Contains(got, word) {
 			return fmt.Sprintf("%q is missing in:\n%s", word, got)
 		}
@@ -234,7 +233,7 @@ func TestViewsAgree(t *testing.T) {
 						rows[name] += fmt.Sprintf("\n  %s: %s", view, diff)
 					}
 				}()
-				k.eventually(2*time.Minute, func() string {
+				k.eventually(func() string {
 					clear(last)
 					for view, look := range looks {
 						got, err := look(k)
@@ -272,7 +271,7 @@ func TestMetricAgreesWithPhases(t *testing.T) {
 	}
 	config.Host, config.TLSClientConfig.Insecure = "https://127.0.0.1:"+strings.TrimSpace(string(port)), true // the certificate is self-signed
 	config.TLSClientConfig.CAFile, config.TLSClientConfig.CAData = "", nil
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		want, all := map[string]string{}, k.ok("get", "jobsets", "-A", "-o", "wide")
 		for _, phase := range helper.Phases {
 			want[phase] = fmt.Sprint(len(regexp.MustCompile(` `+phase+` +\d+/\d+ `).FindAllString(all, -1)))

@@ -125,7 +125,7 @@ func withQuota(name, hard string) func(*kubectl) {
 	return func(k *kubectl) {
 		k.Helper()
 		k.ok("create", "quota", "tight", "--hard="+name+"="+hard)
-		k.ok("wait", "--for=jsonpath={.status.hard}", "quota/tight", "--timeout=180s")
+		k.wait("--for=jsonpath={.status.hard}", "quota/tight")
 	}
 }
 
@@ -158,7 +158,7 @@ func (k *kubectl) untilRefused(kind, message string) {
 		"pod":     {"run", "probe", "--image=registry.example/probe:v1"},
 		"service": {"create", "service", "clusterip", "probe", "--tcp=80"},
 	}[kind]
-	k.eventually(secondsToTakeEffect, func() string {
+	k.eventually(func() string {
 		r := k.run("", append(args, "--dry-run=server")...)
 		if !strings.Contains(r.stderr, message) {
 			return "not refused: " + r.stdout + r.stderr

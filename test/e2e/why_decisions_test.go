@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"strings"
-	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -82,7 +81,7 @@ var decisionFaults = map[string]fault{
 	},
 	"the set is complete": {
 		seed: inTurn(makes(everyJob(annotated("jobset-apiserver.io/kwok-outcome", "succeeded"), annotated("jobset-apiserver.io/kwok-run-seconds", "0"))), func(k *kubectl) {
-			k.ok("wait", "--for=condition=Completed", "jobset/train", "--timeout=180s")
+			k.wait("--for=condition=Completed", "jobset/train")
 		}),
 		want: why.Completed, words: []string{"2 of 2 jobs succeeded"},
 	},
@@ -143,7 +142,7 @@ func (k *kubectl) hold(object string) {
 // release removes what holds an object at the end of the test, so that its namespace can go away.
 func (k *kubectl) release(object string) {
 	k.Cleanup(func() {
-		k.eventually(20*time.Second, func() string {
+		k.eventually(func() string {
 			r := k.run("", "patch", object, "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
 			if r.code != 0 && !strings.Contains(r.stderr, "NotFound") {
 				return r.stderr

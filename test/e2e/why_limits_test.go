@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +33,7 @@ rules:
 `, "create", "-f", "-")
 	k.ok("create", "rolebinding", "viewer", "--role=viewer", "--serviceaccount="+k.namespace+":viewer")
 	limited := k.as(strings.TrimSpace(k.ok("create", "token", "viewer")))
-	k.eventually(10*time.Second, func() string { return limited.plugin("why", "train").stderr })
+	k.eventually(func() string { return limited.plugin("why", "train").stderr })
 
 	report := limited.why("train")
 	if got := report.Findings[0].Cause; got != why.UnschedulableAffinity {
@@ -52,7 +51,7 @@ rules:
 		t.Errorf("the text does not say what is left out:\n%s", text)
 	}
 	k.ok("delete", "rolebinding", "viewer")
-	k.eventually(10*time.Second, func() string {
+	k.eventually(func() string {
 		if r := limited.plugin("why", "train"); r.code == 0 || !strings.Contains(r.stderr, "forbidden") {
 			return "no refusal: " + r.stdout + r.stderr
 		}

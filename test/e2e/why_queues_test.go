@@ -148,6 +148,6 @@ spec:
 	}
 	k.okIn(strings.Join(docs, "---\n"), "apply", "-f", "-")
 	for _, plural := range []string{"workloads", "localqueues", "clusterqueues"} {
-		k.ok("wait", "--for=condition=Established", "crd/"+plural+".kueue.x-k8s.io", "--timeout=180s")
+		k.wait("--for=condition=Established", "crd/"+plural+".kueue.x-k8s.io")
 	}
 }

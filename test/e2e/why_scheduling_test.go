@@ -113,7 +113,7 @@ spec: {taints: [%[2]s]}
 		k.Cleanup(func() { k.run("", "delete", "node", k.namespace) })
 		k.ok("patch", "node", k.namespace, "--subresource=status", "--type=merge", "-p",
 			`{"status":{"allocatable":{"cpu":"2","memory":"8Gi","pods":"20"},"capacity":{"cpu":"2","memory":"8Gi","pods":"20"}}}`)
-		k.ok("wait", "--for=condition=Ready", "node/"+k.namespace, "--timeout=180s")
+		k.wait("--for=condition=Ready", "node/"+k.namespace)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
@@ -91,7 +90,7 @@ func allFaults() map[string]fault {
 // whyFirst waits until the diagnosis of the set named train begins with the cause.
 func (k *kubectl) whyFirst(want why.Cause, words ...string) {
 	k.Helper()
-	k.eventually(2*time.Minute, func() string {
+	k.eventually(func() string {
 		first := k.why("train").Findings[0]
 		if first.Cause != want {
 			return fmt.Sprintf("the first cause is %s, want %s:\n%+v", first.Cause, want, first)
@@ -189,7 +188,7 @@ func becomesReady(changes ...func(*jobsetv1alpha2.JobSet)) func(*kubectl) {
 	return func(k *kubectl) {
 		k.Helper()
 		makes(changes...)(k)
-		k.ok("wait", "--for=jsonpath={.status.replicatedJobsStatus[0].ready}=2", "jobset/train", "--timeout=180s")
+		k.wait("--for=jsonpath={.status.replicatedJobsStatus[0].ready}=2", "jobset/train")
 	}
 }
 
@@ -207,7 +206,7 @@ func inTurn(steps ...func(*kubectl)) func(*kubectl) {
 func (k *kubectl) podNamed(job string) string {
 	k.Helper()
 	var name string
-	k.eventually(60*time.Second, func() string {
+	k.eventually(func() string {
 		names := strings.Fields(k.ok("get", "pods", "-l", "batch.kubernetes.io/job-name="+job, "-o", "jsonpath={.items[*].metadata.name}"))
 		if len(names) == 0 {
 			return "no pod of the job " + job
@@ -223,7 +222,7 @@ func (k *kubectl) podNamed(job string) string {
 func (k *kubectl) podOnNode(job string) string {
 	k.Helper()
 	name := k.podNamed(job)
-	k.ok("wait", "--for=condition=PodScheduled", "pod/"+name, "--timeout=180s")
+	k.wait("--for=condition=PodScheduled", "pod/"+name)
 	return name
 }
 

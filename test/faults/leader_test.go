@@ -64,7 +64,7 @@ func TestLeaderEnds(t *testing.T) {
 	if err := stopped.process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if code := stopped.process.Wait(t, takeover); code != 1 {
+	if code := stopped.process.Wait(t); code != 1 {
 		t.Errorf("a leader that lost its lease ended with %d; must end with 1", code)
 	}
 	*stopped = *newReplica(t)
@@ -73,7 +73,7 @@ func TestLeaderEnds(t *testing.T) {
 	if after >= lease {
 		t.Errorf("the lease of a leader that was asked to end was taken after %v, must be given up before %v are over", after, lease)
 	}
-	if code := asked.process.Wait(t, phaseTimeout); code != 0 {
+	if code := asked.process.Wait(t); code != 0 {
 		t.Errorf("a leader that was asked to end ended with %d; must end with 0", code)
 	}
 	l.live(phases[4])

@@ -24,6 +24,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 const (
@@ -44,7 +45,7 @@ const (
 
 // life is one set from its creation to its completion. Its pods run until the test ends them.
 type life struct {
-	*testing.T
+	framework.Test
 	ctx        context.Context
 	dice       *rand.Rand
 	namespace  string
@@ -76,7 +77,7 @@ func newLife(t *testing.T, dice *rand.Rand) *life {
 			t.Error(err)
 		}
 	})
-	return &life{T: t, ctx: ctx, dice: dice, namespace: namespace.Name, invariants: newInvariants(t, namespace.Name)}
+	return &life{Test: framework.Test{T: t}, ctx: ctx, dice: dice, namespace: namespace.Name, invariants: newInvariants(t, namespace.Name)}
 }
 
 // phases are all phases in order.

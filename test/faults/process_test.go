@@ -19,7 +19,7 @@ import (
 
 // controllers starts controllers that ask one proxy, and ends them with the test.
 type controllers struct {
-	*testing.T
+	framework.Test
 	kubeconfig string
 	flags      []string
 	log        string
@@ -27,7 +27,7 @@ type controllers struct {
 
 func newControllers(t *testing.T, kubeconfig string, flags ...string) *controllers {
 	t.Helper()
-	c := &controllers{T: t, kubeconfig: kubeconfig, flags: flags, log: filepath.Join(t.TempDir(), "controller.log")}
+	c := &controllers{Test: framework.Test{T: t}, kubeconfig: kubeconfig, flags: flags, log: filepath.Join(t.TempDir(), "controller.log")}
 	t.Cleanup(func() {
 		if t.Failed() {
 			logTail(t, c.log)

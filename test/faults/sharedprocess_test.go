@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
@@ -36,7 +35,7 @@ func kill(t *testing.T, name string) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, time.Minute, name+" has ended", func(context.Context) error {
+	framework.Eventually(t, name+" has ended", func(context.Context) error {
 		if err := syscall.Kill(pid, 0); err == nil {
 			return errors.New("it runs")
 		}

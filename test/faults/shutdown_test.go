@@ -51,7 +51,7 @@ func TestShutdownWhileJobsAreCreated(t *testing.T) {
 	}
 	asked.Store(true)
 	begin := time.Now()
-	if err := r.process.Terminate(gracePeriod); err != nil {
+	if err := r.process.Terminate(); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("the controller ended after %v", time.Since(begin).Round(10*time.Millisecond))

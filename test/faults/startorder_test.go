@@ -125,7 +125,7 @@ func (p *parts) stop(t *testing.T) {
 	p.mu.Unlock()
 	for _, name := range []string{ourControllers, ourServer} {
 		if process := p.take(name); process != nil {
-			if err := process.Terminate(time.Minute); err != nil {
+			if err := process.Terminate(); err != nil {
 				t.Error(err)
 			}
 		}
@@ -161,7 +161,7 @@ func (p *parts) start(t *testing.T, order []string) (last, ready, served time.Ti
 		if i == len(order)-1 {
 			break
 		}
-		framework.Eventually(t, time.Minute, name+" listens", func(context.Context) error {
+		framework.Eventually(t, name+" listens", func(context.Context) error {
 			if listeners, err := process.Listeners(); err != nil || len(listeners) == 0 {
 				return fmt.Errorf("it listens to nothing (%w)", err)
 			}

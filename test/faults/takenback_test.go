@@ -200,11 +200,11 @@ func (r *mainRestored) startMain() {
 		_, err := r.parts.launch(r.T, name)
 		r.must(err)
 	}
-	framework.Eventually(r.T, phaseTimeout, "kube-apiserver is ready", func(ctx context.Context) error {
+	framework.Eventually(r.T, "kube-apiserver is ready", func(ctx context.Context) error {
 		return shared.Kube.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(2 * time.Second).Do(ctx).Error()
 	})
 	r.startAgain()
-	framework.Eventually(r.T, phaseTimeout, "sets are served", func(ctx context.Context) error {
+	framework.Eventually(r.T, "sets are served", func(ctx context.Context) error {
 		_, err := shared.Kube.CoreV1().Namespaces().Get(ctx, r.namespace, metav1.GetOptions{})
 		if err != nil {
 			return err

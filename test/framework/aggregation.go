@@ -65,7 +65,7 @@ func (p *ControlPlane) awaitNoGroups(t testing.TB) {
 	t.Helper()
 	// The document of all groups may still have those of a server that another test used. They vanish some time later, and would
 	// be taken for those of this server until then.
-	Eventually(t, time.Minute, "the groups of earlier servers are gone from discovery", func(context.Context) error {
+	Eventually(t, "the groups of earlier servers are gone from discovery", func(context.Context) error {
 		for _, group := range apiservice.Groups {
 			// Discovery reports groups whose server is away as an error.
 			if found, _ := p.discovered(group); found {
@@ -83,7 +83,7 @@ func (p *ControlPlane) awaitNoGroups(t testing.TB) {
 func (p *ControlPlane) awaitGroups(t testing.TB) {
 	t.Helper()
 	services := p.Dynamic.Resource(apiservice.Resource)
-	Eventually(t, time.Minute, "the APIServices are available and the groups discovered", func(ctx context.Context) error {
+	Eventually(t, "the APIServices are available and the groups discovered", func(ctx context.Context) error {
 		for _, group := range apiservice.Groups {
 			current, err := services.Get(ctx, apiservice.Name(group), metav1.GetOptions{})
 			if err != nil {
@@ -114,7 +114,7 @@ func (p *ControlPlane) awaitGroups(t testing.TB) {
 func (p *ControlPlane) AwaitForwarded(t testing.TB, period time.Duration) {
 	t.Helper()
 	var since time.Time
-	Eventually(t, time.Minute, fmt.Sprintf("requests for all groups have been forwarded for %s", period), func(context.Context) error {
+	Eventually(t, fmt.Sprintf("requests for all groups have been forwarded for %s", period), func(context.Context) error {
 		for _, group := range apiservice.Groups {
 			if _, err := p.Kube.Discovery().ServerResourcesForGroupVersion(group.String()); err != nil {
 				since = time.Time{}

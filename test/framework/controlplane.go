@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
@@ -43,14 +42,16 @@ type ControlPlane struct {
 	// ca.crt, client.crt and client.key.
 	FrontProxy    *Authority
 	FrontProxyDir string
-	// Binary is the jobset-apiserver that was built for the tests.
-	Binary string
+	// Binary is the jobset-apiserver that the tests run, and Version the version that our programs have.
+	Binary, Version string
 
 	root, dir, binaries string
-	environment         *envtest.Environment
+	// etcdDir is where etcd stores its data.
+	etcdDir     string
+	environment *envtest.Environment
 }
 
-// Start runs a main cluster, built from what hack/ensure-binaries.sh provides, and builds our programs.
+// Start runs a main cluster, built from what hack/ensure-binaries.sh provides, and provides our programs.
 func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	ctrllog.SetLogger(logr.Discard())
 	p := &ControlPlane{}
@@ -68,10 +69,13 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	if p.binaries, err = localcluster.TestBinaries(p.root); err != nil {
 		return nil, err
 	}
-	if err := buildPrograms(ctx, p.root, p.dir); err != nil {
+	if err := providePrograms(ctx, p.root, p.dir); err != nil {
 		return nil, err
 	}
 	p.Binary = p.Own("jobset-apiserver")
+	if p.Version, err = versionOf(ctx, p.Binary); err != nil {
+		return nil, err
+	}
 	if err := p.startMain(); err != nil {
 		return nil, err
 	}
@@ -116,8 +120,8 @@ func (p *ControlPlane) startMain() (err error) {
 	}
 	p.environment = &envtest.Environment{
 		BinaryAssetsDirectory:    p.binaries,
-		ControlPlaneStartTimeout: time.Minute,
-		ControlPlaneStopTimeout:  time.Minute,
+		ControlPlaneStartTimeout: Patience(),
+		ControlPlaneStopTimeout:  Patience(),
 	}
 	// The environment looks for kubectl, etcd and kube-apiserver in this directory, unless told by the environment.
 	apiserver := p.environment.ControlPlane.GetAPIServer()
@@ -132,7 +136,11 @@ func (p *ControlPlane) startMain() (err error) {
 		Set("proxy-client-cert-file", certFile).
 		Set("proxy-client-key-file", keyFile).
 		Set("enable-aggregator-routing", "false")
-	etcd := &envtest.Etcd{}
+	// The environment has etcd write without fsync.
+	if p.etcdDir, err = memoryDir("jobset-etcd-"); err != nil {
+		return err
+	}
+	etcd := &envtest.Etcd{DataDir: p.etcdDir}
 	p.environment.ControlPlane.Etcd = etcd
 	for name, out := range map[string][]*io.Writer{
 		"etcd": {&etcd.Out, &etcd.Err}, "kube-apiserver": {&apiserver.Out, &apiserver.Err},
@@ -202,8 +210,10 @@ func (p *ControlPlane) Stop() error {
 	if p.environment != nil {
 		err = p.environment.Stop()
 	}
-	if p.dir != "" {
-		err = errors.Join(err, os.RemoveAll(p.dir))
+	for _, dir := range []string{p.dir, p.etcdDir} {
+		if dir != "" {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
 	}
 	return err
 }

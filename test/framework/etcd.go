@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -34,7 +33,7 @@ type Etcd struct {
 	args   []string
 }
 
-// StartEtcd runs an etcd with TLS, and with further flags.
+// StartEtcd runs an etcd with TLS, and with further flags. It stores its data in memory if there is enough.
 func (p *ControlPlane) StartEtcd(t testing.TB, flags ...string) *Etcd {
 	t.Helper()
 	authority, err := NewAuthority("etcd")
@@ -57,7 +56,7 @@ func (p *ControlPlane) StartEtcd(t testing.TB, flags ...string) *Etcd {
 	}
 	e.Flags = []string{"--etcd-servers=" + e.Endpoint, "--etcd-cafile=" + ca, "--etcd-certfile=" + clientCert, "--etcd-keyfile=" + clientKey}
 	e.args = []string{
-		"--data-dir=" + filepath.Join(dir, "data"),
+		"--data-dir=" + filepath.Join(ShortDir(t), "data"), "--unsafe-no-fsync",
 		"--listen-client-urls=" + e.Endpoint + "," + e.UnnamedEndpoint, "--advertise-client-urls=" + e.Endpoint,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer, "--initial-cluster=default=" + peer,
 		"--cert-file=" + serverCert, "--key-file=" + serverKey, "--trusted-ca-file=" + ca, "--client-cert-auth",
@@ -71,7 +70,7 @@ func (p *ControlPlane) StartEtcd(t testing.TB, flags ...string) *Etcd {
 func (e *Etcd) Launch(t testing.TB) {
 	t.Helper()
 	e.Process = Run(t, e.binary, e.args...)
-	Eventually(t, 30*time.Second, "etcd listens", func(context.Context) error {
+	Eventually(t, "etcd listens", func(context.Context) error {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(e.Endpoint, "https://"))
 		if err == nil {
 			conn.Close()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // Between two checks there are at least pollInterval, at most longestPause, and twice the time that a check takes, so
@@ -20,22 +20,46 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// timeoutFactor is how many times longer than on a machine with two idle cores a check may take. It costs nothing while
-// checks pass; what must be fast is measured by benchmarks.
-const timeoutFactor = 5
+// What must happen may take as long as the machine needs. The bounds only keep one test that fails from using up the time of all others.
+const (
+	longestWait       = 5 * time.Minute
+	longestWaitOfLong = 20 * time.Minute
+	// reportTime is left before the deadline of the tests for messages and cleanups.
+	reportTime = 30 * time.Second
+)
 
-// Eventually polls until the check passes.
-func Eventually(t testing.TB, timeout time.Duration, what string, check func(context.Context) error) {
+// Patience is how long a step may take that has no time of its own: much longer than on an idle machine. It costs nothing while tests
+// pass. What must be fast is measured by benchmarks.
+func Patience() time.Duration {
+	if tier.Long() {
+		return longestWaitOfLong
+	}
+	return longestWait
+}
+
+// patienceOf is Patience, but ends before the deadline of the tests.
+func patienceOf(t testing.TB) time.Duration {
+	patience := Patience()
+	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, ok := limited.Deadline(); ok {
+			patience = min(patience, time.Until(deadline)-reportTime)
+		}
+	}
+	return patience
+}
+
+// Eventually polls until the check passes. What the check must not do is to end the test: see Test.
+func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
-	if err := poll(t.Context(), timeout, check); err != nil {
+	if err := poll(t.Context(), patienceOf(t), check); err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
 }
 
 // EventuallyNoProblem polls until the check returns an empty string. It may be used in a cleanup.
-func EventuallyNoProblem(t testing.TB, timeout time.Duration, check func() (problem string)) {
+func EventuallyNoProblem(t testing.TB, check func() (problem string)) {
 	t.Helper()
-	err := poll(context.WithoutCancel(t.Context()), timeout, func(context.Context) error {
+	err := poll(context.WithoutCancel(t.Context()), patienceOf(t), func(context.Context) error {
 		if problem := check(); problem != "" {
 			return errors.New(problem)
 		}
@@ -46,21 +70,28 @@ func EventuallyNoProblem(t testing.TB, timeout time.Duration, check func() (prob
 	}
 }
 
-func poll(ctx context.Context, timeout time.Duration, check func(context.Context) error) error {
-	var last error
-	timeout *= timeoutFactor
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+// poll returns what was wrong last. After the time is over, it checks once more: a machine that stood still must not fail the test.
+func poll(ctx context.Context, patience time.Duration, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var took time.Duration
-	pause := wait.DelayFunc(func() time.Duration { return min(max(pollInterval, 2*took), longestPause) })
-	err := pause.Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+	var last error
+	for {
+		over := ctx.Err() != nil
 		began := time.Now()
-		last = check(ctx)
-		took = time.Since(began)
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("after %s: %w: %v", timeout, err, last)
+		err := attempt(func() error { return check(ctx) })
+		if err == nil {
+			return nil
+		}
+		// A request that was ended only says so, while an earlier error tells what the check waits for.
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if over {
+			return fmt.Errorf("after %s: %w", patience, last)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(min(max(pollInterval, 2*time.Since(began)), longestPause)):
+		}
 	}
-	return nil
 }

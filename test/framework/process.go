@@ -7,15 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 // Process is a program that runs beside the tests. Its output goes to a file.
@@ -80,8 +80,8 @@ func (p *Process) Kill() {
 }
 
 // Terminate ends the program with SIGTERM, as Kubernetes does. It returns an error if the program has ended before, does not
-// end in time, or ends with another exit code than 0.
-func (p *Process) Terminate(timeout time.Duration) error {
+// end, or ends with another exit code than 0.
+func (p *Process) Terminate() error {
 	select {
 	case <-p.done:
 		return fmt.Errorf("%s has ended before: %w; its log:\n%s", p.name(), p.err, p.logEnd())
@@ -96,9 +96,9 @@ func (p *Process) Terminate(timeout time.Duration) error {
 			return fmt.Errorf("ending %s: %w; its log:\n%s", p.name(), p.err, p.logEnd())
 		}
 		return nil
-	case <-time.After(timeout):
+	case <-time.After(Patience()):
 		p.Kill()
-		return fmt.Errorf("%s does not end within %s", p.name(), timeout)
+		return fmt.Errorf("%s does not end within %s; its log:\n%s", p.name(), Patience(), p.logEnd())
 	}
 }
 
@@ -124,43 +124,50 @@ func (p *Process) logEnd() string {
 }
 
 // Wait waits for the end and returns the exit code.
-func (p *Process) Wait(t testing.TB, timeout time.Duration) int {
+func (p *Process) Wait(t testing.TB) int {
 	t.Helper()
+	patience := patienceOf(t)
 	select {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(timeout):
-		t.Fatalf("%s still runs after %s", p.name(), timeout)
+	case <-time.After(patience):
+		t.Fatalf("%s still runs after %s; its log:\n%s", p.name(), patience, p.logEnd())
 		return -1
 	}
 }
 
 // Await polls until the check passes. It returns an error if the program ends before that.
-func (p *Process) Await(ctx context.Context, timeout time.Duration, what string, check func(context.Context) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(ctx context.Context) (bool, error) {
+func (p *Process) Await(ctx context.Context, what string, check func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
 		select {
 		case <-p.done:
-			return false, errors.Join(errors.New("the program has ended"), p.err)
+			cancel(errors.Join(errors.New("the program has ended"), p.err))
+		case <-ctx.Done():
+		}
+	}()
+	err := poll(ctx, Patience(), func(ctx context.Context) error {
+		select {
+		case <-p.done:
+			return errors.New("the program has ended")
 		default:
-			last = check(ctx)
-			return last == nil, nil
+			return check(ctx)
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("waiting until %s %s: %w: %v; its log:\n%s", p.name(), what, err, last, p.logEnd())
+		return fmt.Errorf("waiting until %s %s: %w; its log:\n%s", p.name(), what, errors.Join(context.Cause(ctx), err), p.logEnd())
 	}
 	return nil
 }
 
-// UnusedPort returns a port of the loopback address that is free at this moment.
+// UnusedPort returns a port of the loopback address that is free, and that no other test gets.
 func UnusedPort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := localcluster.FreePorts(1)
 	if err != nil {
 		return 0, err
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return strconv.Atoi(ports[0])
 }
 
 // FreePort is UnusedPort for a test.

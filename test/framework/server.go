@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -75,10 +74,22 @@ func Embedded(dir string) []string {
 	return []string{"--data-dir=" + dir, "--allow-ephemeral-data"}
 }
 
-// ShortDir returns a directory whose path leaves room for the names of sockets.
+// ShortDir returns a directory whose path leaves room for the names of sockets. It is in memory if there is enough: only tests of the disk
+// should wait for one.
 func ShortDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "js-")
+	return shortDir(t, memoryDir)
+}
+
+// DiskDir is ShortDir on the disk of temporary files.
+func DiskDir(t testing.TB) string {
+	t.Helper()
+	return shortDir(t, func(pattern string) (string, error) { return os.MkdirTemp("", pattern) })
+}
+
+func shortDir(t testing.TB, make func(pattern string) (string, error)) string {
+	t.Helper()
+	dir, err := make("js-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +127,7 @@ func (s *Server) Anonymous(t testing.TB) *rest.Config {
 // AwaitReady waits until /readyz answers with 200.
 func (s *Server) AwaitReady(t testing.TB) {
 	t.Helper()
-	if err := s.Await(t.Context(), time.Minute, "is ready", func(context.Context) error {
+	if err := s.Await(t.Context(), "is ready", func(context.Context) error {
 		if code, body := s.TryGet(t, "/readyz?verbose"); code != http.StatusOK {
 			return errors.New(body)
 		}
@@ -144,7 +155,7 @@ func (s *Server) TryGet(t testing.TB, path string) (int, string) {
 // Stop ends the server as Kubernetes does and waits for its end.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
-	if err := s.Terminate(time.Minute); err != nil {
+	if err := s.Terminate(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -30,8 +30,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-const waitTimeout = 3 * time.Minute
-
 var (
 	shared  *localcluster.Cluster
 	core    kubernetes.Interface
@@ -92,11 +90,11 @@ func available(t *testing.T) {
 	t.Helper()
 	start := time.Now()
 	for _, group := range apiservice.Groups {
-		framework.Eventually(t, waitTimeout, apiservice.Name(group)+" answers", func(ctx context.Context) error {
+		framework.Eventually(t, apiservice.Name(group)+" answers", func(ctx context.Context) error {
 			return core.CoreV1().RESTClient().Get().AbsPath("/apis", group.Group, group.Version).Do(ctx).Error()
 		})
 	}
-	framework.Eventually(t, waitTimeout, "sets are listed", func(ctx context.Context) error {
+	framework.Eventually(t, "sets are listed", func(ctx context.Context) error {
 		_, err := jobsets.JobsetV1alpha2().JobSets("default").List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -106,7 +104,7 @@ func available(t *testing.T) {
 // rolledOut waits until all pods have the revision of the last upgrade.
 func rolledOut(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, waitTimeout, "the pods are replaced", func(ctx context.Context) error {
+	framework.Eventually(t, "the pods are replaced", func(ctx context.Context) error {
 		server, err := core.AppsV1().StatefulSets(apiservice.Namespace).Get(ctx, "jobset-apiserver", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -150,7 +148,7 @@ func TestRelease(t *testing.T) {
 
 	mustHelm(t, "uninstall", "jobset")
 	namespaceIsDeleted(t)
-	framework.Eventually(t, waitTimeout, "the server has ended", func(ctx context.Context) error {
+	framework.Eventually(t, "the server has ended", func(ctx context.Context) error {
 		_, err := core.CoreV1().Pods(apiservice.Namespace).Get(ctx, "jobset-apiserver-0", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -184,11 +182,11 @@ func runSet(t *testing.T) versions {
 			}}}},
 		}}},
 	}
-	framework.Eventually(t, waitTimeout, "the set is created", func(ctx context.Context) error {
+	framework.Eventually(t, "the set is created", func(ctx context.Context) error {
 		_, err := jobsets.JobsetV1alpha2().JobSets("default").Create(ctx, js, metav1.CreateOptions{})
 		return err
 	})
-	framework.Eventually(t, waitTimeout, "the set runs", func(ctx context.Context) error {
+	framework.Eventually(t, "the set runs", func(ctx context.Context) error {
 		set, err := jobsets.JobsetV1alpha2().JobSets("default").Get(ctx, "running", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -229,7 +227,7 @@ func namespaceIsDeleted(t *testing.T) {
 	if err := core.CoreV1().Namespaces().Delete(t.Context(), namespace.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, waitTimeout, "the namespace is deleted", func(ctx context.Context) error {
+	framework.Eventually(t, "the namespace is deleted", func(ctx context.Context) error {
 		switch n, err := core.CoreV1().Namespaces().Get(ctx, namespace.Name, metav1.GetOptions{}); {
 		case apierrors.IsNotFound(err):
 			return nil

@@ -140,7 +140,7 @@ func expectPulled(t *testing.T, prefix string) {
 // removeEverything uninstalls the release of Helm, if there is one, with the sets and the store, as docs/helm.md describes.
 func removeEverything(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, waitTimeout, "the sets are deleted", func(ctx context.Context) error {
+	framework.Eventually(t, "the sets are deleted", func(ctx context.Context) error {
 		err := jobsets.JobsetV1alpha2().JobSets("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -167,7 +167,7 @@ func removeEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	framework.Eventually(t, waitTimeout, "the namespace is deleted", func(ctx context.Context) error {
+	framework.Eventually(t, "the namespace is deleted", func(ctx context.Context) error {
 		_, err := core.CoreV1().Namespaces().Get(ctx, apiservice.Namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

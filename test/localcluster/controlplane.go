@@ -19,9 +19,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// controlPlane are the programs of Kubernetes, and KWOK, which plays the nodes. kwokctl writes their certificates and
-// command lines once, on creation, and starts what does not run.
-var controlPlane = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller"}
+// controlPlane are the programs of Kubernetes. kwokctl writes their certificates and command lines once, on creation, and
+// starts what does not run.
+var controlPlane = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
 func (c *supervisor) kwokPath(elements ...string) string {
 	return c.path(append([]string{"kwok", "clusters", c.name}, elements...)...)
@@ -36,11 +36,7 @@ func (c *supervisor) kwokctl(args ...string) error {
 	err = c.logged("kwokctl", func(log *os.File) error {
 		cmd := exec.Command(filepath.Join(c.binaries, "kwokctl"), append([]string{"--name", c.name}, args...)...)
 		cmd.Env = append(os.Environ(), "PATH="+c.binaries+":"+os.Getenv("PATH"), "KWOK_WORKDIR="+c.path("kwok"), "KWOK_KUBE_VERSION="+version)
-		if c.kubeGOGC != "" {
-			for name, value := range KubeRuntime(c.kubeGOGC) {
-				cmd.Env = append(cmd.Env, name+"="+value)
-			}
-		}
+		cmd.Env = append(cmd.Env, c.kubeEnvironment()...)
 		cmd.Stdout, cmd.Stderr = log, log
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		return cmd.Run()
@@ -49,6 +45,16 @@ func (c *supervisor) kwokctl(args ...string) error {
 		return c.failure("kwokctl", fmt.Errorf("the control plane did not start: %w", err))
 	}
 	return nil
+}
+
+// kubeEnvironment returns the variables of the programs of Kubernetes, etcd and KWOK.
+func (c *supervisor) kubeEnvironment() (environment []string) {
+	if c.kubeGOGC != "" {
+		for name, value := range KubeRuntime(c.kubeGOGC) {
+			environment = append(environment, name+"="+value)
+		}
+	}
+	return environment
 }
 
 // Version is the version of the programs of the control plane in a directory, such as v1.37.2. kwokctl chooses their flags by it.
@@ -118,6 +124,9 @@ func (c *supervisor) controllersWork(ctx context.Context) error {
 				return errors.Join(errEnded, err)
 			}
 		}
+		if err := c.startComponent(kwokController); err != nil {
+			return errors.Join(errEnded, err)
+		}
 		return c.admin.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", &corev1.ServiceAccount{})
 	})
 }
@@ -141,8 +150,8 @@ func (c *supervisor) createControlPlane() error {
 	}
 	args := []string{"create", "cluster", "--runtime", "binary", "--config", c.path("kwok.yaml"), "--kubeconfig", c.path("kubeconfig.kwok"),
 		"--kube-authorization", "--kube-admission", "--secure-port", "--disable-qps-limits=false", "--timeout", "120s",
-		"--kwok-controller-binary", filepath.Join(c.binaries, "kwok")}
-	for _, program := range controlPlane[:4] {
+		"--disable", kwokController.name}
+	for _, program := range controlPlane {
 		args = append(args, "--"+program+"-binary", filepath.Join(c.binaries, program))
 	}
 	if c.kubeAuditPolicy != "" {
@@ -220,13 +229,13 @@ func extraArguments(to *strings.Builder, variable string, args []string) error {
 // comes after five minutes. There is one of each program, and nothing restarts it: without an election it has no lease that
 // it could lose, and then end, when the machine is slow.
 func (c *supervisor) kwokConfig() (string, error) {
-	ports, err := FreePorts(6)
+	ports, err := FreePorts(5)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	b.WriteString("apiVersion: config.kwok.x-k8s.io/v1alpha1\nkind: KwokctlConfiguration\noptions:\n  bindAddress: 127.0.0.1\n")
-	for i, option := range []string{"etcdPort", "etcdPeerPort", "kubeApiserverPort", "kubeControllerManagerPort", "kubeSchedulerPort", "kwokControllerPort"} {
+	for i, option := range []string{"etcdPort", "etcdPeerPort", "kubeApiserverPort", "kubeControllerManagerPort", "kubeSchedulerPort"} {
 		fmt.Fprintf(&b, "  %s: %s\n", option, ports[i])
 	}
 	c.kwokOptionsForNodes(&b)
@@ -262,9 +271,5 @@ func (c *supervisor) kwokConfig() (string, error) {
 	if err := extraArguments(&b, "CLUSTER_KUBE_SCHEDULER_ARGS", c.kubeSchedulerArgs); err != nil {
 		return "", err
 	}
-	c.kwokArgumentsForNodes(&b)
-	b.WriteString("---\n")
-	stages, err := os.ReadFile(filepath.Join(c.root, "hack", "kwok", "stages.yaml"))
-	b.Write(stages)
-	return b.String(), err
+	return b.String(), nil
 }

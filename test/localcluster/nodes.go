@@ -70,6 +70,9 @@ func (c *supervisor) nodesReady(ctx context.Context) error {
 }
 
 func (c *supervisor) upNodes(ctx context.Context) error {
+	if err := c.upKwok(); err != nil {
+		return err
+	}
 	if c.nodesReady(ctx) != nil {
 		for n := range c.nodes {
 			var status *statusError
@@ -78,7 +81,7 @@ func (c *supervisor) upNodes(ctx context.Context) error {
 				return fmt.Errorf("creating node %d: %w", n, err)
 			}
 		}
-		if err := c.poll(ctx, "kwok-controller", "the nodes are not ready", c.nodesReady); err != nil {
+		if err := c.await(ctx, kwokController.name, "the nodes are not ready", c.nodesReady); err != nil {
 			return err
 		}
 	}

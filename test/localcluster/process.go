@@ -87,6 +87,11 @@ func (p *processes) pid(name string) (int, bool) {
 
 // start runs a program in a session of its own, with its output in its log.
 func (p *processes) start(name string, command ...string) error {
+	return p.startIn(nil, name, command...)
+}
+
+// startIn is start with variables of the environment besides ours.
+func (p *processes) startIn(environment []string, name string, command ...string) error {
 	if err := writeFile(p.file(name, ".command"), lines(command)); err != nil {
 		return err
 	}
@@ -96,6 +101,7 @@ func (p *processes) start(name string, command ...string) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

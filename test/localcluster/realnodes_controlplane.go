@@ -15,16 +15,6 @@ func (c *supervisor) kwokOptionsForNodes(to *strings.Builder) {
 	}
 }
 
-// kwokArgumentsForNodes keeps KWOK from playing the containers of real nodes.
-func (c *supervisor) kwokArgumentsForNodes(to *strings.Builder) {
-	if c.realNodes == 0 {
-		return
-	}
-	to.WriteString("- name: kwok-controller\n  extraArgs:\n")
-	to.WriteString(extraArgument("manage-all-nodes", "false", true))
-	to.WriteString(extraArgument("manage-nodes-with-annotation-selector", "kwok.x-k8s.io/node=fake", true))
-}
-
 // kubeAPIServerArgumentsForNodes lets real nodes and their pods reach kube-apiserver, and kube-apiserver kubelets and
 // the pods behind Services: it runs on this machine, where Services have no addresses.
 func (c *supervisor) kubeAPIServerArgumentsForNodes(to *strings.Builder) {

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // dnsConfiguration takes the address of this machine, the port of the health check, and the kubeconfig.
@@ -99,6 +96,7 @@ func (n *realNode) writeConfiguration() error {
 			return err
 		}
 	}
+	server := "https://" + n.network.host() + ":" + n.apiPort
 	return errors.Join(
 		writeFile(n.file("containerd.toml"), fmt.Sprintf(containerdConfiguration, n.file(), n.file(), n.socket(), ProgramImage, n.file("cni"),
 			n.file(registriesDir))),
@@ -106,8 +104,8 @@ func (n *realNode) writeConfiguration() error {
 		writeFile(n.file("kubelet.yaml"), fmt.Sprintf(kubeletConfiguration,
 			n.socket(), n.file("pods"), n.network.host(), n.network.nodeAddress(n.number), n.kwokPath("pki", "ca.crt"))),
 		writeChanged(n.file("kube-proxy.yaml"), fmt.Sprintf(proxyConfiguration, n.file("kube-proxy.kubeconfig"), n.network.allPods(), n.name)),
-		n.writeIdentity("kubelet", "system:node:"+n.name, "system:nodes"),
-		n.writeIdentity("kube-proxy", "system:kube-proxy", ""),
+		n.writeIdentity(n.file("kubelet.kubeconfig"), server, "system:node:"+n.name, "system:nodes"),
+		n.writeIdentity(n.file("kube-proxy.kubeconfig"), server, "system:kube-proxy", ""),
 	)
 }
 
@@ -117,22 +115,4 @@ func writeChanged(path, content string) error {
 		return nil
 	}
 	return writeFile(path, content)
-}
-
-// writeIdentity writes a kubeconfig for a program of the node, with a certificate for a user of these names.
-func (n *realNode) writeIdentity(program, user, group string) error {
-	file := n.file(program + ".kubeconfig")
-	if exists(file) {
-		return nil
-	}
-	certificate, key, err := signClient(n.kwokPath("pki", "ca.crt"), n.kwokPath("pki", "ca.key"), user, group)
-	if err != nil {
-		return fmt.Errorf("the certificate of %s: %w", user, err)
-	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters["local"] = &clientcmdapi.Cluster{Server: "https://" + n.network.host() + ":" + n.apiPort, CertificateAuthority: n.kwokPath("pki", "ca.crt")}
-	config.AuthInfos[program] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
-	config.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: program}
-	config.CurrentContext = "local"
-	return clientcmd.WriteToFile(*config, file)
 }

@@ -77,7 +77,7 @@ func swapToForeign(t *testing.T, s *stage) {
 func swapBack(t *testing.T, s *stage) {
 	s.etcd.stop()
 	s.etcd.start(t, s.right)
-	s.server.Wait(t, timeout)
+	s.server.Wait(t)
 	s.server = nil
 	s.serve(t, "--etcd-servers="+s.etcd.client.String())
 	s.stop(t)
@@ -241,7 +241,7 @@ func (c *cluster) restartControllerManager(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, timeout, "kube-controller-manager is gone", func(context.Context) error {
+	framework.Eventually(t, "kube-controller-manager is gone", func(context.Context) error {
 		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 			return fmt.Errorf("process %d still exists: %w", pid, err)
 		}

@@ -62,7 +62,7 @@ func (o *takeover) firstStart(t *testing.T) {
 	}
 	o.do(t, "kubectl label apiservice")
 	o.local(t)
-	framework.Eventually(t, timeout, "the server counts the objects of the definition", func(ctx context.Context) error {
+	framework.Eventually(t, "the server counts the objects of the definition", func(ctx context.Context) error {
 		record, err := o.record(ctx)
 		if err == nil && (record.Refusal == nil || !strings.Contains(record.Refusal.Message, fmt.Sprintf("has %d objects", takenSets))) {
 			err = fmt.Errorf("the record is %+v", record)

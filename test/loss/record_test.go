@@ -114,7 +114,7 @@ func (s *stage) secondStore(t *testing.T) {
 		t.Error(err)
 	}
 	// Later parts count the Jobs whose owners are gone.
-	framework.Eventually(t, timeout, "the Jobs of the set are gone", func(ctx context.Context) error {
+	framework.Eventually(t, "the Jobs of the set are gone", func(ctx context.Context) error {
 		list, err := s.Kube.BatchV1().Jobs(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: jobsetv1alpha2.JobSetNameKey + "=" + setName(sets)})
 		if err == nil && len(list.Items) > 0 {
 			err = fmt.Errorf("%d are left", len(list.Items))

@@ -65,7 +65,7 @@ func (r *recreatedNamespace) held(t *testing.T) {
 
 func (r *recreatedNamespace) condition(t *testing.T, status metav1.ConditionStatus) {
 	t.Helper()
-	framework.Eventually(t, timeout, fmt.Sprintf("the condition is %s", status), func(ctx context.Context) error {
+	framework.Eventually(t, fmt.Sprintf("the condition is %s", status), func(ctx context.Context) error {
 		set, err := r.JobSets.JobsetV1alpha2().JobSets(r.name).Get(ctx, setName(0), metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func (c *cluster) released(t *testing.T) {
 	}
 	served.kept(t)
 	c.finish(t, namespace, "")
-	framework.Eventually(t, timeout, "all Jobs are complete", func(ctx context.Context) error {
+	framework.Eventually(t, "all Jobs are complete", func(ctx context.Context) error {
 		jobs, err := c.Kube.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ func (s *stage) restored(t *testing.T) {
 // isHeld waits until a set is held, and has no Job.
 func (c *cluster) isHeld(t *testing.T, namespace, name string) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the set is held", func(ctx context.Context) error {
+	framework.Eventually(t, "the set is held", func(ctx context.Context) error {
 		set, err := c.JobSets.JobsetV1alpha2().JobSets(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && !meta.IsStatusConditionTrue(set.Status.Conditions, jobsetv1alpha2.Held) {
 			err = fmt.Errorf("the status is %+v", set.Status)
@@ -66,7 +66,7 @@ func (c *cluster) isHeld(t *testing.T, namespace, name string) {
 // reachesStatus waits until the status of a set shows its Job.
 func (c *cluster) reachesStatus(t *testing.T, namespace, name string) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the status shows the Job", func(ctx context.Context) error {
+	framework.Eventually(t, "the status shows the Job", func(ctx context.Context) error {
 		set, err := c.JobSets.JobsetV1alpha2().JobSets(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && (len(set.Status.ReplicatedJobsStatus) == 0 || set.Status.ReplicatedJobsStatus[0].Ready == 0) {
 			err = fmt.Errorf("the status is %+v", set.Status)

@@ -56,7 +56,7 @@ func (c *cluster) stop(t *testing.T) {
 	if c.server == nil {
 		return
 	}
-	if err := c.server.Terminate(time.Minute); err != nil {
+	if err := c.server.Terminate(); err != nil {
 		t.Fatal(err)
 	}
 	c.server = nil
@@ -84,7 +84,7 @@ func (c *cluster) serve(t *testing.T, flags ...string) {
 // reached waits until all groups are available.
 func (c *cluster) reached(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, timeout, "kube-apiserver reaches the server", func(ctx context.Context) error {
+	framework.Eventually(t, "kube-apiserver reaches the server", func(ctx context.Context) error {
 		select {
 		case <-c.server.Done():
 			t.Fatal("the server has ended: " + tail(c.server.Log()))
@@ -129,7 +129,7 @@ func (c *cluster) refused(t *testing.T, reason witness.Reason, since time.Time) 
 func (c *cluster) refuses(t *testing.T, reason witness.Reason, since time.Time) *witness.Refusal {
 	t.Helper()
 	var refusal *witness.Refusal
-	framework.Eventually(t, timeout, "the server refuses", func(ctx context.Context) error {
+	framework.Eventually(t, "the server refuses", func(ctx context.Context) error {
 		record, err := c.record(ctx)
 		switch {
 		case err != nil:
@@ -219,7 +219,7 @@ func (e *etcd) start(t *testing.T, store string) {
 	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{e.peer}, []url.URL{e.peer}
 	config.InitialCluster = config.Name + "=" + e.peer.String()
 	// The port was in use a moment ago.
-	framework.Eventually(t, timeout, "etcd starts", func(context.Context) (err error) {
+	framework.Eventually(t, "etcd starts", func(context.Context) (err error) {
 		e.Etcd, err = embed.StartEtcd(config)
 		return err
 	})

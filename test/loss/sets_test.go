@@ -91,7 +91,7 @@ func (c *cluster) children(ctx context.Context, namespace string) (*children, er
 func (c *cluster) running(t *testing.T, namespace string, count int) *children {
 	t.Helper()
 	var found *children
-	framework.Eventually(t, timeout, "all pods run", func(ctx context.Context) (err error) {
+	framework.Eventually(t, "all pods run", func(ctx context.Context) (err error) {
 		if found, err = c.children(ctx, namespace); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (c *cluster) finish(t *testing.T, namespace, prefix string) {
 // completes waits until a set has completed.
 func (c *cluster) completes(t *testing.T, namespace, name string) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the set "+name+" completes", func(ctx context.Context) error {
+	framework.Eventually(t, "the set "+name+" completes", func(ctx context.Context) error {
 		set, err := c.JobSets.JobsetV1alpha2().JobSets(namespace).Get(ctx, name, metav1.GetOptions{})
 		if err == nil && set.Status.TerminalState != jobsetv1alpha2.TerminalStateCompleted {
 			err = fmt.Errorf("its status is %+v", set.Status)
@@ -192,7 +192,7 @@ func (c *cluster) completes(t *testing.T, namespace, name string) {
 // childrenGo waits until the Jobs and pods of a set are gone.
 func (c *cluster) childrenGo(t *testing.T, namespace, set string) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the Jobs of "+set+" are gone", func(ctx context.Context) error {
+	framework.Eventually(t, "the Jobs of "+set+" are gone", func(ctx context.Context) error {
 		found, err := c.children(ctx, namespace)
 		if err != nil {
 			return err
@@ -226,7 +226,7 @@ func (c *cluster) namespaceExists(ctx context.Context, name string) (bool, error
 func (c *cluster) namespaceEnds(t *testing.T, name string) time.Duration {
 	t.Helper()
 	begin := time.Now()
-	framework.Eventually(t, timeout, "the namespace is gone", func(ctx context.Context) error {
+	framework.Eventually(t, "the namespace is gone", func(ctx context.Context) error {
 		exists, err := c.namespaceExists(ctx, name)
 		if err == nil && exists {
 			err = errors.New("it still exists")

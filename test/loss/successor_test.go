@@ -43,7 +43,7 @@ func (c *cluster) successor(t *testing.T) {
 	c.reached(t)
 	c.right = empty
 
-	framework.Eventually(t, timeout, "the garbage collector deletes the Job that was not released", func(ctx context.Context) error {
+	framework.Eventually(t, "the garbage collector deletes the Job that was not released", func(ctx context.Context) error {
 		_, err := c.Kube.BatchV1().Jobs(namespace).Get(ctx, abandoned, metav1.GetOptions{})
 		if err == nil || !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the Job exists: %w", err)
@@ -85,7 +85,7 @@ func (c *cluster) successorWaits(t *testing.T, namespace string) {
 		t.Fatal(err)
 	}
 	c.create(t, namespace, 0, 1)
-	framework.Eventually(t, timeout, "the set says that the name is taken", func(ctx context.Context) error {
+	framework.Eventually(t, "the set says that the name is taken", func(ctx context.Context) error {
 		set, err := c.JobSets.JobsetV1alpha2().JobSets(namespace).Get(ctx, setName(0), metav1.GetOptions{})
 		if err == nil && !meta.IsStatusConditionTrue(set.Status.Conditions, jobsetv1alpha2.ChildNameConflict) {
 			err = fmt.Errorf("its status is %+v", set.Status)
@@ -98,7 +98,7 @@ func (c *cluster) successorWaits(t *testing.T, namespace string) {
 	if err := jobs.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, timeout, "the set has a Job of its own", func(ctx context.Context) error {
+	framework.Eventually(t, "the set has a Job of its own", func(ctx context.Context) error {
 		now, err := jobs.Get(ctx, name, metav1.GetOptions{})
 		if err == nil && now.UID == released.UID {
 			err = fmt.Errorf("the Job is still the released one")

@@ -103,7 +103,7 @@ func (o *takeover) createSets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	framework.Eventually(t, timeout, "all sets are available", func(ctx context.Context) error {
+	framework.Eventually(t, "all sets are available", func(ctx context.Context) error {
 		for i := range takenSets {
 			set, err := o.sets().Get(ctx, takenName(i), metav1.GetOptions{})
 			if err != nil {
@@ -131,7 +131,7 @@ func (o *takeover) define(t *testing.T) {
 	if _, err := o.dynamic.Resource(definitions).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, timeout, "the definition is established", func(ctx context.Context) error {
+	framework.Eventually(t, "the definition is established", func(ctx context.Context) error {
 		got, err := o.dynamic.Resource(definitions).Get(ctx, definitionName, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -219,7 +219,7 @@ func (o *takeover) unchanged(t *testing.T, when string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, timeout, "the garbage collector deletes the decoy "+when, func(ctx context.Context) error {
+	framework.Eventually(t, "the garbage collector deletes the decoy "+when, func(ctx context.Context) error {
 		_, err := o.Kube.CoreV1().ConfigMaps(o.namespace).Get(ctx, created.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil

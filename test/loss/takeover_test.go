@@ -135,7 +135,7 @@ func (o *takeover) killImports(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		framework.Eventually(t, timeout, "an object is imported", func(ctx context.Context) error {
+		framework.Eventually(t, "an object is imported", func(ctx context.Context) error {
 			return o.imported(ctx, int64(count)+1)
 		})
 		_ = cmd.Process.Kill()
@@ -164,7 +164,7 @@ func (o *takeover) route(t *testing.T) {
 	o.awaitUIDs(t)
 	o.do(t, "kubectl wait --for=condition=Available")
 	o.do(t, patchDefinition+"artifacts/take-over/not-served.json")
-	framework.Eventually(t, timeout, "the watches of the definition end", func(context.Context) error {
+	framework.Eventually(t, "the watches of the definition end", func(context.Context) error {
 		for {
 			select {
 			case _, open := <-old.ResultChan():
@@ -190,7 +190,7 @@ func (o *takeover) giveBack(t *testing.T) {
 // local waits until kube-apiserver serves the group itself.
 func (o *takeover) local(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the definition has the group", func(ctx context.Context) error {
+	framework.Eventually(t, "the definition has the group", func(ctx context.Context) error {
 		service, err := o.dynamic.Resource(apiservice.Resource).Get(ctx, lwsService, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ func (o *takeover) local(t *testing.T) {
 // awaitUIDs waits until the sets are served with their UIDs.
 func (o *takeover) awaitUIDs(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the sets are served", func(ctx context.Context) error {
+	framework.Eventually(t, "the sets are served", func(ctx context.Context) error {
 		for name, uid := range o.uids {
 			set, err := o.sets().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -226,7 +226,7 @@ func (o *takeover) awaitUIDs(t *testing.T) {
 func (o *takeover) deleteDefinition(t *testing.T) {
 	t.Helper()
 	o.do(t, "kubectl delete customresourcedefinition")
-	framework.Eventually(t, timeout, "the definition is gone", func(ctx context.Context) error {
+	framework.Eventually(t, "the definition is gone", func(ctx context.Context) error {
 		_, err := o.dynamic.Resource(definitions).Get(ctx, definitionName, metav1.GetOptions{})
 		if err == nil || !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it exists: %w", err)
@@ -238,7 +238,7 @@ func (o *takeover) deleteDefinition(t *testing.T) {
 // adopted waits until our controller has corrected the status that was taken over.
 func (o *takeover) adopted(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, timeout, "our controller writes the status", func(ctx context.Context) error {
+	framework.Eventually(t, "our controller writes the status", func(ctx context.Context) error {
 		for name := range o.uids {
 			set, err := o.sets().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -262,7 +262,7 @@ func (o *takeover) served(t *testing.T) {
 	if err := o.sets().Delete(t.Context(), takenName(1), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, timeout, "one set has grown, and the children of another are gone", func(ctx context.Context) error {
+	framework.Eventually(t, "one set has grown, and the children of another are gone", func(ctx context.Context) error {
 		now, err := o.versions(ctx)
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func (r *allReduce) steps() int { return r.kills*stepsPerKill + stepsAfter }
 func (r *allReduce) kill(name string, number int) {
 	r.Helper()
 	threshold := number*stepsPerKill + r.random.IntN(stepsPerKill)
-	framework.Eventually(r, 2*time.Minute, fmt.Sprintf("the run gets beyond step %d", threshold), func(context.Context) error {
+	framework.Eventually(r, fmt.Sprintf("the run gets beyond step %d", threshold), func(context.Context) error {
 		state, err := allreduce.Checkpoint(r.dir, 64)
 		if err == nil && state.Step <= threshold {
 			err = fmt.Errorf("it is at step %d", state.Step)
@@ -142,7 +142,7 @@ func (r *allReduce) strike(victim *corev1.Pod, way string) error {
 // restarted waits until the set has been restarted that often and all of its Jobs are ready.
 func (r *allReduce) restarted(name string, restarts int) (js *jobsetv1alpha2.JobSet) {
 	r.Helper()
-	framework.Eventually(r, 2*time.Minute, fmt.Sprintf("restart %d is ready", restarts), func(ctx context.Context) (err error) {
+	framework.Eventually(r, fmt.Sprintf("restart %d is ready", restarts), func(ctx context.Context) (err error) {
 		if js, err = jobsets.JobsetV1alpha2().JobSets(r.namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
 		}

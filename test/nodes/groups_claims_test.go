@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +53,7 @@ func (e *env) deleteGroup(name string) {
 	if err := sets.Delete(e.Context(), name, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}); err != nil {
 		e.Fatal(err)
 	}
-	framework.Eventually(e, time.Minute, name+" is gone", func(ctx context.Context) error {
+	framework.Eventually(e, name+" is gone", func(ctx context.Context) error {
 		if _, err := sets.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("get: %v", err)
 		}
@@ -82,7 +81,7 @@ func TestClaimsOfGroups(t *testing.T) {
 	if err := core.CoreV1().Pods(e.namespace).Delete(t.Context(), "kept-0-1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, time.Minute, "the group is recreated", func(ctx context.Context) error {
+	framework.Eventually(t, "the group is recreated", func(ctx context.Context) error {
 		pods, err := e.pods(ctx, kept)
 		if err != nil {
 			return err

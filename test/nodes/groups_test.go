@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,7 +35,7 @@ func TestGroupsRun(t *testing.T) {
 	if _, err := sets.Create(t.Context(), lws, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, time.Minute, "the groups are available", func(ctx context.Context) error {
+	framework.Eventually(t, "the groups are available", func(ctx context.Context) error {
 		lws, err := sets.Get(ctx, "serve", metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -190,7 +189,7 @@ func (e *env) uids(name string) (uids []string) {
 func (e *env) together(js *jobsetv1alpha2.JobSet, attempt int32) map[string]int {
 	e.Helper()
 	workers := map[string]int{}
-	framework.Eventually(e, 2*time.Minute, fmt.Sprintf("all workers of %s are at attempt %d", js.Name, attempt), func(ctx context.Context) error {
+	framework.Eventually(e, fmt.Sprintf("all workers of %s are at attempt %d", js.Name, attempt), func(ctx context.Context) error {
 		got, err := jobsets.JobsetV1alpha2().JobSets(e.namespace).Get(ctx, js.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,7 +46,7 @@ func TestPolicyOfTheAgent(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"keep": "1"}, Labels: map[string]string{"keep": "1"}}, Spec: corev1.PodSpec{
 			NodeSelector: map[string]string{"jobset-tests/none": ""}, Containers: []corev1.Container{{Name: "main", Image: localcluster.ProgramImage}},
 		}}
-		framework.Eventually(t, time.Minute, "the service account of the namespace exists", func(ctx context.Context) error {
+		framework.Eventually(t, "the service account of the namespace exists", func(ctx context.Context) error {
 			_, err := core.CoreV1().Pods(e.namespace).Create(ctx, pod, metav1.CreateOptions{})
 			return err
 		})
@@ -61,7 +60,7 @@ func TestPolicyOfTheAgent(t *testing.T) {
 	// A policy has an effect a moment after it was created, and a role too. Until then the patch succeeds, so that each
 	// attempt has a value of its own: one that is there already would change nothing, which is allowed.
 	attempts := 0
-	framework.Eventually(t, time.Minute, "the policy is in effect", func(ctx context.Context) error {
+	framework.Eventually(t, "the policy is in effect", func(ctx context.Context) error {
 		attempts++
 		if err := patch(ctx, "own", fmt.Sprintf(`{"metadata":{"annotations":{"before":"%d"}}}`, attempts)); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) || !strings.Contains(fmt.Sprint(err), "the restart agent") {
 			return fmt.Errorf("another annotation: %v", err)

@@ -54,7 +54,7 @@ func TestRestartInPlace(t *testing.T) {
 
 	start = time.Now()
 	e.plugin("restart", "inplace")
-	framework.Eventually(t, 2*time.Minute, "all pods are others", func(context.Context) error {
+	framework.Eventually(t, "all pods are others", func(context.Context) error {
 		got := e.uids("inplace")
 		if len(got) != 20 || slices.ContainsFunc(got, func(uid string) bool { return slices.Contains(uids, uid) }) {
 			return fmt.Errorf("%d pods, not all new", len(got))
@@ -80,7 +80,7 @@ func TestFailureAtTheBarrier(t *testing.T) {
 	for _, mode := range []string{sidecarMode, mainMode} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			e := &env{t, e.namespace}
+			e := &env{framework.Test{T: t}, e.namespace}
 			js := e.inPlaceSet("barrier-"+mode, mode, 1, 3, 10, "work")
 			e.create(js)
 			before, uids := e.together(js, 0), e.uids(js.Name)
@@ -120,7 +120,7 @@ func TestFailureAtTheBarrier(t *testing.T) {
 // agentFollows waits until a pod has written the first attempt after the start, by an agent that is not the last one.
 func (e *env) agentFollows(js *jobsetv1alpha2.JobSet, hostname string, last int) {
 	e.Helper()
-	framework.Eventually(e, time.Minute, hostname+" is at attempt 1", func(context.Context) error {
+	framework.Eventually(e, hostname+" is at attempt 1", func(context.Context) error {
 		if pid := agentOf(hostname); pid == 0 || pid == last {
 			return errors.New("no new agent runs")
 		}
@@ -138,7 +138,7 @@ func TestRestartsHaveALimit(t *testing.T) {
 	for _, mode := range []string{sidecarMode, mainMode} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
-			e := &env{t, e.namespace}
+			e := &env{framework.Test{T: t}, e.namespace}
 			js := e.inPlaceSet("limit-"+mode, mode, 1, 2, 2, "exit", "3")
 			e.create(js)
 			got := e.ended(js.Name, jobsetv1alpha2.JobSetFailed)
@@ -170,7 +170,7 @@ func TestServersAwayDuringRestart(t *testing.T) {
 	away(true)
 	last := agentOf(names[1])
 	e.signal(before[names[1]], syscall.SIGKILL)
-	framework.EventuallyNoProblem(t, time.Minute, func() string {
+	framework.EventuallyNoProblem(t, func() string {
 		if pid := agentOf(names[1]); pid == 0 || pid == last {
 			return "no new agent runs"
 		}
@@ -250,7 +250,7 @@ func TestNodeWithoutRestartRules(t *testing.T) {
 	spec.NodeSelector = map[string]string{label: e.namespace}
 	spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	e.create(js)
-	framework.EventuallyNoProblem(t, time.Minute, func() string {
+	framework.EventuallyNoProblem(t, func() string {
 		if out := e.plugin("why", "old"); !strings.Contains(out, "RestartRulesMissing") {
 			return out
 		}

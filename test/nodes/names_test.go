@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +40,7 @@ func (e *env) resolver() *net.Resolver {
 func (e *env) resolves(name string, addresses ...string) {
 	e.Helper()
 	resolver := e.resolver()
-	framework.Eventually(e, time.Minute, fmt.Sprintf("%s resolves to %q", name, addresses), func(ctx context.Context) error {
+	framework.Eventually(e, fmt.Sprintf("%s resolves to %q", name, addresses), func(ctx context.Context) error {
 		got, err := resolver.LookupHost(ctx, name+"."+e.namespace+".svc.cluster.local.")
 		var dns *net.DNSError
 		if err != nil && (!errors.As(err, &dns) || !dns.IsNotFound) {
@@ -58,7 +57,7 @@ func (e *env) resolves(name string, addresses ...string) {
 func (e *env) probed(pod *corev1.Pod) {
 	e.Helper()
 	before, _ := strconv.Atoi(e.asked(pod, "/probes"))
-	framework.Eventually(e, time.Minute, pod.Name+" is probed", func(ctx context.Context) error {
+	framework.Eventually(e, pod.Name+" is probed", func(ctx context.Context) error {
 		text, err := ask(ctx, pod, "/probes")
 		if err != nil {
 			return err
@@ -73,7 +72,7 @@ func (e *env) probed(pod *corev1.Pod) {
 // readyIs waits until the condition of a pod is so.
 func (e *env) readyIs(name string, want corev1.ConditionStatus) {
 	e.Helper()
-	framework.Eventually(e, time.Minute, name+" is ready: "+string(want), func(ctx context.Context) error {
+	framework.Eventually(e, name+" is ready: "+string(want), func(ctx context.Context) error {
 		pod, err := core.CoreV1().Pods(e.namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -90,7 +89,7 @@ func (e *env) readyIs(name string, want corev1.ConditionStatus) {
 // hasUnready waits until the one pod behind a Service is known to be not ready.
 func (e *env) hasUnready(service string) {
 	e.Helper()
-	framework.Eventually(e, time.Minute, "the Service "+service+" has a pod", func(ctx context.Context) error {
+	framework.Eventually(e, "the Service "+service+" has a pod", func(ctx context.Context) error {
 		slices, err := core.DiscoveryV1().EndpointSlices(e.namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
 		if err != nil {
 			return err
@@ -156,7 +155,7 @@ func TestStartWaitsForReadiness(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &env{t, e.namespace}
+			e := &env{framework.Test{T: t}, e.namespace}
 			js := hiddenSet(name)
 			second := *js.Spec.ReplicatedJobs[0].DeepCopy()
 			second.Name = "late"
@@ -179,7 +178,7 @@ func (e *env) startsLate(name string) {
 	}
 	e.asked(&first, "/ready?is=true")
 	var late *batchv1.Job
-	framework.Eventually(e, time.Minute, "the second replicatedJob has completed", func(ctx context.Context) (err error) {
+	framework.Eventually(e, "the second replicatedJob has completed", func(ctx context.Context) (err error) {
 		if late, err = core.BatchV1().Jobs(e.namespace).Get(ctx, name+"-late-0", metav1.GetOptions{}); err == nil && late.Status.Succeeded != 1 {
 			err = fmt.Errorf("status is %+v", late.Status)
 		}

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -80,7 +79,7 @@ func nothingRemains(c *localcluster.Cluster) error {
 
 // env is the namespace of one test.
 type env struct {
-	*testing.T
+	framework.Test
 	namespace string
 }
 
@@ -95,7 +94,7 @@ func newEnv(t *testing.T) *env {
 			t.Error(err)
 		}
 	})
-	return &env{t, namespace.Name}
+	return &env{framework.Test{T: t}, namespace.Name}
 }
 
 // set is a JobSet whose one replicatedJob, with the name w, runs the test's program. Its pods are spread over the nodes.
@@ -134,7 +133,7 @@ func (e *env) create(js *jobsetv1alpha2.JobSet) {
 func (e *env) ended(name string, condition string) *jobsetv1alpha2.JobSet {
 	e.Helper()
 	var js *jobsetv1alpha2.JobSet
-	framework.Eventually(e, 2*time.Minute, fmt.Sprintf("%s is %s", name, condition), func(ctx context.Context) (err error) {
+	framework.Eventually(e, fmt.Sprintf("%s is %s", name, condition), func(ctx context.Context) (err error) {
 		if js, err = jobsets.JobsetV1alpha2().JobSets(e.namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return err
 		}

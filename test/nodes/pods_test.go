@@ -44,7 +44,7 @@ func ofSet(name string) string { return jobsetv1alpha2.JobSetNameKey + "=" + nam
 // running waits until as many pods match and their containers run, and returns them.
 func (e *env) running(selector string, want int) (pods []corev1.Pod) {
 	e.Helper()
-	framework.Eventually(e, time.Minute, fmt.Sprintf("%d pods with %s run", want, selector), func(ctx context.Context) (err error) {
+	framework.Eventually(e, fmt.Sprintf("%d pods with %s run", want, selector), func(ctx context.Context) (err error) {
 		if pods, err = e.pods(ctx, selector); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func ask(ctx context.Context, pod *corev1.Pod, path string) (string, error) {
 // asked asks until there is an answer: a program that has just been started does not listen yet.
 func (e *env) asked(pod *corev1.Pod, path string) (answer string) {
 	e.Helper()
-	framework.Eventually(e, 20*time.Second, pod.Name+" answers "+path, func(ctx context.Context) (err error) {
+	framework.Eventually(e, pod.Name+" answers "+path, func(ctx context.Context) (err error) {
 		answer, err = ask(ctx, pod, path)
 		return err
 	})
@@ -117,7 +117,7 @@ func (e *env) asked(pod *corev1.Pod, path string) (answer string) {
 func (e *env) end(pod *corev1.Pod, code int) {
 	e.Helper()
 	reached := false
-	framework.Eventually(e, 20*time.Second, pod.Name+" ends", func(ctx context.Context) error {
+	framework.Eventually(e, pod.Name+" ends", func(ctx context.Context) error {
 		_, err := ask(ctx, pod, fmt.Sprintf("/exit?code=%d", code))
 		// A container that has just started does not listen yet; one that was reached has ended.
 		if refused := errors.Is(err, syscall.ECONNREFUSED); !refused || !reached {

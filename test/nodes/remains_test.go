@@ -10,7 +10,6 @@ import (
 	"slices"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
@@ -40,7 +39,7 @@ func TestKilledStartLeavesNothing(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	framework.EventuallyNoProblem(t, 2*time.Minute, func() string {
+	framework.EventuallyNoProblem(t, func() string {
 		if _, err := os.Stat(filepath.Join(c.Dir, "pids", "real-1-kubelet.pid")); err != nil {
 			return err.Error()
 		}

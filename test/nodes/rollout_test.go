@@ -93,7 +93,7 @@ func TestUpdateFailsNoRequest(t *testing.T) {
 // updated waits until a set has two groups of the last revision and no others.
 func (e *env) updated(name string) {
 	e.Helper()
-	framework.Eventually(e, 3*time.Minute, name+" is updated", func(ctx context.Context) error {
+	framework.Eventually(e, name+" is updated", func(ctx context.Context) error {
 		lws, err := jobsets.LeaderworkersetV1().LeaderWorkerSets(e.namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func (e *env) counts(client *corev1.Pod) (got counts) {
 // counted waits until a client has got an answer more often than that.
 func (e *env) counted(client *corev1.Pod, more int, answer string) (got counts) {
 	e.Helper()
-	framework.Eventually(e, time.Minute, fmt.Sprintf("more than %d answers are %q", more, answer), func(ctx context.Context) error {
+	framework.Eventually(e, fmt.Sprintf("more than %d answers are %q", more, answer), func(ctx context.Context) error {
 		text, err := ask(ctx, client, "/")
 		if err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,7 +34,7 @@ func servingSet(name string, pods int32) *jobsetv1alpha2.JobSet {
 func (e *env) debug(name string, code int) {
 	e.Helper()
 	pods := core.CoreV1().Pods(e.namespace)
-	framework.Eventually(e, time.Minute, "the debug container is added to "+name, func(ctx context.Context) error {
+	framework.Eventually(e, "the debug container is added to "+name, func(ctx context.Context) error {
 		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -49,7 +48,7 @@ func (e *env) debug(name string, code int) {
 		_, err = pods.UpdateEphemeralContainers(ctx, name, pod, metav1.UpdateOptions{})
 		return err
 	})
-	framework.Eventually(e, time.Minute, "the debug container of "+name+" has ended", func(ctx context.Context) error {
+	framework.Eventually(e, "the debug container of "+name+" has ended", func(ctx context.Context) error {
 		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -117,7 +116,7 @@ func TestDebuggerLeavesGroupAlone(t *testing.T) {
 	if _, err := sets.Patch(t.Context(), created.Name, "application/json-patch+json", patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, time.Minute, "there are two groups", func(ctx context.Context) error {
+	framework.Eventually(t, "there are two groups", func(ctx context.Context) error {
 		lws, err := sets.Get(ctx, created.Name, metav1.GetOptions{})
 		if err == nil && (lws.Status.ReadyReplicas != 2 || !meta.IsStatusConditionTrue(lws.Status.Conditions, leaderworkersetv1.ConditionAvailable)) {
 			err = fmt.Errorf("status is %+v", lws.Status)
@@ -152,7 +151,7 @@ func TestEvictionIsIgnored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, time.Minute, pod.Name+" is replaced", func(ctx context.Context) error {
+	framework.Eventually(t, pod.Name+" is replaced", func(ctx context.Context) error {
 		if _, err := core.CoreV1().Pods(e.namespace).Get(ctx, pod.Name, metav1.GetOptions{}); err == nil {
 			return fmt.Errorf("%s still exists", pod.Name)
 		}

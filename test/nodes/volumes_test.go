@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,7 +34,7 @@ func claim(name string) corev1.PersistentVolumeClaim {
 // volumeOf waits until a claim is bound, and returns the directory of its volume on this machine.
 func (e *env) volumeOf(name string) (dir string) {
 	e.Helper()
-	framework.Eventually(e, time.Minute, "the claim "+name+" is bound", func(ctx context.Context) error {
+	framework.Eventually(e, "the claim "+name+" is bound", func(ctx context.Context) error {
 		claim, err := core.CoreV1().PersistentVolumeClaims(e.namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -65,7 +64,7 @@ func (e *env) holds(dir string, want ...string) {
 // gone waits until a claim and the directory of its volume have been removed.
 func (e *env) gone(name, dir string) {
 	e.Helper()
-	framework.Eventually(e, time.Minute, "the claim "+name+" is gone", func(ctx context.Context) error {
+	framework.Eventually(e, "the claim "+name+" is gone", func(ctx context.Context) error {
 		if _, err := core.CoreV1().PersistentVolumeClaims(e.namespace).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("get: %v", err)
 		}
@@ -113,7 +112,7 @@ func TestClaimsOutliveRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.gone("drop-claims", drop)
-	framework.Eventually(t, time.Minute, "the set is gone", func(ctx context.Context) error {
+	framework.Eventually(t, "the set is gone", func(ctx context.Context) error {
 		if _, err := sets.Get(ctx, "claims", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("get: %v", err)
 		}
@@ -158,7 +157,7 @@ func TestStepsShareClaim(t *testing.T) {
 	if _, err := sequences.Create(t.Context(), sequence, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, time.Minute, "the sequence has completed", func(ctx context.Context) error {
+	framework.Eventually(t, "the sequence has completed", func(ctx context.Context) error {
 		got, err := sequences.Get(ctx, "steps", metav1.GetOptions{})
 		if err == nil && got.Status.Phase != batchv1alpha1.PhaseCompleted {
 			err = fmt.Errorf("status is %+v", got.Status)

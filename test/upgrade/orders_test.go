@@ -80,7 +80,7 @@ func (h *halves) file(name string) string { return filepath.Join(h.Dir, name) }
 func (h *halves) control(t *testing.T, programs string) {
 	t.Helper()
 	if h.controller != nil {
-		if err := h.controller.Terminate(replicas.GracePeriod); err != nil {
+		if err := h.controller.Terminate(); err != nil {
 			t.Fatal(err)
 		}
 	}

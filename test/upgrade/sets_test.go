@@ -120,7 +120,7 @@ func (u *upgraded) begin(t *testing.T, sets int) {
 	u.registerRoles(t)
 	want := 0
 	for _, k := range kinds {
-		framework.Eventually(t, waitTimeout, k.Resource+" are served", func(ctx context.Context) error {
+		framework.Eventually(t, k.Resource+" are served", func(ctx context.Context) error {
 			_, err := u.dynamic.Resource(k.GroupVersionResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 			return err
 		})
@@ -132,7 +132,7 @@ func (u *upgraded) begin(t *testing.T, sets int) {
 			}
 		}
 	}
-	framework.Eventually(t, waitTimeout, "all pods run, and the status says so", func(ctx context.Context) error {
+	framework.Eventually(t, "all pods run, and the status says so", func(ctx context.Context) error {
 		list, err := u.dynamic.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
 		if err != nil {
 			return err
@@ -244,7 +244,7 @@ func (u *upgraded) patchAll(t *testing.T, r schema.GroupVersionResource, objects
 // eventually waits until all objects of a kind are as wanted.
 func (u *upgraded) eventually(t *testing.T, what string, k kind, wanted func(object map[string]any) bool) {
 	t.Helper()
-	framework.Eventually(t, waitTimeout, what, func(ctx context.Context) error {
+	framework.Eventually(t, what, func(ctx context.Context) error {
 		list, err := u.dynamic.Resource(k.GroupVersionResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

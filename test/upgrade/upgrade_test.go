@@ -34,7 +34,6 @@ const (
 	// setsVariable is how many objects of ours there are, of all kinds together.
 	setsVariable = "JOBSET_UPGRADE_SETS"
 	fewSets      = 20
-	waitTimeout  = 5 * time.Minute
 	// gates are on in both versions, so that all kinds are served.
 	gates = "--feature-gates=DisaggregatedSet=true"
 )

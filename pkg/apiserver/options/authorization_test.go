@@ -15,17 +15,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 // mainCluster answers SubjectAccessReviews: alice may do everything. It returns a kubeconfig for it.
@@ -133,48 +135,53 @@ func BenchmarkDecisions(b *testing.B) {
 
 // TestImpersonationWaitsForASlot holds all questions back and counts those under way.
 func TestImpersonationWaitsForASlot(t *testing.T) {
-	var underWay, most, others atomic.Int32
-	release := make(chan struct{})
-	limited := limitImpersonation(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-		if a.GetVerb() == "get" {
-			others.Add(1)
-			return authorizer.DecisionAllow, "", nil
-		}
-		most.Store(max(most.Load(), underWay.Add(1)))
-		defer underWay.Add(-1)
-		<-release
-		return authorizer.DecisionAllow, "", nil
-	}))
-	ask := func(ctx context.Context, verb string) error {
-		_, _, err := limited.Authorize(ctx, authorizer.AttributesRecord{Verb: verb})
-		return err
-	}
-	var group sync.WaitGroup
-	for i := range 10 * maxImpersonationReviews {
-		group.Go(func() {
-			if err := ask(t.Context(), []string{"impersonate", "impersonate:user-info"}[i%2]); err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		var underWay, most, others atomic.Int32
+		release := make(chan struct{})
+		limited := limitImpersonation(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+			if a.GetVerb() == "get" {
+				others.Add(1)
+				return authorizer.DecisionAllow, "", nil
 			}
-		})
-	}
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return underWay.Load() == maxImpersonationReviews, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := ask(ended, "impersonate"); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that has gone gets %v", err)
-	}
-	if err := ask(t.Context(), "get"); err != nil || others.Load() != 1 {
-		t.Errorf("another question waits for those about impersonation: %v", err)
-	}
-	close(release)
-	group.Wait()
-	if most.Load() != maxImpersonationReviews {
-		t.Errorf("%d questions were under way, want %d", most.Load(), maxImpersonationReviews)
-	}
+			for now := underWay.Add(1); ; {
+				if known := most.Load(); known >= now || most.CompareAndSwap(known, now) {
+					break
+				}
+			}
+			defer underWay.Add(-1)
+			<-release
+			return authorizer.DecisionAllow, "", nil
+		}))
+		ask := func(ctx context.Context, verb string) error {
+			_, _, err := limited.Authorize(ctx, authorizer.AttributesRecord{Verb: verb})
+			return err
+		}
+		var group sync.WaitGroup
+		for i := range 10 * maxImpersonationReviews {
+			group.Go(func() {
+				if err := ask(t.Context(), []string{"impersonate", "impersonate:user-info"}[i%2]); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if got := underWay.Load(); got != maxImpersonationReviews {
+			t.Errorf("%d questions are under way, want %d", got, maxImpersonationReviews)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := ask(ended, "impersonate"); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller that has gone gets %v", err)
+		}
+		if err := ask(t.Context(), "get"); err != nil || others.Load() != 1 {
+			t.Errorf("another question waits for those about impersonation: %v", err)
+		}
+		close(release)
+		group.Wait()
+		if most.Load() != maxImpersonationReviews {
+			t.Errorf("%d questions were under way, want %d", most.Load(), maxImpersonationReviews)
+		}
+	})
 }
 
 // TestRevokedPermission revokes a permission, and asks again as a client that connects directly and as one whose
@@ -205,11 +212,9 @@ func TestRevokedPermission(t *testing.T) {
 		}
 	}
 	revoked.Store(true)
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return ask("direct") == authorizer.DecisionNoOpinion, nil
-	}); err != nil {
-		t.Error("a direct request goes on being allowed after the time of the flag")
-	}
+	poll.Until(t, "a direct request is not allowed any more after the time of the flag", func() bool {
+		return ask("direct") == authorizer.DecisionNoOpinion
+	})
 	if ask("forwarded") != authorizer.DecisionAllow {
 		t.Error("the answer about a forwarded request is not cached")
 	}

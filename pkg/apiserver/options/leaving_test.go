@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 // TestClientsMoveBeforeTheEnd asks again and again over one connection, which the server gives up within the delay.
@@ -48,12 +48,7 @@ func TestClientsMoveBeforeTheEnd(t *testing.T) {
 				}
 			}
 			shutDown()
-			err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-				return !reused(), nil
-			})
-			if err != nil {
-				t.Errorf("the client keeps its connection until the server ends: %v", err)
-			}
+			poll.Until(t, "the client opens another connection", func() bool { return !reused() })
 		})
 	}
 }

@@ -22,9 +22,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// Timeout is how long a state may take to come that takes seconds.
-const Timeout = 20 * time.Second
-
 // gates are the feature gates of our programs, which upstream's controller has, too.
 const gates = "InPlaceRestart=true"
 

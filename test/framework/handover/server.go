@@ -55,7 +55,7 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 		return err
 	}
 	// It refuses to serve as long as the store does not have what the cluster has, and answers for the migration.
-	return c.server.Await(ctx, Timeout, "listens", func(ctx context.Context) error {
+	return c.server.Await(ctx, "listens", func(ctx context.Context) error {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+ports[0])
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ package handover
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/peers"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
@@ -50,7 +49,7 @@ func JobSets() *Controller {
 	return &Controller{&peers.Peer{
 		Name: "jobset", Module: "sigs.k8s.io/jobset", Bases: []string{"config/default"}, Args: []string{"--config=$CONFIG"},
 		Namespace: "jobset-system", ServiceAccount: "jobset-controller-manager", Secret: "jobset-webhook-server-cert",
-		Authority: "jobset-ca", Service: "jobset-webhook-service.jobset-system.svc", StartTimeout: 2 * time.Minute,
+		Authority: "jobset-ca", Service: "jobset-webhook-service.jobset-system.svc",
 	}, jobSetConfiguration}
 }
 
@@ -59,7 +58,7 @@ func LeaderWorkerSets() *Controller {
 	return &Controller{&peers.Peer{
 		Name: "lws", Module: "sigs.k8s.io/lws", Bases: []string{"config/default"}, Args: []string{"--config=$CONFIG"},
 		Namespace: "lws-system", ServiceAccount: "lws-controller-manager", Secret: "lws-webhook-server-cert",
-		Authority: "lws-ca", Service: "lws-webhook-service.lws-system.svc", StartTimeout: 2 * time.Minute,
+		Authority: "lws-ca", Service: "lws-webhook-service.lws-system.svc",
 	}, groupsConfiguration}
 }
 

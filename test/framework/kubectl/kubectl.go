@@ -26,7 +26,7 @@ const callTimeout = 4 * time.Minute
 
 // Kubectl is the program of one test, with a namespace and credentials.
 type Kubectl struct {
-	*testing.T
+	framework.Test
 	Cluster   *localcluster.Cluster
 	Namespace string
 
@@ -57,7 +57,7 @@ func begin(t *testing.T, c *localcluster.Cluster, namespace string) *Kubectl {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &Kubectl{T: t, Cluster: c, program: filepath.Join(binaries, "kubectl"), Namespace: namespace}
+	k := &Kubectl{Test: framework.Test{T: t}, Cluster: c, program: filepath.Join(binaries, "kubectl"), Namespace: namespace}
 	CreateNamespace(t, c.Kubeconfig(), namespace)
 	AwaitServiceAccount(t, c.Kubeconfig(), namespace)
 	t.Cleanup(func() { DeleteNamespace(t, c.Kubeconfig(), namespace) })
@@ -136,9 +136,9 @@ func (k *Kubectl) Field(object, path string) string {
 }
 
 // Awaits polls until a JSONPath of an object has the value.
-func (k *Kubectl) Awaits(timeout time.Duration, object, path, want string) {
+func (k *Kubectl) Awaits(object, path, want string) {
 	k.Helper()
-	k.Eventually(timeout, func() string {
+	k.Eventually(func() string {
 		r := k.Run("", "get", object, "-o", "jsonpath="+path)
 		if r.Stdout != want {
 			return fmt.Sprintf("%s of %s is %q, want %q %s", path, object, r.Stdout, want, r.Stderr)
@@ -147,8 +147,8 @@ func (k *Kubectl) Awaits(timeout time.Duration, object, path, want string) {
 	})
 }
 
-// Eventually polls until the check finds no problem.
-func (k *Kubectl) Eventually(timeout time.Duration, check func() (problem string)) {
+// Eventually polls until the check finds no problem. An error of kubectl in it is a problem, too.
+func (k *Kubectl) Eventually(check func() (problem string)) {
 	k.Helper()
-	framework.EventuallyNoProblem(k, timeout, check)
+	framework.EventuallyNoProblem(k, check)
 }

@@ -18,9 +18,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// namespaceTimeout bounds how long a busy control plane takes to prepare a namespace.
-const namespaceTimeout = 3 * time.Minute
-
 // Namespace returns a name for a namespace of the test that no other run has.
 func Namespace(t *testing.T) string {
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
@@ -52,7 +49,7 @@ func DeleteNamespace(t testing.TB, kubeconfig, name string) {
 func AwaitServiceAccount(t testing.TB, kubeconfig, namespace string) {
 	t.Helper()
 	accounts := clientOf(t, kubeconfig).CoreV1().ServiceAccounts(namespace)
-	framework.Eventually(t, namespaceTimeout, "the namespace has its service account", func(ctx context.Context) error {
+	framework.Eventually(t, "the namespace has its service account", func(ctx context.Context) error {
 		_, err := accounts.Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})

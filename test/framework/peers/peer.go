@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,8 +44,6 @@ type Peer struct {
 	Secret, Authority, Service string
 	// CertificateDir is where the program looks for the certificate, unless it is told where that is.
 	CertificateDir string
-	// StartTimeout is how long the webhooks may take to answer.
-	StartTimeout time.Duration
 
 	cluster *localcluster.Cluster
 	program string
@@ -219,7 +216,7 @@ func (p *Peer) Start(ctx context.Context, configuration string) (err error) {
 	if err != nil {
 		return err
 	}
-	return p.process.Await(ctx, p.StartTimeout, p.Name+" serves its webhooks", func(ctx context.Context) error {
+	return p.process.Await(ctx, p.Name+" serves its webhooks", func(ctx context.Context) error {
 		// Which certificate it is shows when kube-apiserver calls.
 		connection, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", "127.0.0.1:"+p.port)
 		if err != nil {
@@ -234,7 +231,7 @@ func (p *Peer) Stop() error {
 	if p.process == nil {
 		return nil
 	}
-	err := p.process.Terminate(time.Minute)
+	err := p.process.Terminate()
 	p.process = nil
 	return err
 }

@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// startTimeout is for a step of a start, on a machine that does other things too.
-	startTimeout = 2 * time.Minute
 	pollInterval = 100 * time.Millisecond
 	// GracePeriod is terminationGracePeriodSeconds in artifacts/base/apiserver.yaml.
 	GracePeriod = 100 * time.Second
+	// slowness is how many times longer than allowed the end may take on a machine that does other things too.
+	slowness = 3
 )
 
 // Server is one jobset-apiserver. A server that was replaced is not started again.
@@ -100,7 +100,7 @@ func (s *Server) Start() error {
 // AwaitEndpoint waits until the server is an endpoint.
 func (s *Server) AwaitEndpoint(ctx context.Context) error {
 	process := s.Process()
-	return process.Await(ctx, startTimeout, "is an endpoint", func(context.Context) error {
+	return process.Await(ctx, "is an endpoint", func(context.Context) error {
 		if s.set.Balancer.has(s.Address()) {
 			return nil
 		}
@@ -121,8 +121,12 @@ func (s *Server) Terminate() error {
 	process := s.process
 	close(s.leaving)
 	s.mu.Unlock()
-	if err := process.Terminate(GracePeriod); err != nil {
+	began := time.Now()
+	if err := process.Terminate(); err != nil {
 		return fmt.Errorf("ending %s: %w", s.Name, err)
+	}
+	if took := time.Since(began); took > slowness*GracePeriod {
+		return fmt.Errorf("ending %s took %s, must take less than the %s of its pod", s.Name, took, GracePeriod)
 	}
 	return nil
 }

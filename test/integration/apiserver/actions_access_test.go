@@ -17,10 +17,12 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestAccessToActions covers who may do what: each action is a resource of its own to authorization, admission and audit.
 func TestAccessToActions(t *testing.T) {
+	tier.Safety(t)
 	log, flags := auditFlags(t)
 	server := plane.StartServer(t, append(framework.Embedded(framework.ShortDir(t)), flags...)...)
 	plane.Aggregate(t, server)
@@ -82,7 +84,7 @@ func testActionPermissions(t *testing.T, e *env) {
 				t.Fatal(err)
 			}
 			client := clientset(t, user.Config()).JobSets(e.namespace)
-			framework.Eventually(t, changeTimeout, "the permission is known", func(ctx context.Context) error {
+			framework.Eventually(t, "the permission is known", func(ctx context.Context) error {
 				if err := calls[permitted](ctx, client, "mine"); apierrors.IsForbidden(err) {
 					return err
 				}

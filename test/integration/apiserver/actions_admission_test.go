@@ -35,7 +35,7 @@ func testActionPolicy(t *testing.T, e *env) {
 	e.running(t, "a")
 	e.validatingPolicy(t, e.matchAction("restart"),
 		"object.kind == 'JobSetRestart' && object.metadata.name == 'a' && object.spec.?reason.orValue('') != ''", "a restart needs a reason")
-	framework.Eventually(t, changeTimeout, "it is refused", func(ctx context.Context) error {
+	framework.Eventually(t, "it is refused", func(ctx context.Context) error {
 		_, err := e.typed.Restart(ctx, "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), "a restart needs a reason") {
 			return fmt.Errorf("%v", err)
@@ -59,7 +59,7 @@ func testActionMutation(t *testing.T, e *env) {
 			Expression: `Object{spec: Object.spec{reason: "asked by " + request.userInfo.username}}`,
 		},
 	})
-	framework.Eventually(t, changeTimeout, "the reason is filled in", func(ctx context.Context) error {
+	framework.Eventually(t, "the reason is filled in", func(ctx context.Context) error {
 		answer, err := e.typed.Restart(ctx, "a", &batchv1alpha1.JobSetRestart{}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && answer.Spec.Reason != "asked by "+answer.Status.User {
 			err = fmt.Errorf("the answer is %+v", answer)
@@ -94,7 +94,7 @@ func testActionWebhooks(t *testing.T, e *env) {
 		t.Fatal(err)
 	}
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	framework.Eventually(t, changeTimeout, "it is refused", func(ctx context.Context) error {
+	framework.Eventually(t, "it is refused", func(ctx context.Context) error {
 		_, err := e.typed.Cancel(ctx, "a", &batchv1alpha1.JobSetCancel{}, dryRun)
 		if err == nil || !strings.Contains(err.Error(), `admission webhook "validate.example.com" denied the request: no ticket`) {
 			return fmt.Errorf("%v", err)
@@ -112,7 +112,7 @@ func testActionWebhooks(t *testing.T, e *env) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, changeTimeout, "it is changed and allowed", func(ctx context.Context) error {
+	framework.Eventually(t, "it is changed and allowed", func(ctx context.Context) error {
 		_, err := e.typed.Cancel(ctx, "a", &batchv1alpha1.JobSetCancel{}, dryRun)
 		return err
 	})

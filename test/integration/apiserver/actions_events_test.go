@@ -65,7 +65,7 @@ func (e *env) events(ctx context.Context) ([]eventsv1.Event, error) {
 func (e *env) awaitNotes(t *testing.T, want ...string) []eventsv1.Event {
 	t.Helper()
 	var events []eventsv1.Event
-	framework.Eventually(t, changeTimeout, "the events are there", func(ctx context.Context) error {
+	framework.Eventually(t, "the events are there", func(ctx context.Context) error {
 		var err error
 		if events, err = e.events(ctx); err != nil {
 			return err

@@ -5,8 +5,10 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -231,6 +233,7 @@ func testRestartAmongWriters(t *testing.T, e *env) {
 	e.running(t, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	var writers sync.WaitGroup
+	var writes atomic.Int64
 	for range 4 {
 		writers.Go(func() {
 			for ctx.Err() == nil {
@@ -239,11 +242,20 @@ func testRestartAmongWriters(t *testing.T, e *env) {
 					continue
 				}
 				js.Status.ReplicatedJobsStatus[0].Ready++
-				_, _ = e.typed.UpdateStatus(ctx, js, metav1.UpdateOptions{})
+				if _, err = e.typed.UpdateStatus(ctx, js, metav1.UpdateOptions{}); err == nil {
+					writes.Add(1)
+				}
 			}
 		})
 	}
 	for range 20 {
+		before := writes.Load()
+		framework.Eventually(t, "a writer has written", func(context.Context) error {
+			if writes.Load() == before {
+				return errors.New("none has")
+			}
+			return nil
+		})
 		if _, err := e.typed.Restart(t.Context(), "a", forcedRestart(), metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}

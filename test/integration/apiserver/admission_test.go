@@ -45,7 +45,7 @@ func testNamespaceLifecycle(t *testing.T, e *env) {
 	if err := plane.Kube.CoreV1().Namespaces().Delete(t.Context(), e.namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, changeTimeout, "creating is forbidden", func(ctx context.Context) error {
+	framework.Eventually(t, "creating is forbidden", func(ctx context.Context) error {
 		_, err := e.typed.Create(ctx, jobSet("after"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return nil
@@ -75,7 +75,7 @@ func testQuota(t *testing.T, e *env) {
 		t.Fatal(err)
 	}
 	// The first one must be counted, so the server must know the quota.
-	framework.Eventually(t, changeTimeout, "the quota is enforced", func(ctx context.Context) error {
+	framework.Eventually(t, "the quota is enforced", func(ctx context.Context) error {
 		_, err := e.typed.Create(ctx, jobSet("a"), metav1.CreateOptions{})
 		if err != nil {
 			return err
@@ -154,7 +154,7 @@ func testValidatingPolicy(t *testing.T, e *env) {
 // eventuallyRefused waits until creating the object is refused with the text.
 func (e *env) eventuallyRefused(t *testing.T, js *jobsetv1alpha2.JobSet, text string) {
 	t.Helper()
-	framework.Eventually(t, changeTimeout, "it is refused", func(ctx context.Context) error {
+	framework.Eventually(t, "it is refused", func(ctx context.Context) error {
 		_, err := e.typed.Create(ctx, js, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), text) {
 			return fmt.Errorf("%v", err)
@@ -166,7 +166,7 @@ func (e *env) eventuallyRefused(t *testing.T, js *jobsetv1alpha2.JobSet, text st
 // eventuallyLabeled waits until a new object gets the label.
 func (e *env) eventuallyLabeled(t *testing.T, label string) {
 	t.Helper()
-	framework.Eventually(t, changeTimeout, "it is labeled", func(ctx context.Context) error {
+	framework.Eventually(t, "it is labeled", func(ctx context.Context) error {
 		js, err := e.typed.Create(ctx, jobSet("labeled"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && js.Labels[label] != "true" {
 			err = fmt.Errorf("labels are %v", js.Labels)

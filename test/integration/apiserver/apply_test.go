@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,7 +74,7 @@ func aggregateRoles(t *testing.T, server *framework.Server) {
 			t.Error(err)
 		}
 	})
-	framework.Eventually(t, time.Minute, "the schema of the group is published", func(context.Context) error {
+	framework.Eventually(t, "the schema of the group is published", func(context.Context) error {
 		paths, err := plane.Kube.Discovery().OpenAPIV3().Paths()
 		if _, found := paths["apis/"+disaggregatedsetv1.SchemeGroupVersion.String()]; err == nil && !found {
 			err = errors.New("it is not")

@@ -34,7 +34,7 @@ func auditFlags(t *testing.T) (log string, flags []string) {
 func auditEvent(t *testing.T, log, what string, matches func(*auditv1.Event) bool) *auditv1.Event {
 	t.Helper()
 	var found *auditv1.Event
-	framework.Eventually(t, changeTimeout, "the event of "+what+" is written", func(context.Context) error {
+	framework.Eventually(t, "the event of "+what+" is written", func(context.Context) error {
 		file, err := os.Open(log)
 		if err != nil {
 			return err

@@ -16,9 +16,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestIdentities(t *testing.T) {
+	tier.Safety(t)
 	server := plane.StartServer(t, framework.Embedded(framework.ShortDir(t))...)
 	plane.Aggregate(t, server)
 	cases := map[string]func(*testing.T, *env){
@@ -81,7 +83,7 @@ func (e *env) canList(ctx context.Context) error {
 func (e *env) checkReader(t *testing.T, config *rest.Config) {
 	t.Helper()
 	client := clientset(t, config)
-	framework.Eventually(t, changeTimeout, "the permission is known", func(ctx context.Context) error {
+	framework.Eventually(t, "the permission is known", func(ctx context.Context) error {
 		_, err := client.JobSets(e.namespace).List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -167,7 +169,7 @@ func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { ret
 
 func testRequestHeader(t *testing.T, e *env) {
 	e.grant(t, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "carol"})
-	framework.Eventually(t, changeTimeout, "the front proxy is believed", func(context.Context) error {
+	framework.Eventually(t, "the front proxy is believed", func(context.Context) error {
 		return e.proxied(t, plane.FrontProxy, "front-proxy-client")
 	})
 	if err := e.proxied(t, plane.FrontProxy, "somebody"); !apierrors.IsUnauthorized(err) {
@@ -185,7 +187,7 @@ func testNewFrontProxy(t *testing.T, e *env) {
 		t.Fatalf("before the authority is known: %v", err)
 	}
 	const key = "requestheader-client-ca-file"
-	framework.Eventually(t, changeTimeout, "the authority is published", func(ctx context.Context) error {
+	framework.Eventually(t, "the authority is published", func(ctx context.Context) error {
 		configMap, err := plane.Kube.CoreV1().ConfigMaps("kube-system").Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -194,7 +196,7 @@ func testNewFrontProxy(t *testing.T, e *env) {
 		_, err = plane.Kube.CoreV1().ConfigMaps("kube-system").Update(ctx, configMap, metav1.UpdateOptions{})
 		return err
 	})
-	framework.Eventually(t, changeTimeout, "the new front proxy is believed", func(context.Context) error {
+	framework.Eventually(t, "the new front proxy is believed", func(context.Context) error {
 		return e.proxied(t, authority, "front-proxy-client")
 	})
 }

@@ -6,7 +6,6 @@ package apiserver
 import (
 	"context"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +46,7 @@ func defineJobSets(t testing.TB, properties map[string]any) {
 		if err := all.Delete(ctx, definition.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		framework.EventuallyNoProblem(t, time.Minute, func() string {
+		framework.EventuallyNoProblem(t, func() string {
 			if _, err := all.Get(ctx, definition.GetName(), metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				return "the definition still exists"
 			}

@@ -17,12 +17,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
-var tokenReviews = regexp.MustCompile(`(?m)^apiserver_delegated_authn_request_total\{code="201"\} (\d+)$`)
+var tokenReviews = regexp.MustCompile(`(?m)^apiserver_delegated_authn_request_total\{code="([^"]*)"\} (\d+)$`)
 
 // TestInvalidTokens sends more invalid tokens from one address than are looked at.
 func TestInvalidTokens(t *testing.T) {
+	tier.Safety(t)
 	server := plane.StartServer(t, framework.Embedded(framework.ShortDir(t))...)
 	e := newEnv(t, server, server.Config(t))
 	const sent, atATime, perSecond = 150, 100, 10
@@ -36,12 +38,20 @@ func TestInvalidTokens(t *testing.T) {
 	})
 	elapsed := time.Since(begin)
 	code, metrics := framework.Get(t, server.Config(t), "/metrics")
-	found := tokenReviews.FindStringSubmatch(metrics)
-	if code != http.StatusOK || found == nil {
-		t.Fatalf("metrics answer %d, without a number of token reviews", code)
+	// Reviews that a slow kube-apiserver does not answer in time have another code.
+	asked, answered := 0, 0
+	for _, found := range tokenReviews.FindAllStringSubmatch(metrics, -1) {
+		n, err := strconv.Atoi(found[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked += n; found[1] == strconv.Itoa(http.StatusCreated) {
+			answered = n
+		}
 	}
-	if n, err := strconv.Atoi(found[1]); err != nil || n != sent || float64(n) > atATime+perSecond*elapsed.Seconds()+1 {
-		t.Errorf("%s token reviews for %d invented tokens in %s (%v), want %d at once and %d a second", found[1], sent, elapsed, err, atATime, perSecond)
+	if code != http.StatusOK || asked < sent || answered > sent || float64(answered) > atATime+perSecond*elapsed.Seconds()+1 {
+		t.Errorf("metrics answer %d, with %d token reviews, %d of them answered, for %d invented tokens in %s, want %d at once and %d a second",
+			code, asked, answered, sent, elapsed, atATime, perSecond)
 	}
 	e.create(t, jobSet("other-credentials"))
 }
@@ -66,7 +76,7 @@ func BenchmarkDeleteByName(b *testing.B) {
 			b.Error(err)
 		}
 	})
-	framework.Eventually(b, changeTimeout, "the permission is known", e.canList)
+	framework.Eventually(b, "the permission is known", e.canList)
 	b.ResetTimer()
 	atOnce(b.N, func(i int) {
 		if err := e.typed.Delete(b.Context(), fmt.Sprintf("set-%d", i), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

@@ -200,7 +200,7 @@ func bindRoles(t *testing.T, roles map[string][]string) {
 func mayDo(t *testing.T, user, verb, resource, subresource string, want bool) {
 	t.Helper()
 	// The authorizer sees new roles a moment later.
-	framework.Eventually(t, changeTimeout, "the answer is right", func(ctx context.Context) error {
+	framework.Eventually(t, "the answer is right", func(ctx context.Context) error {
 		review, err := plane.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
 			Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Namespace: "default", Verb: verb, Group: "disaggregatedset.x-k8s.io", Resource: resource, Subresource: subresource,

@@ -16,8 +16,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-
-	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 // actionKinds are the requests that are created as subresources of a JobSet.
@@ -88,7 +86,7 @@ func testOpenAPIV3(t *testing.T, e *env) {
 	}
 	var document spec3.OpenAPI
 	e.fetch(t, "/openapi/v3/apis/jobset.x-k8s.io/v1alpha2", &document)
-	if document.Info.Title != "jobset-apiserver" || document.Info.Version != framework.Version {
+	if document.Info.Title != "jobset-apiserver" || document.Info.Version != plane.Version {
 		t.Errorf("the document is of %q, version %q", document.Info.Title, document.Info.Version)
 	}
 	schemas := document.Components.Schemas

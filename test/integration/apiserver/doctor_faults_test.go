@@ -48,7 +48,7 @@ func (w ward) changeIn(resource schema.GroupVersionResource, namespace, name str
 	}
 	w.Cleanup(func() {
 		ctx := context.WithoutCancel(w.Context())
-		framework.EventuallyNoProblem(w, time.Minute, func() string {
+		framework.EventuallyNoProblem(w, func() string {
 			current, err := objects.Get(ctx, name, metav1.GetOptions{})
 			if err == nil {
 				restored := before.DeepCopy()

@@ -52,7 +52,7 @@ func (w ward) writeLease(change func(*coordinationv1.Lease)) {
 		_, err := leases.Get(ctx, helper.ControllerLease, metav1.GetOptions{})
 		return err
 	}
-	framework.Eventually(w, time.Minute, "the controller holds its lease", held)
+	framework.Eventually(w, "the controller holds its lease", held)
 	w.controller.Kill()
 	w.Cleanup(func() { w.startController(w.suite) })
 	lease, err := leases.Get(w.Context(), helper.ControllerLease, metav1.GetOptions{})
@@ -83,7 +83,7 @@ var controllerFaults = map[string]func(ward){
 			lease.Spec.HolderIdentity = ptr.To(helper.ControllerIdentity("old", "u", "v0.4.0"))
 			lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = ptr.To(metav1.NowMicro()), ptr.To[int32](600)
 		})
-		w.finds("versions", "warn", "images of one release", "the controller (v0.4.0) and the server ("+framework.Version+") are more than 1 minor version apart")
+		w.finds("versions", "warn", "images of one release", "the controller (v0.4.0) and the server ("+plane.Version+") are more than 1 minor version apart")
 	},
 	"gates differ": func(w ward) {
 		w.writeLease(func(*coordinationv1.Lease) {})

@@ -24,10 +24,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
-// doctorTimeout is how long kube-apiserver and the programs may take to notice a fault. kube-apiserver looks at
-// APIServices every half minute.
-const doctorTimeout = 2 * time.Minute
-
 // health is what the plugin says.
 type health struct {
 	Status      string
@@ -122,7 +118,7 @@ func (c *clinic) examine(kubeconfig string) (*health, error) {
 // awaitHealthy waits until nothing is to be repaired.
 func (c *clinic) awaitHealthy(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, doctorTimeout, "the doctor finds nothing", func(context.Context) error {
+	framework.Eventually(t, "the doctor finds nothing", func(context.Context) error {
 		h, err := c.examine(c.kubeconfig)
 		if err != nil {
 			return err
@@ -148,7 +144,7 @@ type ward struct {
 // first broken one if it fails.
 func (w ward) finds(hop, status, fix string, texts ...string) {
 	w.Helper()
-	framework.Eventually(w, doctorTimeout, "the doctor names "+hop, func(context.Context) error {
+	framework.Eventually(w, "the doctor names "+hop, func(context.Context) error {
 		h, err := w.examine(w.kubeconfig)
 		if err != nil {
 			return err
@@ -203,7 +199,7 @@ var quickFaults = []string{"caBundle wrong", "auth-delegator gone", "lease stale
 // ca waits for the authority of a server that has just been started.
 func (w ward) ca(s *framework.Server) (content []byte) {
 	w.Helper()
-	framework.Eventually(w, time.Minute, "the server has an authority", func(context.Context) (err error) {
+	framework.Eventually(w, "the server has an authority", func(context.Context) (err error) {
 		content, err = os.ReadFile(filepath.Join(s.CertDir, "ca.crt"))
 		return err
 	})

@@ -52,7 +52,7 @@ func TestControllerRequestsHaveTheirOwnFlowSchema(t *testing.T) {
 			if level := schema.Spec.PriorityLevelConfiguration.Name; level != tc.level {
 				t.Errorf("priority level is %s, not %s", level, tc.level)
 			}
-			framework.Eventually(t, changeTimeout, "the request is of the flow", func(ctx context.Context) error {
+			framework.Eventually(t, "the request is of the flow", func(ctx context.Context) error {
 				if tc.send(ctx); classified() != schema.UID {
 					return fmt.Errorf("flow schema is %q, not %s", classified(), schema.UID)
 				}
@@ -97,7 +97,7 @@ func TestDelegatedRequestsAreExempt(t *testing.T) {
 		},
 	}
 	for name, ask := range questions {
-		framework.Eventually(t, changeTimeout, name+" is exempt", func(context.Context) error {
+		framework.Eventually(t, name+" is exempt", func(context.Context) error {
 			if err := ask(); err != nil {
 				return err
 			}

@@ -118,7 +118,7 @@ func testGroupQuota(t *testing.T, g *groupEnv) {
 		t.Fatal(err)
 	}
 	// The first one must be counted, so the server must know the quota.
-	framework.Eventually(t, changeTimeout, "the quota is enforced", func(ctx context.Context) error {
+	framework.Eventually(t, "the quota is enforced", func(ctx context.Context) error {
 		if _, err := g.objects.Create(ctx, object(t, g.manifest, "a"), metav1.CreateOptions{}); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func testGroupPolicy(t *testing.T, g *groupEnv) {
 	const message = "must have the label team"
 	g.make(t, "before")
 	g.validatingPolicy(t, g.matchGroups(g.resource.Resource), "has(object.metadata.labels) && 'team' in object.metadata.labels", message)
-	framework.Eventually(t, changeTimeout, "it is refused", func(ctx context.Context) error {
+	framework.Eventually(t, "it is refused", func(ctx context.Context) error {
 		_, err := g.objects.Create(ctx, object(t, g.manifest, "a"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), message) {
 			return fmt.Errorf("%v", err)
@@ -68,7 +68,7 @@ func testScalePolicy(t *testing.T, g *groupEnv) {
 		return
 	}
 	g.validatingPolicy(t, g.matchGroups(g.resource.Resource+"/scale"), "object.kind == 'Scale' && object.spec.replicas <= 3", message)
-	framework.Eventually(t, changeTimeout, "it is refused", func(ctx context.Context) error {
+	framework.Eventually(t, "it is refused", func(ctx context.Context) error {
 		if err := scale(ctx, 4); err == nil || !strings.Contains(err.Error(), message) {
 			return fmt.Errorf("%v", err)
 		}

@@ -59,7 +59,7 @@ func TestImportIntoRefusedStore(t *testing.T) {
 	storeTool(t, 0, fmt.Sprintf("jobsets.jobset.x-k8s.io: %d created, 0 updated, 0 unchanged, 0 pruned\n", late),
 		"import", "--file="+file, "--data-dir="+dir, "--kubeconfig="+kubeconfig)
 	server.AwaitReady(t)
-	framework.Eventually(t, changeTimeout, "no refusal is left", func(context.Context) error {
+	framework.Eventually(t, "no refusal is left", func(context.Context) error {
 		if r := record(t); !r.Adopted() || r.Refusal != nil {
 			return errors.New("the store is not adopted")
 		}

@@ -76,7 +76,7 @@ func testGroupActionPermissions(t *testing.T, s *groupSets) {
 		name := "groups-" + permitted
 		s.permit(t, name, rbacv1.PolicyRule{APIGroups: []string{"leaderworkerset.x-k8s.io"}, Resources: []string{"leaderworkersets/" + permitted}, Verbs: []string{"create"}})
 		user := s.asUser(t, name)
-		framework.Eventually(t, changeTimeout, "the permission is known", func(ctx context.Context) error {
+		framework.Eventually(t, "the permission is known", func(ctx context.Context) error {
 			if err := call(ctx, user); apierrors.IsForbidden(err) {
 				return err
 			}

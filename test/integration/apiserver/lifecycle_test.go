@@ -28,7 +28,8 @@ import (
 
 func TestGracefulStop(t *testing.T) {
 	tier.OnRequest(t, "starts, signals and stops servers")
-	flags := append(framework.Embedded(framework.ShortDir(t)), "--shutdown-delay-duration=3s")
+	const delay = 30 * time.Second // in which all that follows happens on a slow machine, too
+	flags := append(framework.Embedded(framework.ShortDir(t)), fmt.Sprint("--shutdown-delay-duration=", delay))
 	server := plane.StartServer(t, flags...)
 	e := newEnv(t, server, server.Config(t))
 	e.create(t, jobSet("before"))
@@ -45,7 +46,7 @@ func TestGracefulStop(t *testing.T) {
 	if err := server.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, time.Second, "/readyz fails", func(context.Context) error {
+	framework.Eventually(t, "/readyz fails", func(context.Context) error {
 		if code, body := server.Get(t, "/readyz"); code != http.StatusInternalServerError {
 			return fmt.Errorf("%d %s", code, body)
 		}
@@ -61,10 +62,10 @@ func TestGracefulStop(t *testing.T) {
 	for event := range w.ResultChan() {
 		t.Errorf("the watch got %s before it ended", event.Type)
 	}
-	if code := server.Wait(t, time.Minute); code != 0 {
+	if code := server.Wait(t); code != 0 {
 		t.Errorf("exit code is %d", code)
 	}
-	if took := time.Since(begin); took < 3*time.Second || took > 20*time.Second {
+	if took := time.Since(begin); took < delay {
 		t.Errorf("stopping took %s", took)
 	}
 	for _, noise := range []string{"panic", "embedded etcd stopped", "[core]"} {
@@ -81,7 +82,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if err := server.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, 5*time.Second, "the stop has begun", func(context.Context) error {
+	framework.Eventually(t, "the stop has begun", func(context.Context) error {
 		if code, _ := server.Get(t, "/readyz"); code != http.StatusInternalServerError {
 			return fmt.Errorf("/readyz answers %d", code)
 		}
@@ -90,7 +91,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	if err := server.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := server.Wait(t, 5*time.Second); code != 1 {
+	if code := server.Wait(t); code != 1 {
 		t.Errorf("exit code is %d", code)
 	}
 }
@@ -117,7 +118,7 @@ func TestRestart(t *testing.T) {
 	if err := server.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	server.Wait(t, 10*time.Second)
+	server.Wait(t)
 
 	server = plane.LaunchServer(t, flags...)
 	server.CertDir = certs
@@ -160,7 +161,7 @@ func TestHealth(t *testing.T) {
 	if err := etcd.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, 30*time.Second, "/readyz fails without etcd", func(context.Context) error {
+	framework.Eventually(t, "/readyz fails without etcd", func(context.Context) error {
 		if code, body := server.Get(t, "/readyz"); code == http.StatusOK {
 			return errors.New(body)
 		}
@@ -192,7 +193,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 	if _, _, _, err := second.WriteServer(dir); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, changeTimeout, "the new certificate is served", func(context.Context) error { return verify(server, second) })
+	framework.Eventually(t, "the new certificate is served", func(context.Context) error { return verify(server, second) })
 }
 
 func newAuthority(t *testing.T) *framework.Authority {
@@ -222,7 +223,7 @@ func TestVersionAndMetrics(t *testing.T) {
 	e.create(t, jobSet("a"))
 	var version struct{ GitVersion, EmulationMajor, EmulationMinor string }
 	e.fetch(t, "/version", &version)
-	if version.GitVersion != framework.Version || version.EmulationMajor != "1" {
+	if version.GitVersion != plane.Version || version.EmulationMajor != "1" {
 		t.Errorf("version is %+v", version)
 	}
 	code, metrics := framework.Get(t, server.Config(t), "/metrics")
@@ -235,7 +236,7 @@ func TestVersionAndMetrics(t *testing.T) {
 		}
 	}
 	process := framework.Run(t, plane.Binary, "--help")
-	if code := process.Wait(t, 10*time.Second); code != 0 {
+	if code := process.Wait(t); code != 0 {
 		t.Errorf("--help ends with code %d", code)
 	}
 }

@@ -13,15 +13,19 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
@@ -66,7 +70,7 @@ func (m *managed) secret(t *testing.T) *corev1.Secret {
 // ready waits until a server is ready, and trusts what the Secret has.
 func (m *managed) ready(t *testing.T, server *framework.Server) {
 	t.Helper()
-	framework.Eventually(t, startTimeout, "the Secret has an authority", func(context.Context) error {
+	framework.Eventually(t, "the Secret has an authority", func(context.Context) error {
 		ca := m.secret(t).Data["ca.crt"]
 		if len(ca) == 0 {
 			return errors.New("it is empty")
@@ -112,7 +116,7 @@ func (m *managed) count(ctx context.Context) (int, error) {
 
 func (m *managed) awaitCount(t *testing.T, want int) {
 	t.Helper()
-	framework.Eventually(t, changeTimeout, fmt.Sprintf("all caBundles have %d certificates", want), func(ctx context.Context) error {
+	framework.Eventually(t, fmt.Sprintf("all caBundles have %d certificates", want), func(ctx context.Context) error {
 		got, err := m.count(ctx)
 		if err == nil && got != want {
 			err = fmt.Errorf("they have %d", got)
@@ -154,14 +158,14 @@ func dialAll(t *testing.T, servers ...*framework.Server) func() (made, certs int
 	running.Go(func() {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			for _, server := range servers {
-				cert, err := dial(ctx, server.Port)
-				switch {
-				case ctx.Err() != nil:
-					return
-				case err != nil:
+				if err := twice(ctx, func() error {
+					cert, err := dial(ctx, server.Port)
+					if err == nil {
+						seen[string(cert.Raw)] = true
+					}
+					return err
+				}); err != nil {
 					failures = append(failures, err)
-				default:
-					seen[string(cert.Raw)] = true
 				}
 				made++
 			}
@@ -174,11 +178,43 @@ func dialAll(t *testing.T, servers ...*framework.Server) func() (made, certs int
 	}
 }
 
+// watchCounts watches the webhook, and returns what returns the numbers of certificates that its caBundle had since.
+func watchCounts(t *testing.T) func() []int {
+	t.Helper()
+	factory := informers.NewSharedInformerFactory(plane.Kube, 0)
+	informer := factory.Admissionregistration().V1().MutatingWebhookConfigurations().Informer()
+	var mu sync.Mutex
+	var counts []int
+	note := func(obj any) {
+		webhook := obj.(*admissionregistrationv1.MutatingWebhookConfiguration)
+		if certs, err := certutil.ParseCertsPEM(webhook.Webhooks[0].ClientConfig.CABundle); err == nil && webhook.Name == apiservice.WebhookName {
+			mu.Lock()
+			defer mu.Unlock()
+			counts = append(counts, len(certs))
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, obj any) { note(obj) }}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); factory.Shutdown() })
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		t.Fatal("the informer does not sync")
+	}
+	return func() []int {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(counts)
+	}
+}
+
 // TestManagedCertificate starts two servers with an empty Secret, and APIServices and a webhook without caBundles.
 // While requests run, an administrator replaces the authority, and the serving certificate is renewed.
 func TestManagedCertificate(t *testing.T) {
 	tier.OnRequest(t, "rotates certificates in real time")
-	m := newManaged(t, "--tls-managed-certificate-duration=1m", "--tls-managed-authority-duration=1h")
+	// A third of the duration is left for each step.
+	m := newManaged(t, "--tls-managed-certificate-duration=2m", "--tls-managed-authority-duration=1h")
 	first, second := plane.LaunchServer(t, m.flags...), plane.LaunchServer(t, m.flags...)
 	m.ready(t, first)
 	m.ready(t, second)
@@ -191,19 +227,24 @@ func TestManagedCertificate(t *testing.T) {
 	m.awaitPodWebhook(t)
 	plane.AwaitForwarded(t, 3*time.Second)
 
-	requests, connections := m.probe(t), dialAll(t, first, second)
+	requests, connections, counts := m.probe(t), dialAll(t, first, second), watchCounts(t)
 	before := m.secret(t).Data
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{"jobset-apiserver.io/replace-authority-before":%q}}}`, time.Now().UTC().Add(time.Second).Format(time.RFC3339))
 	if _, err := plane.Kube.CoreV1().Secrets(apiservice.Namespace).Patch(t.Context(), servingSecret, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	m.awaitCount(t, 2)
-	m.awaitCount(t, 1)
+	framework.Eventually(t, "the caBundles had two certificates, and have one", func(ctx context.Context) error {
+		got, err := m.count(ctx)
+		if had := counts(); err == nil && (got != 1 || !slices.Contains(had, 2)) {
+			err = fmt.Errorf("they have %d, had %v", got, had)
+		}
+		return err
+	})
 	rotated := m.secret(t).Data
 	if bytes.Equal(before["ca.crt"], rotated["ca.crt"]) || bytes.Equal(before["tls.crt"], rotated["tls.crt"]) {
 		t.Error("the authority and the certificate must have been replaced")
 	}
-	framework.Eventually(t, changeTimeout, "the serving certificate is renewed, and served", func(ctx context.Context) error {
+	framework.Eventually(t, "the serving certificate is renewed, and served", func(ctx context.Context) error {
 		renewed := m.secret(t).Data
 		if bytes.Equal(renewed["tls.crt"], rotated["tls.crt"]) {
 			return errors.New("it is the same")
@@ -249,7 +290,7 @@ func (m *managed) repairs(t *testing.T) {
 	if _, err := plane.Kube.CoreV1().Secrets(apiservice.Namespace).Update(t.Context(), damaged, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, changeTimeout, "the Secret is repaired", func(context.Context) error {
+	framework.Eventually(t, "the Secret is repaired", func(context.Context) error {
 		if !bytes.Equal(m.secret(t).Data["ca.crt"], before.Data["ca.crt"]) {
 			return errors.New("it has another authority")
 		}

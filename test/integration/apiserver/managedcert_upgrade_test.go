@@ -44,7 +44,7 @@ func TestUpgradeToManagedCertificate(t *testing.T) {
 	}
 	m.awaitCount(t, 2)
 	m.moveTo(t, next.Port)
-	framework.Eventually(t, changeTimeout, "requests go to the new server", func(ctx context.Context) error {
+	framework.Eventually(t, "requests go to the new server", func(ctx context.Context) error {
 		m.create(t, jobSet(fmt.Sprintf("set-%d", time.Now().UnixNano())))
 		m.awaitPodWebhook(t)
 		code, metrics := framework.Get(t, next.Config(t), "/metrics")

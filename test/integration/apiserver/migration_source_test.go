@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,7 +61,7 @@ func (m *migrated) create(t *testing.T, sets dynamic.ResourceInterface, name str
 	if err := object.UnmarshalJSON(text); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, time.Minute, "the definition is served", func(ctx context.Context) error {
+	framework.Eventually(t, "the definition is served", func(ctx context.Context) error {
 		created, err = sets.Create(ctx, object, metav1.CreateOptions{})
 		return err
 	})

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -101,8 +100,20 @@ func (m *migrated) route(t *testing.T, server *framework.Server) {
 	t.Cleanup(func() {
 		_, _ = plane.Kubectl(t, "delete", "clusterrolebinding", "jobset-migration", "--ignore-not-found")
 	})
+	// kubectl waits half a minute at most.
+	framework.Eventually(t, "the APIService is available", func(ctx context.Context) error {
+		name := apiservice.Name(migration.GroupVersion)
+		current, err := plane.Dynamic.Resource(apiservice.Resource).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if status, message := apiservice.Available(current); status != "True" {
+			return fmt.Errorf("available is %q: %s", status, message)
+		}
+		return nil
+	})
 	m.do(t, "kubectl wait")
-	framework.Eventually(t, time.Minute, "the group is routed", func(context.Context) error {
+	framework.Eventually(t, "the group is routed", func(context.Context) error {
 		_, err := plane.Kubectl(t, "get", "--raw", inventoryPath)
 		return err
 	})
@@ -113,7 +124,7 @@ func (m *migrated) end(t *testing.T) {
 	t.Helper()
 	m.do(t, "kubectl delete clusterrolebinding")
 	m.do(t, "kubectl delete -f", "MIGRATION", m.manifest)
-	framework.EventuallyNoProblem(t, time.Minute, func() string {
+	framework.EventuallyNoProblem(t, func() string {
 		if out, err := plane.Kubectl(t, "get", "--raw", inventoryPath); err == nil || !strings.Contains(out+err.Error(), "NotFound") {
 			return fmt.Sprintf("the group is still routed: %v: %s", err, out)
 		}
@@ -209,7 +220,7 @@ func (m *migrated) rights(t *testing.T) {
 	defer func() { _, _ = plane.Kubectl(t, "delete", "clusterrolebinding", "migration-admin") }()
 	for user, allowed := range map[string]bool{"admin": false, "mover": true} {
 		for _, args := range [][]string{{"get", "--raw", inventoryPath}, {"create", "--raw", importsPath, "-f", m.file(t, true, m.source...)}} {
-			framework.EventuallyNoProblem(t, 10*time.Second, func() string {
+			framework.EventuallyNoProblem(t, func() string {
 				out, err := plane.Kubectl(t, append(args, "--as="+user)...)
 				if (err == nil) != allowed || err != nil && !strings.Contains(out+err.Error(), "forbidden") {
 					return fmt.Sprintf("kubectl %s as %s: %v: %s", strings.Join(args, " "), user, err, out)

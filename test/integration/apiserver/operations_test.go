@@ -81,7 +81,7 @@ func TestOperations(t *testing.T) {
 	if out := o.run(t, 0, o.witness.Command(t, "jobset-apiserver store release-orphans")); !strings.Contains(out, "late-3") || strings.Contains(out, "kept") {
 		t.Errorf("release-orphans: %s", out)
 	}
-	framework.Eventually(t, changeTimeout, "nothing is at stake any more", func(context.Context) error {
+	framework.Eventually(t, "nothing is at stake any more", func(context.Context) error {
 		if loss := record(t).Refusal.JobsAtStake; loss != 0 {
 			return fmt.Errorf("%d Jobs are at stake", loss)
 		}

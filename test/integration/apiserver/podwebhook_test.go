@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -54,7 +53,7 @@ func (e *env) createPod(ctx context.Context, pod *corev1.Pod, options metav1.Cre
 // awaitPodWebhook waits until kube-apiserver uses the configuration of the webhook.
 func (e *env) awaitPodWebhook(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, time.Minute, "kube-apiserver asks the server about pods", func(ctx context.Context) error {
+	framework.Eventually(t, "kube-apiserver asks the server about pods", func(ctx context.Context) error {
 		pod, err := e.createPod(ctx, groupPod("sample-0"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && pod.Labels[leaderworkersetv1.GroupIndexLabelKey] == "" {
 			err = fmt.Errorf("the labels are %v", pod.Labels)
@@ -157,7 +156,7 @@ func TestPodWebhookAnswersAnybody(t *testing.T) {
 	askAboutPod(t, server)
 	key := storedKey{etcd.Client(t), "/registry/jobset-apiserver"}
 	key.change(t, func(*witness.Key) *witness.Key { return nil })
-	framework.Eventually(t, time.Minute, "the server refuses its store", func(context.Context) error {
+	framework.Eventually(t, "the server refuses its store", func(context.Context) error {
 		if code, body := server.Get(t, "/apis"); code != http.StatusServiceUnavailable {
 			return fmt.Errorf("/apis answers %d: %s", code, body)
 		}

@@ -35,7 +35,7 @@ import (
 func storeTool(t *testing.T, wantCode int, want string, args ...string) {
 	t.Helper()
 	process := framework.Run(t, plane.Binary, append([]string{"store"}, args...)...)
-	code := process.Wait(t, startTimeout)
+	code := process.Wait(t)
 	if code != wantCode || !strings.Contains(process.Log(), want) {
 		t.Fatalf("store %s ends with code %d, want %d and %q:\n%s", strings.Join(args, " "), code, wantCode, want, process.Log())
 	}
@@ -97,7 +97,7 @@ func (f *follower) watchVersions(ctx context.Context) {
 func (f *follower) await(t *testing.T, want ...string) {
 	t.Helper()
 	slices.Sort(want)
-	framework.Eventually(t, 3*time.Minute, "the informer has "+strings.Join(want, " "), func(context.Context) error {
+	framework.Eventually(t, "the informer has "+strings.Join(want, " "), func(context.Context) error {
 		var got []string
 		for _, obj := range f.GetStore().List() {
 			js := obj.(*jobsetv1alpha2.JobSet)
@@ -135,6 +135,7 @@ func startAgain(t *testing.T, before *framework.Server, flags ...string) *framew
 
 // TestRestore is the story of a store that is lost and restored from a backup behind kube-apiserver, under a client that watches.
 func TestRestore(t *testing.T) {
+	tier.Safety(t)
 	newInstallation(t)
 	dir := framework.ShortDir(t)
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "backup.db")
@@ -182,7 +183,7 @@ func TestRestore(t *testing.T) {
 // checkRestored compares with an object of the backup and with the last write that is lost.
 func (e *env) checkRestored(t *testing.T, old, last *jobsetv1alpha2.JobSet) {
 	t.Helper()
-	framework.Eventually(t, time.Minute, "kube-apiserver forwards again", func(ctx context.Context) error {
+	framework.Eventually(t, "kube-apiserver forwards again", func(ctx context.Context) error {
 		_, err := e.typed.Get(ctx, old.Name, metav1.GetOptions{})
 		return err
 	})
@@ -231,7 +232,7 @@ func TestBackupBeforeAnotherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	failed := startAgain(t, server, flags...)
-	if code := failed.Wait(t, startTimeout); code != 1 || !strings.Contains(failed.Log(), "error: --backup-dir: backing up the store that version v0.0.1 has written: ") {
+	if code := failed.Wait(t); code != 1 || !strings.Contains(failed.Log(), "error: --backup-dir: backing up the store that version v0.0.1 has written: ") {
 		t.Errorf("exit code is %d:\n%s", code, failed.Log())
 	}
 	if err := os.Remove(backups); err != nil {

@@ -129,7 +129,7 @@ func testSequenceQuota(t *testing.T, s *sequences) {
 	if _, err := quotas.UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, changeTimeout, "the quota is enforced", func(ctx context.Context) error {
+	framework.Eventually(t, "the quota is enforced", func(ctx context.Context) error {
 		_, err := s.typed.Create(ctx, sequence("a"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: few, requested: "+counted+"=1") {
 			return nil
@@ -170,7 +170,7 @@ func testSequenceRoles(t *testing.T, s *sequences) {
 			t.Fatal(err)
 		}
 		for _, request := range slices.Concat(reads, writes, actions, never) {
-			framework.Eventually(t, changeTimeout, user+": "+request, func(ctx context.Context) error {
+			framework.Eventually(t, user+": "+request, func(ctx context.Context) error {
 				allowed, err := s.allowed(ctx, user, request)
 				if want := slices.Contains(may, request); err == nil && allowed != want {
 					return fmt.Errorf("allowed is %t, want %t", allowed, want)

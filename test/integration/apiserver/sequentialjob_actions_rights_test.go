@@ -128,7 +128,7 @@ func testSequenceActionPermissions(t *testing.T, s *sequences) {
 			APIGroups: []string{batchv1alpha1.GroupName}, Resources: []string{"sequentialjobs/" + permitted.name}, ResourceNames: []string{"a"}, Verbs: []string{"create"},
 		})
 		client := s.asUser(t, user)
-		framework.Eventually(t, changeTimeout, "the permission holds", func(ctx context.Context) error {
+		framework.Eventually(t, "the permission holds", func(ctx context.Context) error {
 			return permitted.call(ctx, client, "a")
 		})
 		for _, other := range sequenceCalls {

@@ -11,16 +11,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -37,24 +39,51 @@ func bigJobSet(name string, bytes int) *jobsetv1alpha2.JobSet {
 	})
 }
 
-// fill creates sets until one is refused for lack of space although maintenance had time to free some, and returns the number of sets and
-// the refusal.
-func (e *env) fill(t *testing.T) (sets int, refusal error) {
+// smallStore is the etcd of a server with smallQuota.
+type smallStore struct {
+	*env
+	etcd     *clientv3.Client
+	endpoint string
+}
+
+// settle does what maintenance can do: it drops the history and gives back free pages. What is refused after that stays refused until
+// objects are deleted. It returns the size of the database.
+func (s *smallStore) settle(t *testing.T) int64 {
 	t.Helper()
-	for ; sets < 1000; sets++ {
-		err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-			_, err := e.typed.Create(ctx, bigJobSet(fmt.Sprint("big-", sets), 100<<10), metav1.CreateOptions{})
-			if isInsufficient(err) {
-				refusal = err
-				return false, nil
-			}
-			return true, err
-		})
-		if wait.Interrupted(err) {
-			return sets, refusal
-		}
-		if err != nil {
+	now, err := s.etcd.Get(t.Context(), "/", clientv3.WithCountOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.etcd.Compact(t.Context(), now.Header.Revision, clientv3.WithCompactPhysical())
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		t.Fatal(err)
+	}
+	if _, err := s.etcd.Defragment(t.Context(), s.endpoint); err != nil {
+		t.Fatal(err)
+	}
+	status, err := s.etcd.Status(t.Context(), s.endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.DbSize
+}
+
+// fill creates sets until one is refused for lack of space although nothing can be freed, and returns the number of sets and the refusal.
+func (s *smallStore) fill(t *testing.T) (sets int, refusal error) {
+	t.Helper()
+	for settled := false; sets < 1000; {
+		_, err := s.typed.Create(t.Context(), bigJobSet(fmt.Sprint("big-", sets), 100<<10), metav1.CreateOptions{})
+		switch {
+		case err == nil:
+			sets++
+			settled = false
+		case !isInsufficient(err):
 			t.Fatal(err)
+		case settled:
+			return sets, err
+		default:
+			s.settle(t)
+			settled = true
 		}
 	}
 	t.Fatalf("no creation was refused")
@@ -70,12 +99,18 @@ func isInsufficient(err error) bool {
 // spec goes on, and until etcd refuses writes. kubectl delete gets out of both.
 func TestFullStoreIsCleanedWithKubectl(t *testing.T) {
 	tier.OnRequest(t, "fills the store")
-	flags := append(framework.Embedded(filepath.Join(framework.ShortDir(t), "data")), fmt.Sprint("--embedded-etcd-quota-bytes=", smallQuota))
-	server := plane.StartServer(t, flags...)
+	data := filepath.Join(framework.ShortDir(t), "data")
+	server := plane.StartServer(t, append(framework.Embedded(data), fmt.Sprint("--embedded-etcd-quota-bytes=", smallQuota))...)
 	plane.Aggregate(t, server)
 	e := newEnv(t, server, plane.Config)
+	s := &smallStore{env: e, endpoint: etcd.Endpoint(data)}
+	var err error
+	if s.etcd, err = clientv3.New(clientv3.Config{Endpoints: []string{s.endpoint}, Logger: zap.NewNop()}); err != nil {
+		t.Fatal(err)
+	}
+	defer s.etcd.Close()
 
-	sets, refusal := e.fill(t)
+	sets, refusal := s.fill(t)
 	if want := "reserved for deletions and status: delete JobSets"; !strings.Contains(refusal.Error(), want) {
 		t.Errorf("creation was refused with %v, not %q", refusal, want)
 	}
@@ -85,14 +120,9 @@ func TestFullStoreIsCleanedWithKubectl(t *testing.T) {
 	checkSpaceLine(t, server, "[!]storage-space low")
 	checkReserve(t, e)
 
-	grown := e.exhaust(t, 10, sets)
+	s.exhaust(t, 10, sets)
 	checkSpaceLine(t, server, "[!]storage-space used up")
-	err := e.deleteInForeground(t, 2)
-	for i := 3; err == nil && i < 10; i++ {
-		// On a slow machine, maintenance may find something to free a while later.
-		grown = e.exhaust(t, grown, sets)
-		err = e.deleteInForeground(t, i)
-	}
+	err = e.deleteInForeground(t, 2)
 	if !isInsufficient(err) || !strings.Contains(err.Error(), "delete JobSets in the background") {
 		t.Errorf("a deletion in the foreground was answered with %v", err)
 	}
@@ -100,7 +130,7 @@ func TestFullStoreIsCleanedWithKubectl(t *testing.T) {
 	if out, err := plane.Kubectl(t, "delete", "jobsets", "--all", "--namespace="+e.namespace); err != nil {
 		t.Fatalf("kubectl delete: %v: %s", err, out)
 	}
-	framework.Eventually(t, time.Minute, "there is space again", func(ctx context.Context) error {
+	framework.Eventually(t, "there is space again", func(ctx context.Context) error {
 		_, err := e.typed.Create(ctx, bigJobSet("after", 100<<10), metav1.CreateOptions{})
 		return err
 	})
@@ -112,28 +142,33 @@ func (e *env) deleteInForeground(t *testing.T, set int) error {
 	return e.typed.Delete(t.Context(), fmt.Sprint("big-", set), metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)})
 }
 
-// exhaust lets sets from one number to another grow by annotations, which the reserve does not refuse, until etcd refuses
-// writes and maintenance finds nothing to free. It returns the first set that did not grow.
-func (e *env) exhaust(t *testing.T, from, to int) int {
+// exhaust lets sets from one number to another grow by annotations, which the reserve does not refuse, until etcd refuses writes although
+// nothing can be freed.
+func (s *smallStore) exhaust(t *testing.T, from, to int) {
 	t.Helper()
-	patch := []byte(fmt.Sprintf(`{"metadata":{"annotations":{"content":%q}}}`, strings.Repeat("x", 200<<10)))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"content":%q}}}`, strings.Repeat("x", 200<<10))
+	grow := func(ctx context.Context, set int) error {
+		_, err := s.typed.Patch(ctx, fmt.Sprint("big-", set), types.MergePatchType, patch, metav1.PatchOptions{})
+		return err
+	}
 	for i := from; i < to; i++ {
-		err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-			_, err := e.typed.Patch(ctx, fmt.Sprint("big-", i), types.MergePatchType, patch, metav1.PatchOptions{})
-			if isInsufficient(err) {
-				return false, nil
-			}
-			return true, err
-		})
-		if wait.Interrupted(err) {
-			return i
+		err := grow(t.Context(), i)
+		if err != nil && !isInsufficient(err) {
+			t.Fatal(err)
 		}
-		if err != nil {
+		if err == nil {
+			continue
+		}
+		// With more than a twentieth of the quota free, maintenance lets etcd accept writes again.
+		if size := s.settle(t); size <= smallQuota/20*19 {
+			framework.Eventually(t, "etcd accepts writes again", func(ctx context.Context) error { return grow(ctx, i) })
+		} else if err = grow(t.Context(), i); isInsufficient(err) {
+			return
+		} else if err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Fatal("etcd still accepts writes")
-	return 0
 }
 
 // checkReserve does what goes on while creations are refused, and at last makes space without etcd having refused anything.
@@ -174,7 +209,7 @@ func checkReserve(t *testing.T, e *env) {
 // checkSpaceLine wants a line of /readyz?verbose, from a server that is ready.
 func checkSpaceLine(t *testing.T, server *framework.Server, want string) {
 	t.Helper()
-	framework.Eventually(t, 30*time.Second, "/readyz says "+want, func(context.Context) error {
+	framework.Eventually(t, "/readyz says "+want, func(context.Context) error {
 		code, body := server.Get(t, "/readyz?verbose")
 		if code != http.StatusOK || !strings.HasPrefix(body, want) {
 			return fmt.Errorf("%d: %s", code, body)

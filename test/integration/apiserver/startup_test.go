@@ -10,13 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
-
-// startTimeout is the longest that bad input may go unnoticed.
-const startTimeout = 30 * time.Second
 
 func TestBadInputCostsOneLine(t *testing.T) {
 	tier.OnRequest(t, "starts a server for each mistake")

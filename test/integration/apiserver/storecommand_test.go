@@ -27,7 +27,7 @@ import (
 func storeCommand(t *testing.T, kubeconfig string, args ...string) (int, string) {
 	t.Helper()
 	process := framework.Run(t, plane.Binary, append(append([]string{"store"}, args...), "--kubeconfig="+kubeconfig)...)
-	code := process.Wait(t, startTimeout)
+	code := process.Wait(t)
 	t.Logf("$ jobset-apiserver store %s\n%s(exit code %d)", strings.Join(args, " "), process.Log(), code)
 	return code, process.Log()
 }

@@ -18,11 +18,13 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestUnreadableObject damages two of three sets in the store. Users see it through kube-apiserver; an administrator
 // removes one there and the other in the store.
 func TestUnreadableObject(t *testing.T) {
+	tier.Safety(t)
 	u := &unreadableObjects{data: filepath.Join(framework.ShortDir(t), "data")}
 	if t.Run("damage", u.damage) {
 		t.Run("remove after a restart", u.remove)
@@ -50,7 +52,7 @@ func (u *unreadableObjects) kubectl(t *testing.T, args ...string) (string, error
 
 func (u *unreadableObjects) awaitWarning(t *testing.T) {
 	t.Helper()
-	framework.Eventually(t, startTimeout, "the list warns", func(context.Context) error {
+	framework.Eventually(t, "the list warns", func(context.Context) error {
 		out, err := u.kubectl(t, "get", "jobsets")
 		want := "2 of these jobsets.jobset.x-k8s.io cannot be read from the store, and are shown without their content: " + u.namespace + "/bad, "
 		if err != nil || !strings.Contains(out, want) {
@@ -105,7 +107,7 @@ func (u *unreadableObjects) remove(t *testing.T) {
 	storeTool(t, 0, "Would remove "+u.keys()+"worse, which cannot be read: ", "remove", "--dry-run", "--key="+u.keys()+"worse", "--data-dir="+u.data)
 	storeTool(t, 0, "Removed "+u.keys()+"worse, which could not be read: ", "remove", "--key="+u.keys()+"worse", "--data-dir="+u.data)
 	sets := clientset(t, server.Config(t)).JobSets(u.namespace)
-	framework.Eventually(t, startTimeout, "only the good set is there", func(ctx context.Context) error {
+	framework.Eventually(t, "only the good set is there", func(ctx context.Context) error {
 		list, err := sets.List(ctx, metav1.ListOptions{})
 		if err != nil || len(list.Items) != 1 || list.Items[0].Name != "good" || list.Items[0].Labels["a"] != "b" {
 			return fmt.Errorf("the list is %v (%w), want the good set only", list, err)

@@ -113,7 +113,7 @@ func askWithoutTrust(t *testing.T, server *framework.Server, path string) (code 
 // awaitWaiting waits until the server answers that it waits, with these texts, and checks that nothing has a reason to restart it.
 func awaitWaiting(t *testing.T, server *framework.Server, want ...string) {
 	t.Helper()
-	if err := server.Await(t.Context(), time.Minute, "says what it waits for", func(context.Context) error {
+	if err := server.Await(t.Context(), "says what it waits for", func(context.Context) error {
 		code, body := askWithoutTrust(t, server, "/readyz")
 		missing := slices.DeleteFunc(slices.Clone(want), func(text string) bool { return strings.Contains(body, text) })
 		if code != http.StatusServiceUnavailable || len(missing) > 0 {
@@ -162,7 +162,7 @@ func TestServerWaitsForMainAPI(t *testing.T) {
 	}
 	g.open(t)
 	opened = time.Now()
-	framework.Eventually(t, time.Minute, "a set is created after the main API came back", func(ctx context.Context) error {
+	framework.Eventually(t, "a set is created after the main API came back", func(ctx context.Context) error {
 		_, err := e.typed.Create(ctx, jobSet("after"), metav1.CreateOptions{})
 		return err
 	})

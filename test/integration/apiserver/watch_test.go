@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -26,9 +27,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// changeTimeout bounds how long a change may take to be seen, such as an event of a watch.
-const changeTimeout = 90 * time.Second
-
 // next returns the next event that is not a bookmark; what counts is its type and the name of its object.
 func next(t *testing.T, w watch.Interface) (watch.EventType, *jobsetv1alpha2.JobSet) {
 	t.Helper()
@@ -46,26 +44,26 @@ func next(t *testing.T, w watch.Interface) (watch.EventType, *jobsetv1alpha2.Job
 				t.Fatalf("%s of %v", event.Type, event.Object)
 			}
 			return event.Type, js
-		case <-time.After(changeTimeout):
+		case <-time.After(framework.Patience()):
 			t.Fatal("no event")
 		}
 	}
 }
 
-func bookmark(t *testing.T, w watch.Interface) *jobsetv1alpha2.JobSet {
-	t.Helper()
-	timeout := time.After(changeTimeout)
+// bookmark returns the first bookmark of a watch.
+func bookmark(w watch.Interface) (*jobsetv1alpha2.JobSet, error) {
+	timeout := time.After(framework.Patience())
 	for {
 		select {
 		case event, ok := <-w.ResultChan():
 			if !ok {
-				t.Fatal("the watch has ended")
+				return nil, errors.New("the watch has ended")
 			}
 			if event.Type == watch.Bookmark {
-				return event.Object.(*jobsetv1alpha2.JobSet)
+				return event.Object.(*jobsetv1alpha2.JobSet), nil
 			}
 		case <-timeout:
-			t.Fatal("no bookmark")
+			return nil, errors.New("no bookmark")
 		}
 	}
 }
@@ -75,10 +73,7 @@ func testWatch(t *testing.T, e *env) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A watch that ends soon gets its bookmark soon before.
-	w, err := e.typed.Watch(t.Context(), metav1.ListOptions{
-		ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](6),
-	})
+	w, err := e.typed.Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +94,19 @@ func testWatch(t *testing.T, e *env) {
 	if diff := cmp.Diff([]watch.EventType{watch.Added, watch.Modified, watch.Deleted}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	mark := bookmark(t, w)
+	// A watch that ends soon gets its bookmark soon before, unless the server is slow.
+	var mark *jobsetv1alpha2.JobSet
+	framework.Eventually(t, "a watch delivers a bookmark before it ends", func(ctx context.Context) error {
+		ending, err := e.typed.Watch(ctx, metav1.ListOptions{
+			ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](3),
+		})
+		if err != nil {
+			return err
+		}
+		defer ending.Stop()
+		mark, err = bookmark(ending)
+		return err
+	})
 	if order, err := resourceversion.CompareResourceVersion(mark.ResourceVersion, last.ResourceVersion); err != nil || order < 0 {
 		t.Errorf("the bookmark is at %s, before the last event at %s: %v", mark.ResourceVersion, last.ResourceVersion, err)
 	}
@@ -127,7 +134,11 @@ func testStreamingList(t *testing.T, e *env) {
 	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" {
 		t.Errorf("initial objects (-want +got):\n%s", diff)
 	}
-	if mark := bookmark(t, w); mark.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+	mark, err := bookmark(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mark.Annotations[metav1.InitialEventsAnnotationKey] != "true" {
 		t.Errorf("the end of the initial list is not marked: %+v", mark.ObjectMeta)
 	}
 }
@@ -231,7 +242,7 @@ func testInformer(t *testing.T, e *env) {
 		t.Fatal("the informer does not sync")
 	}
 	e.create(t, jobSet("b"))
-	framework.Eventually(t, changeTimeout, "the lister knows both", func(context.Context) error {
+	framework.Eventually(t, "the lister knows both", func(context.Context) error {
 		all, err := informer.Lister().JobSets(e.namespace).List(labels.Everything())
 		if err == nil && len(all) != 2 {
 			err = fmt.Errorf("it knows %d", len(all))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // storedKey is the half of the witness in etcd.
@@ -51,6 +51,7 @@ func (k storedKey) change(t *testing.T, change func(*witness.Key) *witness.Key) 
 
 // TestWitness brings the halves apart in each way, while no server runs, and starts one.
 func TestWitness(t *testing.T) {
+	tier.Safety(t)
 	etcd := plane.StartEtcd(t)
 	for name, tc := range map[string]struct {
 		change func(*testing.T, storedKey)
@@ -158,7 +159,7 @@ func createOrphans(t *testing.T, count int) {
 // checkEvent wants a warning about the record.
 func checkEvent(t *testing.T, reason witness.Reason) {
 	t.Helper()
-	framework.Eventually(t, time.Minute, "the event is there", func(ctx context.Context) error {
+	framework.Eventually(t, "the event is there", func(ctx context.Context) error {
 		list, err := plane.Kube.EventsV1().Events(witness.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.name=" + witness.Name})
 		if err != nil {
 			return err

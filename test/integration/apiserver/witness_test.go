@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,7 +93,7 @@ func record(t *testing.T) *witness.Record {
 // changeRecord changes the half of the witness in the main cluster, as an administrator would.
 func changeRecord(t *testing.T, change func(*witness.Record)) {
 	t.Helper()
-	framework.Eventually(t, time.Minute, "the record is changed", func(ctx context.Context) error {
+	framework.Eventually(t, "the record is changed", func(ctx context.Context) error {
 		maps := plane.Kube.CoreV1().ConfigMaps(witness.Namespace)
 		cm, err := maps.Get(ctx, witness.Name, metav1.GetOptions{})
 		if err != nil {
@@ -117,7 +116,7 @@ func changeRecord(t *testing.T, change func(*witness.Record)) {
 func awaitRefusal(t *testing.T, reason witness.Reason) *witness.Refusal {
 	t.Helper()
 	var refusal *witness.Refusal
-	framework.Eventually(t, time.Minute, "the refusal is published", func(context.Context) error {
+	framework.Eventually(t, "the refusal is published", func(context.Context) error {
 		r := record(t)
 		if r == nil || r.Refusal == nil || r.Refusal.Reason != reason {
 			return fmt.Errorf("the record is %+v", r)
@@ -147,7 +146,7 @@ func checkRefused(t *testing.T, server *framework.Server) {
 // awaitStarted waits until the server itself answers. Before that, something else says that it starts.
 func awaitStarted(t *testing.T, server *framework.Server) {
 	t.Helper()
-	if err := server.Await(t.Context(), time.Minute, "has started", func(context.Context) error {
+	if err := server.Await(t.Context(), "has started", func(context.Context) error {
 		if code, body := server.TryGet(t, "/readyz"); code == 0 || code == http.StatusServiceUnavailable {
 			return fmt.Errorf("code %d: %s", code, body)
 		}
@@ -161,7 +160,7 @@ func awaitStarted(t *testing.T, server *framework.Server) {
 func launchRefused(t *testing.T, flags ...string) *framework.Server {
 	t.Helper()
 	server := plane.LaunchServer(t, withWitness(flags...)...)
-	if err := server.Await(t.Context(), time.Minute, "lives", func(context.Context) error {
+	if err := server.Await(t.Context(), "lives", func(context.Context) error {
 		if code, body := server.TryGet(t, "/livez"); code != http.StatusOK {
 			return fmt.Errorf("code %d: %s", code, body)
 		}
@@ -193,6 +192,7 @@ func TestWitnessOfFirstStart(t *testing.T) {
 }
 
 func TestWitnessOfEmptyStore(t *testing.T) {
+	tier.Safety(t)
 	newInstallation(t)
 	server := plane.StartServer(t, withWitness(framework.Embedded(filepath.Join(framework.ShortDir(t), "data"))...)...)
 	server.Stop(t)

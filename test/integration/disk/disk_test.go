@@ -23,7 +23,7 @@ import (
 // server must not go on.
 func TestSynchronizationFails(t *testing.T) {
 	tier.OnRequest(t, "strace delays and fails the disk of a server; its bounds are real time")
-	f := begin(t, filepath.Join(framework.ShortDir(t), "data"))
+	f := begin(t, filepath.Join(framework.DiskDir(t), "data"))
 	before := f.server.Process().Log()
 	f.inject("fsync,fdatasync", "error=EIO")
 	words := f.ends(before)
@@ -36,7 +36,7 @@ func TestSynchronizationFails(t *testing.T) {
 // TestServerIsKilled ends the server without a chance to write anything, several times.
 func TestServerIsKilled(t *testing.T) {
 	tier.OnRequest(t, "strace delays and fails the disk of a server; its bounds are real time")
-	f := begin(t, filepath.Join(framework.ShortDir(t), "data"))
+	f := begin(t, filepath.Join(framework.DiskDir(t), "data"))
 	for range 3 {
 		f.server.Kill()
 		f.restart()
@@ -48,7 +48,7 @@ func TestServerIsKilled(t *testing.T) {
 // TestDiskIsFull takes all space from the file system of the server.
 func TestDiskIsFull(t *testing.T) {
 	tier.OnRequest(t, "strace delays and fails the disk of a server; its bounds are real time")
-	dir := framework.ShortDir(t)
+	dir := framework.DiskDir(t)
 	// Two segments of the write-ahead log take 128 MiB from the start.
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=160m,mode=0700"); err != nil {
 		t.Fatalf("mounting a small file system: %v: run this test as root", err)
@@ -113,7 +113,7 @@ func TestSlowDisk(t *testing.T) {
 	}
 	for name, calls := range cases {
 		t.Run(name, func(t *testing.T) {
-			f := begin(t, filepath.Join(framework.ShortDir(t), "data"))
+			f := begin(t, filepath.Join(framework.DiskDir(t), "data"))
 			process := f.server.Process()
 			release := f.inject(calls, "delay_enter=500ms")
 			f.suffer(100)

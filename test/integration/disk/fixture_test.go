@@ -28,7 +28,7 @@ const stepTimeout = 2 * time.Minute
 
 // fixture is a server with its data in a directory, and clients that write to it.
 type fixture struct {
-	*testing.T
+	framework.Test
 	set    *replicas.Set
 	server *replicas.Server
 	run    *history.Run
@@ -61,7 +61,7 @@ func begin(t *testing.T, dir string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{T: t, set: set, server: set.Servers[0], run: run}
+	f := &fixture{Test: framework.Test{T: t}, set: set, server: set.Servers[0], run: run}
 	f.answers(300)
 	return f
 }
@@ -80,14 +80,14 @@ func (f *fixture) answers(more int) {
 
 func (f *fixture) eventually(what string, check func() error) {
 	f.Helper()
-	framework.Eventually(f.T, stepTimeout, what, func(context.Context) error { return check() })
+	framework.Eventually(f.T, what, func(context.Context) error { return check() })
 }
 
 // ends waits until the server has ended by itself, with an error, and returns its last words: what it wrote since the fault.
 func (f *fixture) ends(before string) string {
 	f.Helper()
 	process := f.server.Process()
-	if code := process.Wait(f.T, stepTimeout); code <= 0 {
+	if code := process.Wait(f.T); code <= 0 {
 		f.Errorf("the server ended with code %d (%s), must end by itself with an error", code, process.State())
 	}
 	words := strings.TrimPrefix(process.Log(), before)
@@ -149,7 +149,7 @@ func (f *fixture) inject(calls, how string) func() {
 	})
 	return func() {
 		_ = tracer.Signal(os.Interrupt) // it may have ended with the server
-		tracer.Wait(f.T, stepTimeout)
+		tracer.Wait(f.T)
 	}
 }
 

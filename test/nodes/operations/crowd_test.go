@@ -112,7 +112,7 @@ func (c *crowd) complete(s *steps) {
 	s.Helper()
 	c.stop()
 	c.over.Wait()
-	framework.Eventually(s, 3*time.Minute, "all sets have completed", func(ctx context.Context) error {
+	framework.Eventually(s, "all sets have completed", func(ctx context.Context) error {
 		list, err := jobsets.JobsetV1alpha2().JobSets(c.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,7 +72,7 @@ func TestLostNode(t *testing.T) {
 func minority(t *testing.T) string {
 	t.Helper()
 	members := map[string]int{}
-	for _, node := range (&steps{T: t}).pods(etcdPods) {
+	for _, node := range (&steps{Test: framework.Test{T: t}}).pods(etcdPods) {
 		members[node]++
 	}
 	if members["real-1"] < members["real-2"] {
@@ -85,7 +84,7 @@ func minority(t *testing.T) string {
 // lost waits until Kubernetes has noticed, and has deleted the pods of the workload on the node, which stay.
 func (w *workload) lost(s *steps, node string) {
 	s.Helper()
-	framework.Eventually(s, 3*time.Minute, node+" is not ready", func(ctx context.Context) error {
+	framework.Eventually(s, node+" is not ready", func(ctx context.Context) error {
 		n, err := core.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -98,7 +97,7 @@ func (w *workload) lost(s *steps, node string) {
 		return errors.New("it is ready")
 	})
 	s.reached(node + " is not ready")
-	framework.Eventually(s, 2*time.Minute, "the pods on "+node+" are terminating", func(context.Context) error {
+	framework.Eventually(s, "the pods on "+node+" are terminating", func(context.Context) error {
 		for name, pod := range w.pods(s) {
 			if pod.Spec.NodeName == node && pod.DeletionTimestamp == nil {
 				return fmt.Errorf("%s is not", name)
@@ -132,7 +131,7 @@ func (w *workload) named(s *steps, node string, args []string) {
 // movedFrom waits until the pods that were left are gone, and both sets run elsewhere.
 func (w *workload) movedFrom(s *steps, node string) {
 	s.Helper()
-	framework.Eventually(s, 3*time.Minute, "no pod is left on "+node, func(context.Context) error {
+	framework.Eventually(s, "no pod is left on "+node, func(context.Context) error {
 		for name, pod := range w.pods(s) {
 			if pod.Spec.NodeName == node {
 				return fmt.Errorf("%s is left", name)
@@ -166,7 +165,7 @@ func returned(t *testing.T, node string, args []string) {
 	if err := shared.Script("up"); err != nil {
 		t.Fatal(err)
 	}
-	framework.EventuallyNoProblem(t, 2*time.Minute, func() string {
+	framework.EventuallyNoProblem(t, func() string {
 		if _, err := kubectl(context.Background(), args...); err != nil {
 			return err.Error()
 		}

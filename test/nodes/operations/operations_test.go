@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/probe"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
@@ -119,7 +120,7 @@ func observe(t *testing.T, what string, harmless bool, do func(s *steps)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &steps{T: t, begin: time.Now()}
+	s := &steps{Test: framework.Test{T: t}, begin: time.Now()}
 	do(s)
 	took := time.Since(s.begin)
 	report, err := p.Stop(context.WithoutCancel(t.Context()))
@@ -137,7 +138,7 @@ func observe(t *testing.T, what string, harmless bool, do func(s *steps)) {
 
 // steps logs when something was reached.
 type steps struct {
-	*testing.T
+	framework.Test
 	begin time.Time
 }
 

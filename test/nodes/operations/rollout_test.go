@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,7 +28,7 @@ func (s *steps) restart(workload, selector string) {
 	must(s.T, "--namespace="+namespace, "rollout", "restart", workload)
 	must(s.T, "--namespace="+namespace, "rollout", "status", "--timeout=10m", workload)
 	s.reached("all new pods of " + workload + " are ready")
-	framework.Eventually(s, 2*time.Minute, "all former pods of "+workload+" are gone", func(context.Context) error {
+	framework.Eventually(s, "all former pods of "+workload+" are gone", func(context.Context) error {
 		for uid := range s.pods(selector) {
 			if node, old := before[uid]; old {
 				return fmt.Errorf("one is left on %s", node)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -94,7 +93,7 @@ func newWorkload(t *testing.T) *workload {
 	if _, err := jobsets.LeaderworkersetV1().LeaderWorkerSets(w.namespace).Create(t.Context(), lws, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	s := &steps{T: t}
+	s := &steps{Test: framework.Test{T: t}}
 	w.ready(s)
 	w.uid = w.job(s).UID
 	return w
@@ -117,7 +116,7 @@ func (w *workload) pods(s *steps) map[string]*corev1.Pod {
 // ready waits until both sets have all of their pods, and those are ready.
 func (w *workload) ready(s *steps) {
 	s.Helper()
-	framework.Eventually(s, 2*time.Minute, "both sets run", func(context.Context) error {
+	framework.Eventually(s, "both sets run", func(context.Context) error {
 		ready := 0
 		pods := w.pods(s)
 		for _, pod := range pods {

@@ -36,7 +36,7 @@ const changeTimeout = 90 * time.Second
 
 // env is what one test works with: a namespace of its own.
 type env struct {
-	*testing.T
+	framework.Test
 	namespace string
 	sets      typedv1alpha2.JobSetInterface
 }
@@ -51,7 +51,7 @@ func newEnv(t *testing.T) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{T: t, namespace: namespace.Name, sets: shared.JobSets.JobsetV1alpha2().JobSets(namespace.Name)}
+	e := &env{Test: framework.Test{T: t}, namespace: namespace.Name, sets: shared.JobSets.JobsetV1alpha2().JobSets(namespace.Name)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			e.Log(e.run("", "get", "jobsets,jobs,pods,pvc,services", "-o", "wide"), e.run("", "get", "jobsets", "-o", "yaml"),
@@ -105,7 +105,7 @@ func (e *env) run(stdin string, args ...string) answer {
 // eventually polls until the check finds no problem.
 func (e *env) eventually(check func() (problem string)) {
 	e.Helper()
-	framework.EventuallyNoProblem(e, changeTimeout, check)
+	framework.EventuallyNoProblem(e, check)
 }
 
 func (e *env) get(name string) *jobSet {

@@ -10,12 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	typedv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
@@ -39,9 +37,8 @@ const (
 )
 
 var (
-	allJobs       = []string{jobA, jobB0, jobB1, jobB2}
-	jobsOfB       = []string{jobB0, jobB1, jobB2}
-	changeTimeout = 30 * time.Second
+	allJobs = []string{jobA, jobB0, jobB1, jobB2}
+	jobsOfB = []string{jobB0, jobB1, jobB2}
 )
 
 type (
@@ -59,7 +56,7 @@ func testJobSet(change ...func(*jobSet)) *jobSet {
 
 // env is what one test works with: a namespace of its own in one of the control planes.
 type env struct {
-	*testing.T
+	framework.Test
 	stack     *fixture.Stack
 	namespace string
 	sets      typedv1alpha2.JobSetInterface
@@ -76,7 +73,7 @@ func newEnv(t *testing.T, stack string) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &env{T: t, stack: s, namespace: namespace.Name, sets: s.JobSets.JobsetV1alpha2().JobSets(namespace.Name)}
+	e := &env{Test: framework.Test{T: t}, stack: s, namespace: namespace.Name, sets: s.JobSets.JobsetV1alpha2().JobSets(namespace.Name)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			e.dump()
@@ -173,21 +170,7 @@ func (e *env) names(holds func(*batchv1.Job) bool) []string {
 // eventually polls until the check finds no problem.
 func (e *env) eventually(check func() (problem string)) {
 	e.Helper()
-	framework.EventuallyNoProblem(e, changeTimeout, check)
-}
-
-// stays polls for a moment, in which the check must not find a problem. It is for what must not happen; the controller
-// needs some milliseconds for anything it does.
-func (e *env) stays(check func() (problem string)) {
-	e.Helper()
-	var problem string
-	err := wait.PollUntilContextTimeout(e.Context(), 100*time.Millisecond, time.Second, true, func(context.Context) (bool, error) {
-		problem = check()
-		return problem != "", nil
-	})
-	if err == nil {
-		e.Fatal(problem)
-	}
+	framework.EventuallyNoProblem(e, check)
 }
 
 // difference names a wanted and an actual list when they differ.

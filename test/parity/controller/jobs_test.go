@@ -153,7 +153,7 @@ func (e *env) awaitJobs(holds func(*batchv1.Job) bool, want ...string) {
 	e.eventually(func() string { return difference("Jobs", want, e.names(holds)) })
 }
 
-// keepsJobs makes sure that for a moment exactly these Jobs are there for which the condition holds.
+// keepsJobs makes sure that exactly these Jobs remain for which the condition holds.
 func (e *env) keepsJobs(holds func(*batchv1.Job) bool, want ...string) {
 	e.Helper()
 	e.stays(func() string { return difference("Jobs", want, e.names(holds)) })

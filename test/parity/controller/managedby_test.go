@@ -74,7 +74,7 @@ func (e *env) updateStatus(change func(*jobSet)) jobsetv1alpha2.JobSetStatus {
 	return written.Status
 }
 
-// leftAlone makes sure that for a moment nothing is made for the set, and nothing is written to its status.
+// leftAlone makes sure that nothing is made for the set, and nothing is written to its status.
 func (e *env) leftAlone(written jobsetv1alpha2.JobSetStatus) {
 	e.Helper()
 	e.stays(func() string {

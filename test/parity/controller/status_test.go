@@ -80,7 +80,7 @@ func (e *env) awaitFailed(reason string) {
 	}
 }
 
-// staysActive makes sure that for a moment the set does not end.
+// staysActive makes sure that the set does not end.
 func (e *env) staysActive() {
 	e.Helper()
 	e.stays(func() string {

@@ -46,18 +46,18 @@ spec:
 // runs awaits that all Jobs of a set are ready, and ended that it has ended as the state says.
 func runs(k *kubectl.Kubectl, set string) {
 	k.Helper()
-	k.Awaits(timeout, "jobset/"+set, "{.spec.suspend} {.status.replicatedJobsStatus[0].ready}", "false 2")
+	k.Awaits("jobset/"+set, "{.spec.suspend} {.status.replicatedJobsStatus[0].ready}", "false 2")
 }
 
 func ended(k *kubectl.Kubectl, set, state string) {
 	k.Helper()
-	k.Awaits(timeout, "jobset/"+set, "{.status.terminalState}", state)
+	k.Awaits("jobset/"+set, "{.status.terminalState}", state)
 }
 
 // why awaits a cause in what the plugin says of an object.
 func why(k *kubectl.Kubectl, object string, texts ...string) {
 	k.Helper()
-	k.Eventually(timeout, func() string {
+	k.Eventually(func() string {
 		said := k.PluginOK("why", object)
 		for _, text := range texts {
 			if !strings.Contains(said, text) {
@@ -110,7 +110,7 @@ func TestJobSetIsPreempted(t *testing.T) {
 	runs(k, "low")
 	jobSet(k, "high", ", kueue.x-k8s.io/priority-class: high")
 	runs(k, "high")
-	k.Awaits(timeout, "jobset/low", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
+	k.Awaits("jobset/low", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
 	why(k, "low", "WorkloadPreempted")
 	if got := podsOf(k, "low"); len(got) > 0 {
 		t.Errorf("pods without quota: %v", got)
@@ -132,7 +132,7 @@ func TestJobSetIsNotReadyInTime(t *testing.T) {
 	k := kubectl.New(t, cluster)
 	queue(k, 2)
 	jobSetOf(k, "train", "", `jobset-apiserver.io/kwok-start-after: "1h"`)
-	k.Awaits(timeout, "jobset/train", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
+	k.Awaits("jobset/train", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
 	why(k, "train", "PodsNotReadyInTime", "Kueue took the quota back", "because the pods were not ready in time")
 	reserved(k, "0")
 }
@@ -147,7 +147,7 @@ func TestJobSetIsDrained(t *testing.T) {
 		k.OK("patch", "clusterqueue", k.Namespace, "--type=merge", "-p", `{"spec":{"stopPolicy":"`+policy+`"}}`)
 	}
 	stop("HoldAndDrain")
-	k.Awaits(timeout, "jobset/train", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
+	k.Awaits("jobset/train", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
 	reserved(k, "0")
 	why(k, "train", "QueueStopped")
 	stop("None")
@@ -165,7 +165,7 @@ func TestJobSetIsRestartedAfterAJobHasSucceeded(t *testing.T) {
 	jobSet(k, "train", "")
 	runs(k, "train")
 	ends(k, "jobset.sigs.k8s.io/job-index=0", "succeeded")
-	k.Awaits(timeout, "jobset/train", "{.status.replicatedJobsStatus[0].succeeded}", "1")
+	k.Awaits("jobset/train", "{.status.replicatedJobsStatus[0].succeeded}", "1")
 	reserved(k, "1")
 	if got := k.Plugin("restart", "train").Stderr; !strings.Contains(got, `Warning: Kueue took back the quota of the Jobs that had succeeded and cannot reserve it again in queue "team"`) {
 		t.Errorf("restart does not say what Kueue cannot do: %s", got)
@@ -178,7 +178,7 @@ func TestJobSetIsRestartedAfterAJobHasSucceeded(t *testing.T) {
 	runs(k, "train")
 	reserved(k, "2")
 	k.OK("patch", "clusterqueue", k.Namespace, "--type=merge", "-p", `{"spec":{"stopPolicy":"HoldAndDrain"}}`)
-	k.Awaits(timeout, "jobset/train", "{.spec.suspend}", "true")
+	k.Awaits("jobset/train", "{.spec.suspend}", "true")
 	reserved(k, "0")
 }
 

@@ -31,7 +31,7 @@ spec:
 // groups awaits the numbers of all, of ready and of updated replicas of the set.
 func groups(k *kubectl.Kubectl, want string) {
 	k.Helper()
-	k.Awaits(timeout, "leaderworkerset/serve", "{.status.replicas} {.status.readyReplicas} {.status.updatedReplicas}", want)
+	k.Awaits("leaderworkerset/serve", "{.status.replicas} {.status.readyReplicas} {.status.updatedReplicas}", want)
 }
 
 // A set has a Workload for each group, and gives the quota back.
@@ -57,8 +57,8 @@ func TestLeaderWorkerSetIsUpdatedWithASurge(t *testing.T) {
 	leaderWorkerSet(k)
 	groups(k, "2 2 2")
 	k.OK("patch", "leaderworkerset/serve", "--type=json", "-p", `[{"op":"replace","path":"/spec/leaderWorkerTemplate/workerTemplate/spec/containers/0/image","value":"busybox:2"}]`)
-	k.Awaits(timeout, "leaderworkerset/serve", "{.status.conditions[?(@.type=='UpdateInProgress')].status}", "True")
-	k.Awaits(2*timeout, "leaderworkerset/serve", "{.status.conditions[?(@.type=='Available')].status}{.status.conditions[?(@.type=='UpdateInProgress')].status}", "TrueFalse")
+	k.Awaits("leaderworkerset/serve", "{.status.conditions[?(@.type=='UpdateInProgress')].status}", "True")
+	k.Awaits("leaderworkerset/serve", "{.status.conditions[?(@.type=='Available')].status}{.status.conditions[?(@.type=='UpdateInProgress')].status}", "TrueFalse")
 	groups(k, "2 2 2")
 	reserved(k, "4")
 }

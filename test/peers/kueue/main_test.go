@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// timeout is how long a state may take to come that Kueue and we bring about within seconds.
-	timeout = 90 * time.Second
 	// stableTime is how long nothing may change for a state to be final.
 	stableTime = 15 * time.Second
 )
@@ -42,7 +40,7 @@ var (
 	kueue   = &peers.Peer{
 		Name: "kueue", Module: "sigs.k8s.io/kueue", Bases: []string{"config/default"},
 		Args: []string{"--config=$CONFIG", "--feature-gates=VisibilityOnDemand=false"}, Namespace: "kueue-system", ServiceAccount: "kueue-controller-manager",
-		Secret: "kueue-webhook-server-cert", Authority: "kueue-ca", Service: "kueue-webhook-service.kueue-system.svc", StartTimeout: 2 * time.Minute,
+		Secret: "kueue-webhook-server-cert", Authority: "kueue-ca", Service: "kueue-webhook-service.kueue-system.svc",
 	}
 )
 
@@ -107,7 +105,7 @@ spec: {clusterQueue: %[1]s}
 // reserved awaits the quota that is reserved in the ClusterQueue of the test.
 func reserved(k *kubectl.Kubectl, cpu string) {
 	k.Helper()
-	k.Awaits(timeout, "clusterqueue/"+k.Namespace, "{.status.flavorsReservation[0].resources[0].total}", cpu)
+	k.Awaits("clusterqueue/"+k.Namespace, "{.status.flavorsReservation[0].resources[0].total}", cpu)
 }
 
 // ends makes the pods that the selector selects end.

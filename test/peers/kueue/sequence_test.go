@@ -56,7 +56,7 @@ spec:
     replicas: 2
     template: {spec: {template: {metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}, spec: {restartPolicy: Never, containers: [{name: main, image: busybox, resources: {requests: {cpu: "1"}}}]}}}}
 `, "create", "-f", "-")
-	k.Awaits(timeout, "jobset/train", "{.spec.suspend}", "true")
+	k.Awaits("jobset/train", "{.spec.suspend}", "true")
 	why(k, "train", "QueueMissing", "suspended by Kueue, which runs with manageJobsWithoutQueueName", "label jobset train kueue.x-k8s.io/queue-name=QUEUE")
 	k.OK("label", "jobset/train", "kueue.x-k8s.io/queue-name=team")
 	runs(k, "train")
@@ -68,13 +68,13 @@ func TestSequenceLife(t *testing.T) {
 	k := kubectl.New(t, cluster)
 	queue(k, 2)
 	sequence(k, "  labels: {kueue.x-k8s.io/queue-name: team}")
-	k.Awaits(timeout, "job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
+	k.Awaits("job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
 	reserved(k, "1")
 	ends(k, "job-name=etl-0", "succeeded")
-	k.Awaits(timeout, "job/etl-1", "{.spec.suspend} {.status.ready}", "false 2")
+	k.Awaits("job/etl-1", "{.spec.suspend} {.status.ready}", "false 2")
 	reserved(k, "2")
 	ends(k, "job-name=etl-1", "succeeded")
-	k.Awaits(timeout, "sequentialjob/etl", "{.status.phase}", "Completed")
+	k.Awaits("sequentialjob/etl", "{.status.phase}", "Completed")
 	reserved(k, "0")
 }
 
@@ -86,7 +86,7 @@ func TestSequenceWhileKueueIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	sequence(k, "  labels: {kueue.x-k8s.io/queue-name: team}")
-	k.Awaits(timeout, "sequentialjob/etl", "{.status.conditions[?(@.type=='ResourcesUnavailable')].reason}", "ClusterOverloaded")
+	k.Awaits("sequentialjob/etl", "{.status.conditions[?(@.type=='ResourcesUnavailable')].reason}", "ClusterOverloaded")
 	why(k, "sj/etl", "ClusterOverloaded", "failed calling webhook")
 	if got := k.Field("sequentialjob/etl", "{.status.conditions[?(@.type=='Failed')].status}"); got == "True" {
 		t.Error("the sequence has failed")
@@ -94,7 +94,7 @@ func TestSequenceWhileKueueIsAway(t *testing.T) {
 	if err := kueue.Start(context.Background(), configuration); err != nil {
 		t.Fatal(err)
 	}
-	k.Awaits(2*timeout, "job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
+	k.Awaits("job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
 	reserved(k, "1")
 }
 
@@ -104,7 +104,7 @@ func TestSequenceWithoutQueue(t *testing.T) {
 	k := managed(t)
 	queue(k, 2)
 	sequence(k, "")
-	k.Awaits(timeout, "sequentialjob/etl", "{.status.conditions[?(@.type=='Progressing')].reason}", "SuspendedByOthers")
+	k.Awaits("sequentialjob/etl", "{.status.conditions[?(@.type=='Progressing')].reason}", "SuspendedByOthers")
 	why(k, "sj/etl", "JobSuspendedByOther", "kueue", "label job/etl-0 kueue.x-k8s.io/queue-name=QUEUE")
 	generation := k.Field("job/etl-0", "{.metadata.generation}")
 	time.Sleep(stableTime)
@@ -117,7 +117,7 @@ func TestSequenceWithoutQueue(t *testing.T) {
 	}
 	// The command that why suggests.
 	k.OK("label", "job/etl-0", "kueue.x-k8s.io/queue-name=team")
-	k.Awaits(timeout, "job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
-	k.Awaits(timeout, "sequentialjob/etl", "{.status.phase}", "Running")
+	k.Awaits("job/etl-0", "{.spec.suspend} {.status.ready}", "false 1")
+	k.Awaits("sequentialjob/etl", "{.status.phase}", "Running")
 	reserved(k, "1")
 }

@@ -58,7 +58,7 @@ func TestFreezeEndsByItself(t *testing.T) {
 	o.identical(t, "while writes are refused")
 
 	began := time.Now()
-	framework.Eventually(t, timeout, "a write is accepted", func(ctx context.Context) error {
+	framework.Eventually(t, "a write is accepted", func(ctx context.Context) error {
 		return o.patch(ctx, jobSets, "set-1", `{"metadata":{"labels":{"written":"afterwards"}}}`)
 	})
 	t.Logf("writes were accepted %s after the migration was killed; --freeze-timeout was 1m", time.Since(began).Round(time.Second))
@@ -96,7 +96,7 @@ func TestOneAtATime(t *testing.T) {
 	}()
 	select {
 	case <-holds:
-	case <-time.After(timeout):
+	case <-time.After(framework.Patience()):
 		t.Fatal("the Lease is not to be had")
 	}
 	out, err := migration(t.Context(), "to-server").CombinedOutput()

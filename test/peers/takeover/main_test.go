@@ -17,9 +17,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// timeout is how long a state may take to come that takes seconds.
-const timeout = handover.Timeout
-
 // upstream are the controllers of upstream.
 var upstream = handover.Controllers{handover.JobSets(), handover.LeaderWorkerSets()}
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +23,7 @@ import (
 
 // one is a set in some state.
 type one struct {
-	*testing.T
+	framework.Test
 	*takeover
 	name     string
 	resource schema.GroupVersionResource
@@ -35,7 +34,7 @@ const holder = "example.com/hold"
 
 func (e *one) eventually(what string, check func(context.Context) error) {
 	e.Helper()
-	framework.Eventually(e.T, timeout, e.name+": "+what, check)
+	framework.Eventually(e.T, e.name+": "+what, check)
 }
 
 // change patches the set. Conflicts and webhooks that do not answer yet are tried again.

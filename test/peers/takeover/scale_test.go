@@ -54,7 +54,7 @@ func TestManySets(t *testing.T) {
 	controller := startController(t)
 	o.label(t, seen, jobSets, "set-0", "by-our-server")
 	o.steady(t, "under our controller")
-	if err := controller.Terminate(timeout); err != nil {
+	if err := controller.Terminate(); err != nil {
 		t.Fatal(err)
 	}
 	o.note(t)
@@ -68,7 +68,7 @@ func TestManySets(t *testing.T) {
 	o.steady(t, "under the controllers of upstream")
 	o.owned(t)
 	// The next test counts the sets of the cluster.
-	framework.Eventually(t, timeout+time.Duration(len(o.sets))*100*time.Millisecond, "all sets are gone", func(ctx context.Context) error {
+	framework.Eventually(t, "all sets are gone", func(ctx context.Context) error {
 		for _, resource := range []schema.GroupVersionResource{jobSets, leaderWorkerSets} {
 			client := cluster.Dynamic.Resource(resource).Namespace(o.namespace)
 			background := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
@@ -120,7 +120,7 @@ func (o *takeover) fill(t *testing.T, sets, groups int) {
 	if err := creating.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	framework.Eventually(t, timeout+time.Duration(sets+groups)*200*time.Millisecond, "all pods run and all sets have their state", func(ctx context.Context) error {
+	framework.Eventually(t, "all pods run and all sets have their state", func(ctx context.Context) error {
 		_, running, err := o.children(ctx)
 		if err != nil || running != pods {
 			return fmt.Errorf("%d of %d pods run: %v", running, pods, err)

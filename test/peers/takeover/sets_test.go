@@ -10,7 +10,6 @@ import (
 	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -81,7 +80,7 @@ func (o *takeover) newSet(name string) *jobsetv1alpha2.JobSet {
 // create creates a set as soon as the webhooks answer.
 func (o *takeover) create(t *testing.T, set *jobsetv1alpha2.JobSet) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the set is created", func(ctx context.Context) error {
+	framework.Eventually(t, "the set is created", func(ctx context.Context) error {
 		_, err := cluster.JobSets.JobsetV1alpha2().JobSets(o.namespace).Create(ctx, set.DeepCopy(), metav1.CreateOptions{})
 		return err
 	})
@@ -97,7 +96,7 @@ func (o *takeover) newGroups(name string) *leaderworkersetv1.LeaderWorkerSet {
 
 func (o *takeover) createGroups(t *testing.T, set *leaderworkersetv1.LeaderWorkerSet) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the LeaderWorkerSet is created", func(ctx context.Context) error {
+	framework.Eventually(t, "the LeaderWorkerSet is created", func(ctx context.Context) error {
 		_, err := cluster.JobSets.LeaderworkersetV1().LeaderWorkerSets(o.namespace).Create(ctx, set.DeepCopy(), metav1.CreateOptions{})
 		return err
 	})
@@ -142,7 +141,7 @@ func (o *takeover) removeAll(t *testing.T) {
 // awaitPods waits until so many pods run and no other one exists, and notes what there is.
 func (o *takeover) awaitPods(t *testing.T, pods int) {
 	t.Helper()
-	framework.Eventually(t, timeout+time.Duration(pods)*100*time.Millisecond, fmt.Sprint(pods, " pods run"), func(ctx context.Context) error {
+	framework.Eventually(t, fmt.Sprint(pods, " pods run"), func(ctx context.Context) error {
 		children, running, err := o.children(ctx)
 		exist := 0
 		for name := range children {
@@ -173,7 +172,7 @@ func (o *takeover) stored(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string]*unstructured.Unstructured{}
 	for _, resource := range []schema.GroupVersionResource{jobSets, leaderWorkerSets} {
-		framework.Eventually(t, timeout, "the sets are served", func(ctx context.Context) error {
+		framework.Eventually(t, "the sets are served", func(ctx context.Context) error {
 			list, err := cluster.Dynamic.Resource(resource).Namespace(o.namespace).List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return err

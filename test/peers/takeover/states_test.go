@@ -17,6 +17,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 // state is a state in which a set is moved. Two sets get there: one goes on under our controller, and the other one stays until it
@@ -52,7 +53,7 @@ func (s *state) begin(t *testing.T, o *takeover) {
 }
 
 func (s *state) of(t *testing.T, o *takeover, by string) *one {
-	each := &one{T: t, takeover: o, name: s.name + "-" + by, resource: jobSets}
+	each := &one{Test: framework.Test{T: t}, takeover: o, name: s.name + "-" + by, resource: jobSets}
 	if s.groups != nil {
 		each.resource = leaderWorkerSets
 	}

@@ -63,7 +63,7 @@ func TestTakeOver(t *testing.T) {
 	o.goOn(t, "ours")
 	migrate(t, "to-server") // there is nothing left to move
 
-	if err := controller.Terminate(timeout); err != nil {
+	if err := controller.Terminate(); err != nil {
 		t.Fatal(err)
 	}
 	out = migrate(t, "to-crd", "--dry-run")
@@ -117,7 +117,7 @@ func (o *takeover) count(resource schema.GroupVersionResource) (n int) {
 func (o *takeover) awaitMore(t *testing.T, pods int) {
 	t.Helper()
 	want := o.running + pods
-	framework.Eventually(t, timeout, strconv.Itoa(want)+" pods run", func(ctx context.Context) error {
+	framework.Eventually(t, strconv.Itoa(want)+" pods run", func(ctx context.Context) error {
 		_, running, err := o.children(ctx)
 		if err == nil && running != want {
 			err = errors.New(strconv.Itoa(running) + " run")
@@ -148,11 +148,11 @@ func (o *takeover) watch(t *testing.T) func(resource schema.GroupVersionResource
 // label labels a set, and waits until the informer sees it.
 func (o *takeover) label(t *testing.T, seen func(schema.GroupVersionResource, string) map[string]string, resource schema.GroupVersionResource, set, label string) {
 	t.Helper()
-	framework.Eventually(t, timeout, "the set is labeled", func(ctx context.Context) error {
+	framework.Eventually(t, "the set is labeled", func(ctx context.Context) error {
 		return o.patch(ctx, resource, set, `{"metadata":{"labels":{"`+label+`":"yes"}}}`)
 	})
 	since := time.Now()
-	framework.Eventually(t, timeout, "an informer from before sees the label", func(context.Context) error {
+	framework.Eventually(t, "an informer from before sees the label", func(context.Context) error {
 		if seen(resource, set)[label] == "" {
 			return errors.New("it does not")
 		}

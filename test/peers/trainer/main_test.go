@@ -9,15 +9,11 @@ package trainer
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/peers"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
-
-// timeout is how long a state may take to come that Trainer and we bring about within seconds.
-const timeout = 90 * time.Second
 
 // configuration is Trainer's.
 const configuration = `apiVersion: config.trainer.kubeflow.org/v1alpha1
@@ -32,7 +28,7 @@ var (
 		Namespace: "kubeflow-system", ServiceAccount: "kubeflow-trainer-controller-manager",
 		Secret: "kubeflow-trainer-webhook-cert", Authority: "kubeflow-trainer-ca", Service: "kubeflow-trainer-controller-manager.kubeflow-system.svc",
 		CertificateDir: "/tmp/k8s-webhook-server/serving-certs", // no flag changes it
-		Args:           []string{"--webhook-server-port=$PORT", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, StartTimeout: 2 * time.Minute,
+		Args:           []string{"--webhook-server-port=$PORT", "--metrics-bind-address=0", "--health-probe-bind-address=0"},
 	}
 )
 

@@ -43,14 +43,14 @@ spec:
 // runs awaits that both pods of a TrainJob are ready.
 func runs(k *kubectl.Kubectl, name string) {
 	k.Helper()
-	k.Awaits(timeout, "jobset/"+name, "{.spec.suspend} {.status.replicatedJobsStatus[0].ready}", "false 1")
-	k.Awaits(timeout, "job/"+name+"-node-0", "{.status.ready}", "2")
+	k.Awaits("jobset/"+name, "{.spec.suspend} {.status.replicatedJobsStatus[0].ready}", "false 1")
+	k.Awaits("job/"+name+"-node-0", "{.status.ready}", "2")
 }
 
 // condition awaits a condition of a TrainJob that is True.
 func condition(k *kubectl.Kubectl, name, kind, reason string) {
 	k.Helper()
-	k.Awaits(timeout, "trainjob/"+name, fmt.Sprintf("{.status.conditions[?(@.type=='%s')].status} {.status.conditions[?(@.type=='%[1]s')].reason}", kind), "True "+reason)
+	k.Awaits("trainjob/"+name, fmt.Sprintf("{.status.conditions[?(@.type=='%s')].status} {.status.conditions[?(@.type=='%[1]s')].reason}", kind), "True "+reason)
 }
 
 func ends(k *kubectl.Kubectl, name, outcome string) {
@@ -99,7 +99,7 @@ func TestTrainJobIsSuspendedAndDeleted(t *testing.T) {
 	}
 	suspend("true")
 	condition(k, "train", "Suspended", "Suspended")
-	k.Awaits(timeout, "jobset/train", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
+	k.Awaits("jobset/train", "{.spec.suspend} {.status.conditions[?(@.type=='Suspended')].status}", "true True")
 	if said := k.PluginOK("why", "train"); !strings.Contains(said, "SuspendedByOwner") || !strings.Contains(said, "TrainJob train") {
 		t.Errorf("why does not name the owner:\n%s", said)
 	}
@@ -110,5 +110,5 @@ func TestTrainJobIsSuspendedAndDeleted(t *testing.T) {
 		t.Errorf("the attempts begin by %q, want %q", got, want)
 	}
 	k.OK("delete", "trainjob/train")
-	k.Eventually(timeout, func() string { return k.OK("get", "jobsets,jobs,pods", "-o", "name") })
+	k.Eventually(func() string { return k.OK("get", "jobsets,jobs,pods", "-o", "name") })
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/sample"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 const (
@@ -89,6 +90,7 @@ func (s *server) do(t testing.TB, client *http.Client, method, path string, body
 // of some of them. An informer of another user, and one of the same user, see each change. Without bounds, the server used 2,933 MiB.
 // Each run has one case of watches that are not read, one of watches that are read once, and one of WebSockets.
 func TestWatchesThatNobodyReads(t *testing.T) {
+	tier.OnRequest(t, "measures the resident memory of a server with hundreds of watches")
 	webSocket := http.Header{
 		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Origin": {"https://localhost"},
 	}

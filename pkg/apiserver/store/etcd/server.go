@@ -16,6 +16,8 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/quota"
 )
 
 const (
@@ -112,18 +114,10 @@ func Endpoint(dataDir string) string {
 	return address.String()
 }
 
-// Usage is how much of its quota a member uses.
-type Usage struct {
-	// QuotaBytes is the size of the file at which the member refuses writes.
-	QuotaBytes int64
-	// AllocatedBytes is the size of the file, and InUseBytes the part of it that is not free.
-	AllocatedBytes, InUseBytes int64
-}
-
 // Usage looks at the database. The member must have been started.
-func (s *Server) Usage() Usage {
+func (s *Server) Usage() quota.Usage {
 	db := s.etcd.Server.Backend()
-	return Usage{QuotaBytes: s.config.QuotaBytes, AllocatedBytes: db.Size(), InUseBytes: db.SizeInUse()}
+	return quota.Usage{QuotaBytes: s.config.QuotaBytes, AllocatedBytes: db.Size(), InUseBytes: db.SizeInUse()}
 }
 
 // Full reports whether the member refuses writes because of its quota.

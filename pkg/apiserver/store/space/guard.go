@@ -19,7 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/quota"
 )
 
 const (
@@ -40,7 +40,7 @@ const ReasonInsufficientStorage metav1.StatusReason = "InsufficientStorage"
 
 // Store is an etcd whose use is known: the embedded one.
 type Store interface {
-	Usage() etcd.Usage
+	Usage() quota.Usage
 	// Full reports whether writes are refused.
 	Full() bool
 	// Refused is called when a write was refused because of the quota.

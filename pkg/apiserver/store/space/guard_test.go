@@ -20,7 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/quota"
 )
 
 // member is an embedded etcd that uses a part of a quota of 1000 bytes.
@@ -30,8 +30,8 @@ type member struct {
 	told            int
 }
 
-func (m *member) Usage() etcd.Usage {
-	return etcd.Usage{QuotaBytes: 1000, AllocatedBytes: m.allocated, InUseBytes: m.used}
+func (m *member) Usage() quota.Usage {
+	return quota.Usage{QuotaBytes: 1000, AllocatedBytes: m.allocated, InUseBytes: m.used}
 }
 func (m *member) Full() bool { return m.full }
 func (m *member) Refused()   { m.told++ }

@@ -71,7 +71,7 @@ spec:
 `, "apply", "-f", "-")
 	queue(s.manager, 4, "admissionChecksStrategy: {admissionChecks: [{name: multikueue}]}")
 	queue(s.worker, cpus, "")
-	s.manager.Awaits(timeout, "clusterqueue/"+s.manager.Namespace, `{.status.conditions[?(@.type=="Active")].status}`, "True")
+	s.manager.Awaits("clusterqueue/"+s.manager.Namespace, `{.status.conditions[?(@.type=="Active")].status}`, "True")
 	return s
 }
 
@@ -101,7 +101,7 @@ spec:
 // runs awaits that all Jobs of the set are ready, as the manager sees it.
 func (s sites) runs(name string) {
 	s.manager.Helper()
-	s.manager.Awaits(timeout, "jobset/"+name, "{.spec.suspend} {.status.replicatedJobsStatus[0].ready}", "false 2")
+	s.manager.Awaits("jobset/"+name, "{.spec.suspend} {.status.replicatedJobsStatus[0].ready}", "false 2")
 }
 
 // ends gives the pods that the selector matches in the worker cluster the outcome, so that they end.
@@ -113,7 +113,7 @@ func (s sites) ends(selector, outcome string) {
 // gone awaits that the worker has no object of the name.
 func (s sites) gone(object string) {
 	s.worker.Helper()
-	s.worker.Eventually(timeout, func() string {
+	s.worker.Eventually(func() string {
 		if s.worker.Field(object, "{.metadata.name}") != "" {
 			return object + " exists at the worker"
 		}
@@ -124,7 +124,7 @@ func (s sites) gone(object string) {
 // says awaits that a command of the plugin at the manager prints the texts.
 func (s sites) says(command string, texts ...string) {
 	s.manager.Helper()
-	s.manager.Eventually(timeout, func() string {
+	s.manager.Eventually(func() string {
 		said := s.manager.PluginOK(strings.Fields(command)...)
 		for _, text := range texts {
 			if !strings.Contains(strings.Join(strings.Fields(said), " "), text) {

@@ -26,12 +26,12 @@ func TestJobSetRunsAtTheWorker(t *testing.T) {
 	}
 
 	s.ends("jobset.sigs.k8s.io/job-index=0", "failed")
-	s.manager.Awaits(timeout, "jobset/train", "{.status.restarts} {.status.restartsCountTowardsMax}", "1 1")
+	s.manager.Awaits("jobset/train", "{.status.restarts} {.status.restartsCountTowardsMax}", "1 1")
 	s.runs("train")
 	s.says("why train", "restarted 1 time (the cluster east keeps the history of attempts)")
 
 	s.ends("jobset.sigs.k8s.io/jobset-name=train", "succeeded")
-	s.manager.Awaits(timeout, "jobset/train", "{.status.terminalState} {.status.replicatedJobsStatus[0].succeeded}", "Completed 2")
+	s.manager.Awaits("jobset/train", "{.status.terminalState} {.status.replicatedJobsStatus[0].succeeded}", "Completed 2")
 	s.gone("jobset/train")
 	s.says("timeline train", "Completed", "the set ran in the cluster east")
 	s.says("why train", "completed")
@@ -45,11 +45,11 @@ func TestJobSetFailsAtTheWorker(t *testing.T) {
 	for restarts := range 2 {
 		s.ends("jobset.sigs.k8s.io/jobset-name=train", "failed")
 		if restarts == 0 {
-			s.manager.Awaits(timeout, "jobset/train", "{.status.restarts}", "1")
+			s.manager.Awaits("jobset/train", "{.status.restarts}", "1")
 			s.runs("train")
 		}
 	}
-	s.manager.Awaits(timeout, "jobset/train", "{.status.terminalState}", "Failed")
+	s.manager.Awaits("jobset/train", "{.status.terminalState}", "Failed")
 	s.gone("jobset/train")
 	s.says("list", "js/train Failed")
 	s.says("why train", "train-workers-")
@@ -81,8 +81,8 @@ func TestJobSetIsStoppedAtTheManager(t *testing.T) {
 		s.gone("jobset/" + name)
 	}
 	s.says("why cancelled", "Cancelled", "wrong data")
-	s.manager.Awaits(timeout, "clusterqueue/"+s.manager.Namespace, "{.status.flavorsReservation[0].resources[0].total}", "0")
-	s.manager.Awaits(timeout, "jobset/cancelled", "{.status.terminalState}", "Failed")
+	s.manager.Awaits("clusterqueue/"+s.manager.Namespace, "{.status.flavorsReservation[0].resources[0].total}", "0")
+	s.manager.Awaits("jobset/cancelled", "{.status.terminalState}", "Failed")
 }
 
 // Kueue reverts an edit of spec.suspend. A Workload that is deactivated stops the set, and the copy is deleted; it begins again later.
@@ -103,9 +103,9 @@ func TestJobSetIsDeactivated(t *testing.T) {
 	active("false")
 	s.gone("jobset/train")
 	s.says("why train", "WorkloadDeactivated")
-	s.manager.Awaits(timeout, "clusterqueue/"+s.manager.Namespace, "{.status.flavorsReservation[0].resources[0].total}", "0")
+	s.manager.Awaits("clusterqueue/"+s.manager.Namespace, "{.status.flavorsReservation[0].resources[0].total}", "0")
 	active("true")
-	s.worker.Awaits(timeout, "jobset/train", "{.status.replicatedJobsStatus[0].ready}", "2")
+	s.worker.Awaits("jobset/train", "{.status.replicatedJobsStatus[0].ready}", "2")
 	s.runs("train")
 	s.says("timeline train", "remote", "Kueue has evicted it before")
 }
@@ -128,13 +128,13 @@ func TestWorkerIsAway(t *testing.T) {
 	link.set(true)
 	defer link.set(false)
 	s.ends("jobset.sigs.k8s.io/jobset-name=train", "succeeded")
-	s.worker.Awaits(timeout, "jobset/train", "{.status.terminalState}", "Completed")
+	s.worker.Awaits("jobset/train", "{.status.terminalState}", "Completed")
 	if got := s.manager.Field("jobset/train", "{.status.terminalState}"); got != "" {
 		t.Errorf("the manager has %q from a worker that is away", got)
 	}
 	s.jobSet("second")
 	s.says("why second", "Kueue has nominated no worker cluster yet")
 	link.set(false)
-	s.manager.Awaits(timeout, "jobset/train", "{.status.terminalState}", "Completed")
+	s.manager.Awaits("jobset/train", "{.status.terminalState}", "Completed")
 	s.runs("second")
 }

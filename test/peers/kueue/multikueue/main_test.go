@@ -10,15 +10,11 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/peers"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/suite"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
-
-// timeout is how long a state may take to come that Kueue and we bring about within seconds, in two clusters.
-const timeout = 90 * time.Second
 
 // configuration is Kueue's. SequentialJob is an external framework at both sides, of which only MultiKueue knows.
 const configuration = `apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -54,7 +50,7 @@ func newSite(name, variable string) (site, error) {
 	return site{cluster, &peers.Peer{
 		Name: "kueue", Module: "sigs.k8s.io/kueue", Bases: []string{"config/default"},
 		Args: []string{"--config=$CONFIG", "--feature-gates=VisibilityOnDemand=false"}, Namespace: "kueue-system", ServiceAccount: "kueue-controller-manager",
-		Secret: "kueue-webhook-server-cert", Authority: "kueue-ca", Service: "kueue-webhook-service.kueue-system.svc", StartTimeout: 2 * time.Minute,
+		Secret: "kueue-webhook-server-cert", Authority: "kueue-ca", Service: "kueue-webhook-service.kueue-system.svc",
 	}}, err
 }
 

@@ -23,7 +23,7 @@ spec:
       metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
       spec: {containers: [{name: main, image: busybox, resources: {requests: {cpu: 100m}}}]}
 `, "create", "-f", "-")
-	s.worker.Awaits(timeout, "leaderworkerset/llm", "{.status.readyReplicas}", "1")
+	s.worker.Awaits("leaderworkerset/llm", "{.status.readyReplicas}", "1")
 	s.says("why lws/llm", "Kueue runs group 0 in the cluster east", "why lws/llm # in the cluster east")
 	if got := s.manager.Field("leaderworkerset/llm", "{.status.readyReplicas}"); got != "" && got != "0" {
 		t.Errorf("%s groups are ready at the manager", got)
@@ -46,7 +46,7 @@ func TestStepsRunAtTheWorker(t *testing.T) {
 	s := begin(t, 4)
 	s.manager.OKIn(fmt.Sprintf(sequence, ""), "create", "-f", "-")
 	s.says("why sj/etl", "Kueue runs the job etl-0 in the cluster east")
-	s.manager.Awaits(timeout, "sequentialjob/etl", "{.status.phase}", "Completed")
+	s.manager.Awaits("sequentialjob/etl", "{.status.phase}", "Completed")
 	if got := s.manager.OK("get", "pods", "-o", "name") + s.worker.OK("get", "sequentialjobs", "-o", "name"); got != "" {
 		t.Errorf("exist besides: %s", got)
 	}
@@ -88,7 +88,7 @@ spec:
   queueName: team
   podSets: [{name: main, count: 1, template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox, resources: {requests: {cpu: '1'}}}]}}}]
 `, uid), "create", "-f", "-")
-	s.manager.Awaits(timeout, "sequentialjob/etl", "{.status.phase} {.status.steps[*].state}", "Completed Succeeded Succeeded")
+	s.manager.Awaits("sequentialjob/etl", "{.status.phase} {.status.steps[*].state}", "Completed Succeeded Succeeded")
 	remote := s.worker.Field("sequentialjob/etl", "{.status}")
 	if got := s.manager.Field("sequentialjob/etl", "{.status}"); got != remote {
 		t.Errorf("the status at the manager is\n%s\nand at the worker\n%s", got, remote)

@@ -56,7 +56,7 @@ func TestContainersCountOn(t *testing.T) {
 	time.Sleep(watched)
 	c.check(t, "under our controller")
 
-	if err := controller.Terminate(time.Minute); err != nil {
+	if err := controller.Terminate(); err != nil {
 		t.Fatal(err)
 	}
 	moveInCluster(t, "to-crd", "17 of 17: ")
@@ -104,12 +104,12 @@ func begin(t *testing.T) *counting {
 	c := &counting{namespace: namespace.Name}
 	for i := range sets {
 		set := newSet(fmt.Sprint("set-", i), c.namespace)
-		framework.Eventually(t, time.Minute, "the set is created", func(ctx context.Context) error { // as soon as the webhooks answer
+		framework.Eventually(t, "the set is created", func(ctx context.Context) error { // as soon as the webhooks answer
 			_, err := cluster.JobSets.JobsetV1alpha2().JobSets(c.namespace).Create(ctx, set.DeepCopy(), metav1.CreateOptions{})
 			return err
 		})
 	}
-	framework.Eventually(t, time.Minute, "all containers count", func(ctx context.Context) (err error) {
+	framework.Eventually(t, "all containers count", func(ctx context.Context) (err error) {
 		if c.pods, err = c.list(ctx); err != nil {
 			return err
 		}
@@ -254,11 +254,11 @@ func (c *counting) reconciled(t *testing.T) {
 	client := cluster.JobSets.JobsetV1alpha2().JobSets(c.namespace)
 	for i := range sets {
 		name := fmt.Sprint("set-", i)
-		framework.Eventually(t, time.Minute, "the status is emptied", func(ctx context.Context) error {
+		framework.Eventually(t, "the status is emptied", func(ctx context.Context) error {
 			_, err := client.Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"replicatedJobsStatus":null}}`), metav1.PatchOptions{}, "status")
 			return err
 		})
-		framework.Eventually(t, time.Minute, "the status is written", func(ctx context.Context) error {
+		framework.Eventually(t, "the status is written", func(ctx context.Context) error {
 			set, err := client.Get(ctx, name, metav1.GetOptions{})
 			if err == nil && (len(set.Status.ReplicatedJobsStatus) != 1 || set.Status.ReplicatedJobsStatus[0].Ready != 1) {
 				err = fmt.Errorf("it is %+v", set.Status.ReplicatedJobsStatus)
@@ -271,7 +271,7 @@ func (c *counting) reconciled(t *testing.T) {
 // countsOn waits until all containers have counted after this time.
 func (c *counting) countsOn(t *testing.T, since time.Time) {
 	t.Helper()
-	framework.Eventually(t, longestGap, "all containers have counted again", func(context.Context) error {
+	framework.Eventually(t, "all containers have counted again", func(context.Context) error {
 		return c.every(func(times []time.Time) error {
 			if len(times) == 0 || !times[len(times)-1].After(since) {
 				return errors.New("it has not")

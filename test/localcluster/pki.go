@@ -9,9 +9,12 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"fmt"
 	"math/big"
 	"time"
 
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 )
@@ -51,4 +54,21 @@ func signClient(authorityFile, keyFile, user, group string) (certificate, key []
 	}
 	certificate, err = cert.EncodeCertificates(&x509.Certificate{Raw: encoded})
 	return certificate, key, err
+}
+
+// writeIdentity writes a kubeconfig for a program, with a certificate for a user in a group, which may be empty.
+func (c *supervisor) writeIdentity(file, server, user, group string) error {
+	if exists(file) {
+		return nil
+	}
+	certificate, key, err := signClient(c.kwokPath("pki", "ca.crt"), c.kwokPath("pki", "ca.key"), user, group)
+	if err != nil {
+		return fmt.Errorf("the certificate of %s: %w", user, err)
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters["local"] = &clientcmdapi.Cluster{Server: server, CertificateAuthority: c.kwokPath("pki", "ca.crt")}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
+	config.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: user}
+	config.CurrentContext = "local"
+	return clientcmd.WriteToFile(*config, file)
 }
