@@ -24,7 +24,7 @@ type record struct {
 	Stopped []string `json:"stopped,omitempty"`
 	// Repeat are the packages with tests that are repeated.
 	Repeat []repetition `json:"repeat,omitempty"`
-	// Arguments and Environment are those of the run.
+	// Arguments and Environment are what the run had.
 	Arguments   []string `json:"arguments"`
 	Environment []string `json:"environment"`
 }

@@ -64,7 +64,7 @@ func TestCostIsLinearInBytes(t *testing.T) {
 }
 
 // linear compares the cost of two bodies, of which the second has eight times as many items. The bytes that are allocated are exact but for
-// what is kept in pools between the tries. The time is not compared in the gate: neighbours slow down a thread, too. A busy machine adds to
+// what is kept in pools between the tries. The time is not compared in the gate: neighbors slow down a thread, too. A busy machine adds to
 // some tries, but not to all; quadratic work exceeds the limit in each. The garbage collector, which would charge its own work to the
 // requests, runs between the tries only.
 func linear(t *testing.T, s *server, media string, few, many []byte, update bool) {

@@ -36,8 +36,8 @@ var memoryField = regexp.MustCompile("VmHWM|VmRSS|RssAnon")
 // longestSleep is the longest time for which a test of the gate may sleep.
 const longestSleep = 5 * time.Second
 
-// TestLongTestsAreOnRequest looks for tests of the gate that hold only on a machine with time to spare, or that break what others share: those that start a
-// cluster, stop a program, sleep for long, compare wall times, or read resident memory. They begin with tier.OnRequest.
+// TestLongTestsAreOnRequest looks for tests of the gate that need a machine with time to spare, or break what others share. They start a cluster, stop a
+// program, sleep for long, compare wall times, or read resident memory, and do not begin with tier.OnRequest.
 func TestLongTestsAreOnRequest(t *testing.T) {
 	tests, found := 0, map[string]bool{}
 	for _, dir := range testPackages(t) {

@@ -23,16 +23,14 @@ type state struct {
 	// prepare brings the set into the state once its summary is before.
 	before  string
 	prepare func(k *kubectl, set string)
-	// rest is the summary in the state. It is that afterwards, too, when an action is refused or changes nothing, unless
-	// the state passes: then it is passed.
+	// rest is the summary in the state, and after an action that changes nothing. If the state passes, that is passed.
 	rest, passed string
 	// cells are what comes of the actions. One that is not listed gets the answer of others.
 	cells  map[string]cell
 	others cell
 }
 
-// cell is what comes of an action in a state: the message of a refusal, or that of an answer and the summary of the set
-// when it no longer changes.
+// cell is what an action in a state leads to: the message of a refusal, or of an answer and the stable summary of the set.
 type cell struct{ refused, answer, after string }
 
 func refused(why string) cell           { return cell{refused: why} }

@@ -17,9 +17,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
-// groupSteps is how long the controller may take for a group, on a slow machine.
-const groupSteps = time.Minute
-
 // member returns a pod template of a group, or the metadata and spec of a pod, on one line. Pods run until they are told otherwise.
 func member(family plan.Family, group string, labels ...string) string {
 	all := fmt.Sprintf("%s: %s", family.GroupKey, group)

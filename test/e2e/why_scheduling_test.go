@@ -16,9 +16,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/why"
 )
 
-// secondsToTakeEffect is how long a kube-apiserver may take to notice policies and webhooks.
-const secondsToTakeEffect = 30 * time.Second
-
 // What keeps pods from getting a node.
 var schedulingFaults = map[string]fault{
 	"no node has room": {

@@ -13,9 +13,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
-// gracePeriod is the period of the pod in artifacts/base/controller.yaml.
-const gracePeriod = 30 * time.Second
-
 // TestShutdownWhileJobsAreCreated asks a controller to end while the main API does not answer the creation of Jobs. It begins
 // no other creation, stores the status, gives the lease up and ends, all within the grace period of its pod.
 func TestShutdownWhileJobsAreCreated(t *testing.T) {

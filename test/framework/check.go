@@ -15,7 +15,7 @@ import (
 
 // Test is a test whose helpers fail it, and may be called in a check of Eventually all the same: there, an error ends only the check,
 // which is repeated, and the test fails if the last one fails. That holds in the goroutine of the check, for every Test and every copy
-// of it. In any other goroutine an error is that of the test.
+// of it. In any other goroutine, an error fails the test.
 type Test struct{ *testing.T }
 
 // endOfCheck is the panic that ends a check. It never leaves attempt.

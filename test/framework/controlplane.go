@@ -120,8 +120,8 @@ func (p *ControlPlane) startMain() (err error) {
 	}
 	p.environment = &envtest.Environment{
 		BinaryAssetsDirectory:    p.binaries,
-		ControlPlaneStartTimeout: Patience(),
-		ControlPlaneStopTimeout:  Patience(),
+		ControlPlaneStartTimeout: StepTimeout(),
+		ControlPlaneStopTimeout:  StepTimeout(),
 	}
 	// The environment looks for kubectl, etcd and kube-apiserver in this directory, unless told by the environment.
 	apiserver := p.environment.ControlPlane.GetAPIServer()
@@ -137,7 +137,8 @@ func (p *ControlPlane) startMain() (err error) {
 		Set("proxy-client-key-file", keyFile).
 		Set("enable-aggregator-routing", "false")
 	// The environment has etcd write without fsync.
-	if p.etcdDir, err = memoryDir("jobset-etcd-"); err != nil {
+	sweepMemory()
+	if p.etcdDir, err = memoryDir(); err != nil {
 		return err
 	}
 	etcd := &envtest.Etcd{DataDir: p.etcdDir}
@@ -145,11 +146,9 @@ func (p *ControlPlane) startMain() (err error) {
 	for name, out := range map[string][]*io.Writer{
 		"etcd": {&etcd.Out, &etcd.Err}, "kube-apiserver": {&apiserver.Out, &apiserver.Err},
 	} {
-		file, err := os.Create(filepath.Join(p.dir, name+".log"))
-		if err != nil {
+		if err := p.writeLog(name, out...); err != nil {
 			return err
 		}
-		*out[0], *out[1] = file, file
 	}
 	if p.Config, err = startFrugally(p.environment); err != nil {
 		return fmt.Errorf("starting the main control plane: %w", err)
@@ -160,6 +159,18 @@ func (p *ControlPlane) startMain() (err error) {
 	}
 	p.Dynamic, err = dynamic.NewForConfig(p.Config)
 	return err
+}
+
+// writeLog has the program write its output to a file.
+func (p *ControlPlane) writeLog(name string, streams ...*io.Writer) error {
+	file, err := os.Create(filepath.Join(p.dir, name+".log"))
+	if err != nil {
+		return err
+	}
+	for _, stream := range streams {
+		*stream = file
+	}
+	return nil
 }
 
 // installPermissions gives the server what its manifests give it, so that the tests notice when that is too little.

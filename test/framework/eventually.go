@@ -28,30 +28,30 @@ const (
 	reportTime = 30 * time.Second
 )
 
-// Patience is how long a step may take that has no time of its own: much longer than on an idle machine. It costs nothing while tests
+// StepTimeout is how long a step may take that has no time of its own: much longer than on an idle machine. It costs nothing while tests
 // pass. What must be fast is measured by benchmarks.
-func Patience() time.Duration {
+func StepTimeout() time.Duration {
 	if tier.Long() {
 		return longestWaitOfLong
 	}
 	return longestWait
 }
 
-// patienceOf is Patience, but ends before the deadline of the tests.
-func patienceOf(t testing.TB) time.Duration {
-	patience := Patience()
+// stepTimeout is StepTimeout, but ends before the deadline of the tests.
+func stepTimeout(t testing.TB) time.Duration {
+	limit := StepTimeout()
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		if deadline, ok := limited.Deadline(); ok {
-			patience = min(patience, time.Until(deadline)-reportTime)
+			limit = min(limit, time.Until(deadline)-reportTime)
 		}
 	}
-	return patience
+	return limit
 }
 
 // Eventually polls until the check passes. What the check must not do is to end the test: see Test.
 func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
-	if err := poll(t.Context(), patienceOf(t), check); err != nil {
+	if err := poll(t.Context(), stepTimeout(t), check); err != nil {
 		t.Fatalf("waiting until %s: %v", what, err)
 	}
 }
@@ -59,7 +59,7 @@ func Eventually(t testing.TB, what string, check func(context.Context) error) {
 // EventuallyNoProblem polls until the check returns an empty string. It may be used in a cleanup.
 func EventuallyNoProblem(t testing.TB, check func() (problem string)) {
 	t.Helper()
-	err := poll(context.WithoutCancel(t.Context()), patienceOf(t), func(context.Context) error {
+	err := poll(context.WithoutCancel(t.Context()), stepTimeout(t), func(context.Context) error {
 		if problem := check(); problem != "" {
 			return errors.New(problem)
 		}
@@ -71,8 +71,8 @@ func EventuallyNoProblem(t testing.TB, check func() (problem string)) {
 }
 
 // poll returns what was wrong last. After the time is over, it checks once more: a machine that stood still must not fail the test.
-func poll(ctx context.Context, patience time.Duration, check func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func poll(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last error
 	for {
@@ -87,7 +87,7 @@ func poll(ctx context.Context, patience time.Duration, check func(context.Contex
 			last = err
 		}
 		if over {
-			return fmt.Errorf("after %s: %w", patience, last)
+			return fmt.Errorf("after %s: %w", limit, last)
 		}
 		select {
 		case <-ctx.Done():

@@ -161,8 +161,8 @@ func (l limited) Deadline() (time.Time, bool) { return time.Now().Add(l.left), t
 
 func TestPatienceEndsBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for left, want := range map[time.Duration]time.Duration{time.Hour: Patience(), time.Minute: 30 * time.Second} {
-			if got := patienceOf(limited{t, left}); got != want {
+		for left, want := range map[time.Duration]time.Duration{time.Hour: StepTimeout(), time.Minute: 30 * time.Second} {
+			if got := stepTimeout(limited{t, left}); got != want {
 				t.Errorf("%s before the deadline it is %s, want %s", left, got, want)
 			}
 		}

@@ -96,9 +96,9 @@ func (p *Process) Terminate() error {
 			return fmt.Errorf("ending %s: %w; its log:\n%s", p.name(), p.err, p.logEnd())
 		}
 		return nil
-	case <-time.After(Patience()):
+	case <-time.After(StepTimeout()):
 		p.Kill()
-		return fmt.Errorf("%s does not end within %s; its log:\n%s", p.name(), Patience(), p.logEnd())
+		return fmt.Errorf("%s does not end within %s; its log:\n%s", p.name(), StepTimeout(), p.logEnd())
 	}
 }
 
@@ -126,7 +126,7 @@ func (p *Process) logEnd() string {
 // Wait waits for the end and returns the exit code.
 func (p *Process) Wait(t testing.TB) int {
 	t.Helper()
-	patience := patienceOf(t)
+	patience := stepTimeout(t)
 	select {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
@@ -147,7 +147,7 @@ func (p *Process) Await(ctx context.Context, what string, check func(context.Con
 		case <-ctx.Done():
 		}
 	}()
-	err := poll(ctx, Patience(), func(ctx context.Context) error {
+	err := poll(ctx, StepTimeout(), func(ctx context.Context) error {
 		select {
 		case <-p.done:
 			return errors.New("the program has ended")

@@ -84,12 +84,12 @@ func ShortDir(t testing.TB) string {
 // DiskDir is ShortDir on the disk of temporary files.
 func DiskDir(t testing.TB) string {
 	t.Helper()
-	return shortDir(t, func(pattern string) (string, error) { return os.MkdirTemp("", pattern) })
+	return shortDir(t, func() (string, error) { return os.MkdirTemp("", memoryPrefix) })
 }
 
-func shortDir(t testing.TB, make func(pattern string) (string, error)) string {
+func shortDir(t testing.TB, make func() (string, error)) string {
 	t.Helper()
-	dir, err := make("js-")
+	dir, err := make()
 	if err != nil {
 		t.Fatal(err)
 	}

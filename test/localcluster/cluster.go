@@ -47,6 +47,8 @@ type Cluster struct {
 	Env []string
 	// Borrowed says that the cluster ran before and goes on after the tests.
 	Borrowed bool
+	// started says that this program has started it.
+	started bool
 }
 
 // New returns the cluster with that directory name in the checkout. If the environment variable names the directory of
@@ -120,16 +122,23 @@ func (c *Cluster) Run(m *testing.M, ready func() error) (code int, err error) {
 	return suite.Run(interrupted, m)
 }
 
-// Stop removes the cluster. Unless all went well, its logs are kept, and the script prints where.
+// Stop removes the cluster. Unless all went well, its logs are kept, and the script prints where. It is an error if simulated nodes
+// deleted pods that they must not delete.
 func (c *Cluster) Stop(good bool) error {
-	if good {
+	var err error
+	if c.started {
+		err = c.checkKwok()
+		c.started = false
+	}
+	if good && err == nil {
 		return c.Script("down")
 	}
-	return c.Script("down", "--keep-logs")
+	return errors.Join(err, c.Script("down", "--keep-logs"))
 }
 
 // Script calls hack/cluster.sh for this cluster.
 func (c *Cluster) Script(args ...string) error {
+	c.started = c.started || args[0] == "up"
 	cmd := exec.Command(filepath.Join(c.Root, "hack", "cluster.sh"), args...)
 	cmd.Dir = c.Root
 	cmd.Env = append(append(os.Environ(), "CLUSTER_DIR="+c.Dir, "CLUSTER_KUBE_GOGC="+KubeGOGC), c.Env...)

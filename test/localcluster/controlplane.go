@@ -124,7 +124,7 @@ func (c *supervisor) controllersWork(ctx context.Context) error {
 				return errors.Join(errEnded, err)
 			}
 		}
-		if err := c.startComponent(kwokController); err != nil {
+		if err := c.startKwok(); err != nil {
 			return errors.Join(errEnded, err)
 		}
 		return c.admin.get(ctx, "/api/v1/namespaces/default/serviceaccounts/default", &corev1.ServiceAccount{})
@@ -150,7 +150,7 @@ func (c *supervisor) createControlPlane() error {
 	}
 	args := []string{"create", "cluster", "--runtime", "binary", "--config", c.path("kwok.yaml"), "--kubeconfig", c.path("kubeconfig.kwok"),
 		"--kube-authorization", "--kube-admission", "--secure-port", "--disable-qps-limits=false", "--timeout", "120s",
-		"--disable", kwokController.name}
+		"--disable", kwokController}
 	for _, program := range controlPlane {
 		args = append(args, "--"+program+"-binary", filepath.Join(c.binaries, program))
 	}

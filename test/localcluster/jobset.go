@@ -30,14 +30,12 @@ type component struct {
 	ports []string
 	// command returns the command line; the ports have been chosen.
 	command func(*supervisor) []string
-	// environment returns variables that it has besides ours; nil for none.
-	environment func(*supervisor) []string
 }
 
 var components = map[string]component{
-	"apiserver":  {name: "jobset-apiserver", ports: []string{"apiserver"}, command: (*supervisor).apiServerCommand},
-	"controller": {name: "jobset-controller", ports: []string{"controller-metrics", "controller-health"}, command: (*supervisor).controllerCommand},
-	"etcd":       {name: "jobset-etcd", ports: []string{"etcd", "etcd-peer"}, command: (*supervisor).etcdCommand},
+	"apiserver":  {"jobset-apiserver", []string{"apiserver"}, (*supervisor).apiServerCommand},
+	"controller": {"jobset-controller", []string{"controller-metrics", "controller-health"}, (*supervisor).controllerCommand},
+	"etcd":       {"jobset-etcd", []string{"etcd", "etcd-peer"}, (*supervisor).etcdCommand},
 }
 
 func (c *supervisor) apiServerCommand() []string {
@@ -95,11 +93,7 @@ func (c *supervisor) startComponent(component component) error {
 			return err
 		}
 	}
-	var environment []string
-	if component.environment != nil {
-		environment = component.environment(c)
-	}
-	return c.startIn(environment, component.name, component.command(c)...)
+	return c.start(component.name, component.command(c)...)
 }
 
 func (c *supervisor) upEtcd(ctx context.Context) error {

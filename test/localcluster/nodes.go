@@ -81,7 +81,7 @@ func (c *supervisor) upNodes(ctx context.Context) error {
 				return fmt.Errorf("creating node %d: %w", n, err)
 			}
 		}
-		if err := c.await(ctx, kwokController.name, "the nodes are not ready", c.nodesReady); err != nil {
+		if err := c.await(ctx, kwokController, "the nodes are not ready", c.nodesReady); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -188,14 +189,16 @@ func TestValidate(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			said, err := validate(t, c.get, c.retention)
-			checkRefusal(t, err, c.wantErr)
-			if c.wantWarning == "" && len(said) > 0 {
-				t.Errorf("warnings are %q", said)
-			}
-			if c.wantWarning != "" && (len(said) != 1 || !strings.Contains(said[0], c.wantWarning)) {
-				t.Errorf("warnings are %q, not one with %q", said, c.wantWarning)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				said, err := validate(t, c.get, c.retention)
+				checkRefusal(t, err, c.wantErr)
+				if c.wantWarning == "" && len(said) > 0 {
+					t.Errorf("warnings are %q", said)
+				}
+				if c.wantWarning != "" && (len(said) != 1 || !strings.Contains(said[0], c.wantWarning)) {
+					t.Errorf("warnings are %q, not one with %q", said, c.wantWarning)
+				}
+			})
 		})
 	}
 }

@@ -25,7 +25,6 @@ import (
 )
 
 const (
-	pollInterval = 100 * time.Millisecond
 	// GracePeriod is terminationGracePeriodSeconds in artifacts/base/apiserver.yaml.
 	GracePeriod = 100 * time.Second
 	// slowness is how many times longer than allowed the end may take on a machine that does other things too.

@@ -86,32 +86,33 @@ type alternative struct {
 // parse divides the value of -run or -skip as the testing package does: at each | and / outside of brackets and parentheses.
 func parse(value string) ([]alternative, error) {
 	var all []alternative
-	elements := []string{""}
-	add := func() error {
+	for _, part := range divide(value, '|') {
+		elements := divide(part, '/')
 		pattern, err := regexp.Compile(strings.Map(func(r rune) rune {
 			if unicode.IsSpace(r) {
 				return '_'
 			}
 			return r
 		}, elements[0]))
+		if err != nil {
+			return nil, err
+		}
 		all = append(all, alternative{test: pattern, subtests: len(elements) > 1})
-		elements = []string{""}
-		return err
 	}
+	return all, nil
+}
+
+// divide divides a pattern at the separators outside of brackets and parentheses.
+func divide(pattern string, separator rune) []string {
+	parts := []string{""}
 	brackets, parentheses, escaped := 0, 0, false
-	for _, r := range value {
-		divides := !escaped && brackets == 0 && parentheses == 0
+	for _, r := range pattern {
 		switch {
-		case divides && r == '|':
-			if err := add(); err != nil {
-				return nil, err
-			}
-			continue
-		case divides && r == '/':
-			elements = append(elements, "")
-			continue
 		case escaped:
 			escaped = false
+		case r == separator && brackets == 0 && parentheses == 0:
+			parts = append(parts, "")
+			continue
 		case r == '\\':
 			escaped = true
 		case r == '[':
@@ -123,7 +124,7 @@ func parse(value string) ([]alternative, error) {
 		case r == ')' && brackets == 0:
 			parentheses--
 		}
-		elements[len(elements)-1] += string(r)
+		parts[len(parts)-1] += string(r)
 	}
-	return all, add()
+	return parts
 }

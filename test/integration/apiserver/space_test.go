@@ -46,9 +46,9 @@ type smallStore struct {
 	endpoint string
 }
 
-// settle does what maintenance can do: it drops the history and gives back free pages. What is refused after that stays refused until
+// maintain does what maintenance can do: it drops the history and gives back free pages. What is refused after that stays refused until
 // objects are deleted. It returns the size of the database.
-func (s *smallStore) settle(t *testing.T) int64 {
+func (s *smallStore) maintain(t *testing.T) int64 {
 	t.Helper()
 	now, err := s.etcd.Get(t.Context(), "/", clientv3.WithCountOnly())
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *smallStore) fill(t *testing.T) (sets int, refusal error) {
 		case settled:
 			return sets, err
 		default:
-			s.settle(t)
+			s.maintain(t)
 			settled = true
 		}
 	}
@@ -160,7 +160,7 @@ func (s *smallStore) exhaust(t *testing.T, from, to int) {
 			continue
 		}
 		// With more than a twentieth of the quota free, maintenance lets etcd accept writes again.
-		if size := s.settle(t); size <= smallQuota/20*19 {
+		if size := s.maintain(t); size <= smallQuota/20*19 {
 			framework.Eventually(t, "etcd accepts writes again", func(ctx context.Context) error { return grow(ctx, i) })
 		} else if err = grow(t.Context(), i); isInsufficient(err) {
 			return

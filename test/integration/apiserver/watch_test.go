@@ -44,7 +44,7 @@ func next(t *testing.T, w watch.Interface) (watch.EventType, *jobsetv1alpha2.Job
 				t.Fatalf("%s of %v", event.Type, event.Object)
 			}
 			return event.Type, js
-		case <-time.After(framework.Patience()):
+		case <-time.After(framework.StepTimeout()):
 			t.Fatal("no event")
 		}
 	}
@@ -52,7 +52,7 @@ func next(t *testing.T, w watch.Interface) (watch.EventType, *jobsetv1alpha2.Job
 
 // bookmark returns the first bookmark of a watch.
 func bookmark(w watch.Interface) (*jobsetv1alpha2.JobSet, error) {
-	timeout := time.After(framework.Patience())
+	timeout := time.After(framework.StepTimeout())
 	for {
 		select {
 		case event, ok := <-w.ResultChan():
@@ -98,7 +98,7 @@ func testWatch(t *testing.T, e *env) {
 	var mark *jobsetv1alpha2.JobSet
 	framework.Eventually(t, "a watch delivers a bookmark before it ends", func(ctx context.Context) error {
 		ending, err := e.typed.Watch(ctx, metav1.ListOptions{
-			ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](3),
+			ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](6),
 		})
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ import (
 )
 
 // stepTimeout is how long a step may take, on a machine that does other things too.
-var stepTimeout = framework.Patience()
+var stepTimeout = framework.StepTimeout()
 
 // checkLimit bounds the check of an object.
 const checkLimit = 5 * time.Minute

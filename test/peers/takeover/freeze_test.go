@@ -96,7 +96,7 @@ func TestOneAtATime(t *testing.T) {
 	}()
 	select {
 	case <-holds:
-	case <-time.After(framework.Patience()):
+	case <-time.After(framework.StepTimeout()):
 		t.Fatal("the Lease is not to be had")
 	}
 	out, err := migration(t.Context(), "to-server").CombinedOutput()
