@@ -24,8 +24,7 @@ part unit
 # Programs of the control plane are built before any test needs them. Without them there is nothing to run.
 hack/ensure-binaries.sh --tests >/dev/null
 part gate
-hack/ensure-binaries.sh --tests >/dev/null
-JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) CLUSTER_BIN=${PWD}/bin JOBSET_INSTALL=no \
+JOBSET_INSTALL=no flock --close _output/suites.lock \
   _output/retest-program again -state "${failures}" -log _output/flaky || red+=("repeated tests")
 if ((${#red[@]} > 0)); then
   printf 'failed: %s\n' "$(IFS=,; echo "${red[*]}")" >&2

@@ -101,6 +101,10 @@ func binaries(root string, args ...string) (string, error) {
 // Run runs the tests of a package in the cluster. Ready is called once it runs. What an earlier run left behind goes
 // first; whatever ends this one takes the cluster with it, unless it is borrowed.
 func (c *Cluster) Run(m *testing.M, ready func() error) (code int, err error) {
+	// Without a test to run, there is no need to start anything.
+	if err := suite.Check(m); err != nil {
+		return 0, err
+	}
 	if c.Borrowed {
 		if err := ready(); err != nil {
 			return 0, err
@@ -114,7 +118,10 @@ func (c *Cluster) Run(m *testing.M, ready func() error) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, c.Stop(err == nil && code == 0)) }()
 	if err := c.Script("up"); err != nil {
-		return 0, err
+		fmt.Fprintln(os.Stderr, "starting the cluster once more:", err)
+		if err := errors.Join(c.Stop(false), c.Script("up")); err != nil {
+			return 0, err
+		}
 	}
 	if err := ready(); err != nil {
 		return 0, err
