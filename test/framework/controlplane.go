@@ -154,6 +154,10 @@ func (p *ControlPlane) startMain() (err error) {
 		return fmt.Errorf("starting the main control plane: %w", err)
 	}
 	p.Config.QPS = -1
+	return p.makeClients()
+}
+
+func (p *ControlPlane) makeClients() (err error) {
 	if p.Kube, err = kubernetes.NewForConfig(p.Config); err != nil {
 		return err
 	}

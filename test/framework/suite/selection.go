@@ -107,22 +107,21 @@ func divide(pattern string, separator rune) []string {
 	parts := []string{""}
 	brackets, parentheses, escaped := 0, 0, false
 	for _, r := range pattern {
+		if r == separator && !escaped && brackets == 0 && parentheses == 0 {
+			parts = append(parts, "")
+			continue
+		}
 		switch {
 		case escaped:
 			escaped = false
-		case r == separator && brackets == 0 && parentheses == 0:
-			parts = append(parts, "")
-			continue
 		case r == '\\':
 			escaped = true
 		case r == '[':
 			brackets++
 		case r == ']':
 			brackets = max(brackets-1, 0)
-		case r == '(' && brackets == 0:
-			parentheses++
-		case r == ')' && brackets == 0:
-			parentheses--
+		case brackets == 0:
+			parentheses += map[rune]int{'(': 1, ')': -1}[r]
 		}
 		parts[len(parts)-1] += string(r)
 	}
