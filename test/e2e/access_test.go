@@ -25,6 +25,7 @@ func (k *kubectl) account(name, clusterRole string) *kubectl {
 }
 
 func TestRolesDecideWhatUsersMayDo(t *testing.T) {
+	tier.Safety(t)
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn, "suspend: true"), "create", "-f", "-")

@@ -40,6 +40,7 @@ var rights = map[string]func(k *kubectl) result{
 // TestRolesDecideWhoMayAct asks as users of every role for every action. Forbidden is what the roles forbid; what they
 // allow may still be refused, because of the state of the set.
 func TestRolesDecideWhoMayAct(t *testing.T) {
+	tier.Safety(t)
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(manifest("train", runOn), "create", "-f", "-")

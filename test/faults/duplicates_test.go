@@ -16,10 +16,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // TestInvariantsDetectDuplicateJobs makes the mistakes that the other tests look for.
 func TestInvariantsDetectDuplicateJobs(t *testing.T) {
+	tier.Safety(t)
 	l := newLife(t, rand.New(rand.NewPCG(0, 0))) //nolint:gosec // no choices
 	jobs := shared.Kube.BatchV1().Jobs(l.namespace)
 	create := func(name, attempt string) {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // lives times the number of phases is the number of kills in a long run. A short run has half of them.
@@ -17,6 +19,7 @@ const lives = 4
 // or four lives, at a write chosen at random, before or after kube-apiserver has carried that write out. In two phases
 // of each life our API server restarts at the same time.
 func TestControllerKilledAtAnyWrite(t *testing.T) {
+	tier.Safety(t)
 	dice := newDice(t)
 	p := newProxy(t)
 	controller := supervise(newControllers(t, p.kubeconfig, "--leader-elect=false"))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // witnessKey is the key of the witness in etcd.
@@ -43,7 +44,7 @@ type stage struct {
 	etcd *etcd
 }
 
-// faults are all ways to a wrong store.
+// faults are all ways to a wrong store. The gate has the first one.
 func faults() []fault {
 	restart := func(store func(*testing.T, *stage) string) func(*testing.T, *stage) {
 		return func(t *testing.T, s *stage) {
@@ -52,12 +53,16 @@ func faults() []fault {
 		}
 	}
 	back := func(t *testing.T, s *stage) { s.serve(t, on(s.right)) }
-	return []fault{
+	all := []fault{
 		{"empty store", witness.ReasonEmptyStore, true, restart(func(t *testing.T, s *stage) string { return s.store(t, "empty") }), back},
 		{"foreign store under a server that runs", witness.ReasonForeignStore, long(), swapToForeign, swapBack},
 		{"rolled-back store", witness.ReasonRolledBack, long(), restart(func(t *testing.T, s *stage) string { return s.copied(t, s.older, "rolled-back") }), back},
 		{"store of another cluster, and kube-controller-manager restarts", witness.ReasonOtherCluster, long(), beginClone, back},
 	}
+	if !tier.Long() {
+		return all[:1]
+	}
+	return all
 }
 
 // long returns whether the long form runs.
@@ -111,6 +116,7 @@ func beginClone(t *testing.T, s *stage) {
 
 // TestWrongStoresLoseNothing goes through all faults, one after the other, with the same running sets.
 func TestWrongStoresLoseNothing(t *testing.T) {
+	tier.Safety(t)
 	t.Parallel()
 	s := newStage(t, first)
 	for _, f := range faults() {
