@@ -18,7 +18,7 @@ import (
 
 var seed = flag.Uint64("seed", defaultSeed(), "seed of all choices")
 
-// defaultSeed is the same in each run of the gate, which must not fail for what nobody has changed.
+// defaultSeed is the same in each run of the gate, so that the gate does not fail unless something has changed.
 func defaultSeed() uint64 {
 	if tier.Long() {
 		return uint64(time.Now().UnixNano())
