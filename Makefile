@@ -161,7 +161,7 @@ long-suites: build
 	$(call run_suites,-p 1 -timeout 90m,$(SUITES),CLUSTER_BIN=$(CURDIR)/bin JOBSET_TESTS=long)
 
 .PHONY: long
-long: ## Run all tests that the gate leaves out, part by part, or PART='e2e faults'; hack/long.sh lists the parts. About 80 minutes, and as root.
+long: ## Run all tests that the gate leaves out, part by part, or PART='e2e faults'; hack/long.sh lists the parts. For more than an hour, and as root.
 	@hack/long.sh $(PART)
 
 # With -count=1 where tests read files of the checkout outside of their module: go test does not see that these have changed.

@@ -82,7 +82,7 @@ func poll(ctx context.Context, limit time.Duration, check func(context.Context) 
 		if err == nil {
 			return nil
 		}
-		// A request that was ended only says so, while an earlier error tells what the check waits for.
+		// A request that ends with the time says no more than that. The error before it says what is missing.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}

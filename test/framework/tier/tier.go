@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tier says to which tier a test belongs. The gate (`make test`) runs on every change, and each of its tests passes on a
-// machine that is busy with something else. The long tier (`make long`) runs before a release: tests that break what others share,
+// Package tier says to which tier a test belongs. The gate (`make test`) runs on every change, and none of its tests may depend
+// on the speed of the machine. The long tier (`make long`) runs before a release: tests that break what others share,
 // that need a cluster of their own, or that take long.
 package tier
 

@@ -183,7 +183,7 @@ func TestQueueBatchesEventsAfterASync(t *testing.T) {
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			if remembered() {
-				t.Error("objects are remembered for ever")
+				t.Error("objects are never forgotten")
 			}
 		})
 	})
