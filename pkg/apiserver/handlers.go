@@ -96,10 +96,6 @@ func (c *Config) selfCheck(served []schema.GroupVersion) Filter {
 	return func(next http.Handler) http.Handler { return withSelfCheck(next, c.SelfCheck, served) }
 }
 
-// featureGatesResource is the last element of the path of the document. Authorization takes a GET of the path for a list
-// of a resource of this name, which discovery does not show.
-const featureGatesResource = "featuregates"
-
 // withFeatureGates serves at /apis/<group>/<version>/featuregates which feature gates are on, and the version of this program.
 // kube-apiserver passes on only what is below a group and version, so that there is one such path for each of them.
 func withFeatureGates(next http.Handler, states map[string]bool, served []schema.GroupVersion) http.Handler {
@@ -107,7 +103,7 @@ func withFeatureGates(next http.Handler, states map[string]bool, served []schema
 		"version": version.Get().GitVersion}) // strings and booleans cannot fail
 	paths := sets.New[string]()
 	for _, of := range served {
-		paths.Insert(path.Join("/apis", of.String(), featureGatesResource))
+		paths.Insert(path.Join("/apis", of.String(), selfcheck.FeatureGates))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodGet || !paths.Has(req.URL.Path) {

@@ -12,6 +12,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Discovery does not show it.
 const Resource = "serverhealth"
 
+// FeatureGates is the last element of the path of the document about feature gates. Authorization takes a GET of the path for a list of a
+// resource of this name, which discovery does not show.
+const FeatureGates = "featuregates"
+
 // Document is what the server says about itself.
 type Document struct {
 	// Server is the name of the host or pod that answered.

@@ -24,6 +24,8 @@ const (
 	ReasonUnknownOwners Reason = "UnknownOwners"
 	// ReasonCustomResources: a CustomResourceDefinition of one of our kinds has objects that the store does not have, or may have some.
 	ReasonCustomResources Reason = "CustomResources"
+	// ReasonNotRouted: kube-apiserver answers for the API group itself, from a CustomResourceDefinition.
+	ReasonNotRouted Reason = "NotRouted"
 	// ReasonNewerFormat: a newer version of this server has written the data.
 	ReasonNewerFormat Reason = "NewerFormat"
 	// ReasonNotChecked: the store or the main API has not answered yet.

@@ -30,6 +30,8 @@ type Key struct {
 	// Behind is a revision that this store had, as a server has seen that then found it at a lower one: it is a copy, and the floor is too old
 	// to show it. Such a store has to be accepted.
 	Behind int64 `json:"behind,omitempty"`
+	// Groups are the API groups that may be served from this store. Older versions do not write them.
+	Groups Groups `json:"groups,omitzero"`
 }
 
 // Found is a key as it was read.

@@ -26,6 +26,7 @@ const (
 	dataRefusal  = "refusal"
 	dataAccepted = "accepted"
 	dataRestored = "restored"
+	dataGroups   = "groups"
 )
 
 // Record is the half of the witness in the main cluster.
@@ -40,6 +41,8 @@ type Record struct {
 	Accepted *Acceptance
 	// Restored describes the last store that was adopted because an administrator accepted it.
 	Restored *Restored
+	// Groups are the API groups that may be served in this cluster. Older versions do not write them.
+	Groups Groups
 }
 
 // Refusal is why a server refuses to serve.
@@ -64,6 +67,9 @@ type Refusal struct {
 	ClaimsAtStake int `json:"claimsAtStake,omitempty"`
 	// AtStake counts the same for all resources, Jobs and claims included. Older servers do not write it: see Losses.
 	AtStake []Loss `json:"atStake,omitempty"`
+	// Groups are the API groups that the server refuses to serve, while it serves its other groups. It is empty if the server refuses the
+	// whole store.
+	Groups []string `json:"groups,omitempty"`
 }
 
 // MaxJobs is how many Jobs a refusal names.
@@ -82,6 +88,11 @@ type Restored struct {
 	// Revision is the revision of the store when it was adopted: objects with this or a lower resource version have not changed since.
 	Revision int64       `json:"revision"`
 	Time     metav1.Time `json:"time"`
+}
+
+// Concerns returns whether an API group is not served because of the refusal.
+func (r *Refusal) Concerns(group string) bool {
+	return r != nil && (len(r.Groups) == 0 || slices.Contains(r.Groups, group))
 }
 
 // Adopted returns whether the installation has a store. A record without one has only the refusal of the first server that looked.
@@ -107,7 +118,8 @@ func Read(cm *corev1.ConfigMap) (*Record, error) {
 	if r.Floor, err = strconv.ParseInt(cm.Data[dataFloor], 10, 64); err != nil {
 		return nil, malformed(dataFloor, err)
 	}
-	for name, into := range map[string]any{dataRefusal: &r.Refusal, dataAccepted: &r.Accepted, dataRestored: &r.Restored} {
+	for name, into := range map[string]any{dataRefusal: &r.Refusal, dataAccepted: &r.Accepted, dataRestored: &r.Restored,
+		dataGroups: &r.Groups} {
 		if value, ok := cm.Data[name]; ok {
 			if err := json.Unmarshal([]byte(value), into); err != nil {
 				return nil, malformed(name, err)
@@ -131,7 +143,8 @@ func (r *Record) Write(cm *corev1.ConfigMap) error {
 		cm.Data = map[string]string{}
 	}
 	cm.Data[dataUUID], cm.Data[dataFloor] = r.UUID, strconv.FormatInt(r.Floor, 10)
-	for name, entry := range map[string]any{dataRefusal: r.Refusal, dataAccepted: r.Accepted, dataRestored: r.Restored} {
+	for name, entry := range map[string]any{dataRefusal: r.Refusal, dataAccepted: r.Accepted, dataRestored: r.Restored,
+		dataGroups: r.Groups} {
 		value, err := json.Marshal(entry)
 		if err != nil {
 			return malformed(name, err)

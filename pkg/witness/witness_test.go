@@ -113,10 +113,12 @@ func TestAcceptancesNameWhatWasFound(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	want := witness.Key{UUID: "a", ClusterUID: "c", Format: 1, Version: "v1"}
-	got, err := witness.DecodeKey(want.Encode())
-	if err != nil || got != want {
-		t.Errorf("%+v, %v", got, err)
+	for _, groups := range []witness.Groups{nil, {}, {"jobset.x-k8s.io": "u1", "leaderworkerset.x-k8s.io": ""}} {
+		want := witness.Key{UUID: "a", ClusterUID: "c", Format: 1, Version: "v1", Groups: groups}
+		got, err := witness.DecodeKey(want.Encode())
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
 	}
 	for _, value := range []string{"", "{", "{}", `{"clusterUID":"c"}`} {
 		if _, err := witness.DecodeKey([]byte(value)); err == nil {

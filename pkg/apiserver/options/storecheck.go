@@ -34,22 +34,22 @@ func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*store
 	if err != nil {
 		return nil, wrapFlagError("kubeconfig", err, "give a valid kubeconfig for the main cluster")
 	}
-	checker := &owners.Checker{Metadata: meta, Discovery: main.kube.Discovery(), Groups: sets.New[string]()}
+	checker := &owners.Checker{Metadata: meta, Discovery: main.kube.Discovery()}
 	definitions := &owners.Definitions{Dynamic: dynamics, Metadata: meta}
-	served := servedVersions(config)
+	served, groups := servedVersions(config), sets.New[string]()
 	for _, version := range served {
-		checker.Groups.Insert(version.Group)
+		groups.Insert(version.Group)
 	}
 	for _, resource := range config.APIGroups.Stored() {
-		if slices.ContainsFunc(served, func(version schema.GroupVersion) bool { return version.Group == resource.Group }) {
+		if groups.Has(resource.Group) {
 			definitions.Resources = append(definitions.Resources, resource)
 		}
 	}
 	stored := o.Recommended.Etcd.StorageConfig
 	guard, err := storecheck.New(storecheck.Config{
-		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.kube, Owners: checker.Check, Definitions: definitions.Check,
-		Recorder: config.Recorder,
-		Version:  config.Generic.EffectiveVersion.Info().GitVersion,
+		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.kube, Routes: routesOf(main, served),
+		Owners: checker.Check, Definitions: definitions.Check, Recorder: config.Recorder,
+		Version: config.Generic.EffectiveVersion.Info().GitVersion,
 	})
 	if err != nil {
 		return nil, wrapFlagError("etcd-servers", err, "correct the addresses and certificates of etcd")
@@ -59,13 +59,61 @@ func (o *Options) newStoreCheck(config *apiserver.Config, main *clients) (*store
 		if err != nil {
 			return nil, err
 		}
-		return guard.Objects(ctx, resources, checker.Groups)
+		return guard.Objects(ctx, resources, groups)
 	}
-	definitions.Known = checker.Known
 	definitions.Imported = func(ctx context.Context, resource schema.GroupResource) (bool, error) {
 		return guard.Has(ctx, path.Join(importer.Marks, resource.Group, resource.Resource))
 	}
+	guard.Created = func(ctx context.Context, group string) (bool, error) {
+		return created(ctx, config, group, guard.Has, definitions.Imported)
+	}
 	return guard, nil
+}
+
+// routesOf returns what reads who answers for the groups of versions. The first version of a group decides.
+func routesOf(main *clients, versions []schema.GroupVersion) func(context.Context) (map[string]storecheck.Route, error) {
+	return func(ctx context.Context) (map[string]storecheck.Route, error) {
+		routes := map[string]storecheck.Route{}
+		for _, version := range versions {
+			if _, known := routes[version.Group]; known {
+				continue
+			}
+			service, err := apiServiceOf(ctx, main, version)
+			if err != nil {
+				return nil, fmt.Errorf("reading the APIService of %s in the main cluster: %w", version, err)
+			}
+			route := storecheck.Route{}
+			if service != nil {
+				route = storecheck.Route{UID: service.GetUID(), Elsewhere: !owners.Routed(service)}
+			}
+			routes[version.Group] = route
+		}
+		return routes, nil
+	}
+}
+
+// created returns whether the store has objects of a group, none of which were imported.
+func created(ctx context.Context, config *apiserver.Config, group string, has func(context.Context, string) (bool, error),
+	imported func(context.Context, schema.GroupResource) (bool, error)) (bool, error) {
+	any := false
+	for _, resource := range config.APIGroups.Stored() {
+		if resource.Group != group {
+			continue
+		}
+		if imported, err := imported(ctx, resource); imported || err != nil {
+			return false, err
+		}
+		options, err := config.Generic.RESTOptionsGetter.GetRESTOptions(resource, nil)
+		if err != nil {
+			return false, fmt.Errorf("looking for the objects of %s: %w", resource, err)
+		}
+		found, err := has(ctx, options.ResourcePrefix)
+		if err != nil {
+			return false, err
+		}
+		any = any || found
+	}
+	return any, nil
 }
 
 // servedVersions returns the versions that the server serves. The garbage collector does not ask for owners of groups

@@ -11,12 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 var (
@@ -26,15 +23,12 @@ var (
 	APIServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// Definition is a CustomResourceDefinition of one of our kinds with objects that the store does not have, or may not have.
+// Definition is a CustomResourceDefinition of one of our kinds that has objects which are not in the store, or may have some.
 type Definition struct {
 	schema.GroupResource
-	// HiddenBy is the APIService that routes the group away from the definition, so that the objects cannot be counted; it is empty if they
-	// were counted.
+	// HiddenBy is the APIService that routes the group away from the definition, so that its objects cannot be looked for; it is empty
+	// if there are some.
 	HiddenBy string
-	// Lost is how many objects the store does not have, and Names are some of them, at most witness.MaxNames.
-	Lost  int
-	Names []string
 }
 
 // Definitions looks for the definitions of our kinds in the main cluster.
@@ -43,16 +37,18 @@ type Definitions struct {
 	Metadata metadata.Interface
 	// Resources are the resources that the server stores and serves.
 	Resources []schema.GroupResource
-	// Known returns the UIDs of all objects in the store that stay.
-	Known func(ctx context.Context) (sets.Set[types.UID], error)
 	// Imported returns whether objects of the resource were imported into the store.
 	Imported func(ctx context.Context, resource schema.GroupResource) (bool, error)
 }
 
-// Check returns the definitions with objects that the store does not have. One that serves no version has none that anybody reaches.
-func (d *Definitions) Check(ctx context.Context) ([]Definition, error) {
+// Check returns the definitions of some groups whose objects are not in the store. One that serves no version has none that a client
+// reaches. Of a definition whose objects were imported, those that were not are children without a known owner: see Checker.
+func (d *Definitions) Check(ctx context.Context, groups sets.Set[string]) ([]Definition, error) {
 	var found []Definition
 	for _, resource := range d.Resources {
+		if !groups.Has(resource.Group) {
+			continue
+		}
 		definition, err := d.check(ctx, resource)
 		if err != nil {
 			return nil, fmt.Errorf("looking for objects of CustomResourceDefinition %s: %w", resource, err)
@@ -72,25 +68,35 @@ func (d *Definitions) check(ctx context.Context, resource schema.GroupResource) 
 	if err != nil {
 		return nil, err
 	}
+	versions := ServedVersions(definition)
+	if len(versions) == 0 {
+		return nil, nil
+	}
+	if imported, err := d.Imported(ctx, resource); imported || err != nil {
+		return nil, err
+	}
 	hiddenBy := ""
-	for _, version := range ServedVersions(definition) {
+	for _, version := range versions {
 		name := version + "." + resource.Group
 		service, err := d.Dynamic.Resource(APIServices).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return nil, err // one that does not exist yet is created for the definition
 		}
 		if !Routed(service) {
-			return d.count(ctx, resource.WithVersion(version))
+			return d.any(ctx, resource.WithVersion(version))
 		}
 		hiddenBy = name
 	}
-	if hiddenBy == "" {
-		return nil, nil
-	}
-	if imported, err := d.Imported(ctx, resource); imported || err != nil {
+	return &Definition{GroupResource: resource, HiddenBy: hiddenBy}, nil
+}
+
+// any returns the definition if it has an object.
+func (d *Definitions) any(ctx context.Context, resource schema.GroupVersionResource) (*Definition, error) {
+	list, err := d.Metadata.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil || len(list.Items) == 0 {
 		return nil, err
 	}
-	return &Definition{GroupResource: resource, HiddenBy: hiddenBy}, nil
+	return &Definition{GroupResource: resource.GroupResource()}, nil
 }
 
 // Routed returns whether another server than kube-apiserver answers for the group.
@@ -109,28 +115,4 @@ func ServedVersions(definition *unstructured.Unstructured) []string {
 		}
 	}
 	return served
-}
-
-// count reads the objects of the definition.
-func (d *Definitions) count(ctx context.Context, resource schema.GroupVersionResource) (*Definition, error) {
-	known, err := d.Known(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found *Definition
-	begin := func() { found = &Definition{GroupResource: resource.GroupResource()} }
-	err = EachPage(ctx, d.Metadata, resource, begin, func(page []metav1.PartialObjectMetadata) {
-		for i := range page {
-			if known.Has(page[i].UID) {
-				continue
-			}
-			if found.Lost++; len(found.Names) < witness.MaxNames {
-				found.Names = append(found.Names, page[i].Namespace+"/"+page[i].Name)
-			}
-		}
-	})
-	if err != nil || found.Lost == 0 {
-		return nil, err
-	}
-	return found, nil
 }

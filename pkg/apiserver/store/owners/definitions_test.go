@@ -4,10 +4,11 @@
 package owners_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,12 +49,15 @@ func TestDefinitions(t *testing.T) {
 		imported bool
 		want     []owners.Definition
 		fails    bool
+		// group is asked for; empty for the one of the definition.
+		group string
 	}{
 		"there is none":                          {},
 		"it was never used":                      {objects: []runtime.Object{crd(true), service(false)}},
 		"it serves no version":                   {objects: []runtime.Object{crd(false), service(true)}, sets: []string{"a"}},
-		"it has objects":                         {objects: []runtime.Object{crd(true), service(false)}, sets: []string{"a", "known"}, want: []owners.Definition{{GroupResource: lwsResource, Lost: 1, Names: []string{"ns/a"}}}},
-		"its objects are in the store":           {objects: []runtime.Object{crd(true), service(false)}, sets: []string{"known"}},
+		"it has objects":                         {objects: []runtime.Object{crd(true), service(false)}, sets: []string{"a", "known"}, want: []owners.Definition{{GroupResource: lwsResource}}},
+		"its objects are imported":               {objects: []runtime.Object{crd(true), service(false)}, sets: []string{"known"}, imported: true},
+		"another group is asked for":             {objects: []runtime.Object{crd(true), service(true)}, group: "jobset.x-k8s.io"},
 		"it is hidden":                           {objects: []runtime.Object{crd(true), service(true)}, want: []owners.Definition{{GroupResource: lwsResource, HiddenBy: hiddenBy}}},
 		"it is hidden, and objects are imported": {objects: []runtime.Object{crd(true), service(true)}, imported: true},
 		"nobody says who serves it":              {objects: []runtime.Object{crd(true)}, fails: true},
@@ -71,11 +75,10 @@ func TestDefinitions(t *testing.T) {
 		d := &owners.Definitions{
 			Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme(), tc.objects...), Metadata: metadatafake.NewSimpleMetadataClient(scheme, stored...),
 			Resources: []schema.GroupResource{lwsResource},
-			Known:     func(context.Context) (sets.Set[types.UID], error) { return sets.New[types.UID]("known"), nil },
 			Imported:  func(context.Context, schema.GroupResource) (bool, error) { return tc.imported, nil },
 		}
-		got, err := d.Check(t.Context())
-		if diff := cmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fails {
+		got, err := d.Check(t.Context(), sets.New(cmp.Or(tc.group, lwsResource.Group)))
+		if diff := gocmp.Diff(tc.want, got); diff != "" || (err != nil) != tc.fails {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
 	}

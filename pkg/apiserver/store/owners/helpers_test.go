@@ -105,6 +105,9 @@ var discovered = map[string]string{
 	"/apis/kueue.x-k8s.io/v1beta1":        `{"kind": "APIResourceList", "resources": [{"name": "workloads"}]}`,
 }
 
+// groupsOfServer are the groups of the server.
+var groupsOfServer = sets.New("jobset.x-k8s.io", "leaderworkerset.x-k8s.io")
+
 // checker returns a checker of this cluster, with a store that knows what known returns.
 func (m *mainCluster) checker(known func(call int) sets.Set[types.UID]) *owners.Checker {
 	m.t.Helper()
@@ -119,7 +122,7 @@ func (m *mainCluster) checker(known func(call int) sets.Set[types.UID]) *owners.
 		m.t.Fatal(err)
 	}
 	calls := 0
-	return &owners.Checker{Metadata: client, Discovery: found, Groups: sets.New("jobset.x-k8s.io", "leaderworkerset.x-k8s.io"), Known: func(context.Context) (sets.Set[types.UID], error) {
+	return &owners.Checker{Metadata: client, Discovery: found, Known: func(context.Context) (sets.Set[types.UID], error) {
 		calls++
 		return known(calls), nil
 	}}

@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// tolerated is how many objects without an owner are no reason to refuse a store that was served before: those of a
-	// deletion in the background.
+	// tolerated is how many objects without an owner, and without pods or data, are no reason to refuse a store that was served before:
+	// those of a deletion in the background.
 	tolerated = 10
 	// toleratedShare is one of how many objects may be without an owner when there are many.
 	toleratedShare = 100
@@ -70,9 +70,16 @@ func (r Report) Lost() (total int) {
 	return total
 }
 
-// Tolerable returns whether so few objects are lost that the store can be the right one: at most 10, or 1 % of the owned objects. At a
-// first start, nothing is tolerable.
-func (r Report) Tolerable() bool { return r.Lost() <= max(tolerated, r.Owned()/toleratedShare) }
+// Tolerable returns whether so little is lost that the store can be the right one: nothing that has pods or data, and at most 10 other
+// objects, or 1 % of the owned ones. At a first start, nothing is tolerable.
+func (r Report) Tolerable() bool {
+	return !r.Runs() && r.Lost() <= max(tolerated, r.Owned()/toleratedShare)
+}
+
+// Runs returns whether an object is lost that a controller cannot create again as it was: one with pods or data.
+func (r Report) Runs() bool {
+	return slices.ContainsFunc(r.Counts, func(count Count) bool { return count.Lost > 0 && count.Runs })
+}
 
 // Losses returns what would be deleted, and the names of Jobs.
 func (r Report) Losses() (losses witness.Losses, jobs []string) {
@@ -91,14 +98,23 @@ type Checker struct {
 	// Metadata reaches the main cluster, where it lists Resources, and Discovery says which of them there are.
 	Metadata  metadata.Interface
 	Discovery discovery.DiscoveryInterface
-	// Groups are the API groups that the server serves. The garbage collector does not ask for owners of others.
-	Groups sets.Set[string]
 	// Known returns the UIDs of all objects in the store that stay.
 	Known func(ctx context.Context) (sets.Set[types.UID], error)
 }
 
-// Check reads the metadata of all objects, in pages. Of these it keeps only the UIDs of lost owners and some names.
-func (c *Checker) Check(ctx context.Context) (Report, error) {
+// Check compares the objects that have an owner of one of the groups. It reads the metadata of all objects, in pages, and keeps only the
+// UIDs of lost owners and some names.
+func (c *Checker) Check(ctx context.Context, groups sets.Set[string]) (Report, error) {
+	return check{c, groups}.run(ctx)
+}
+
+// check is one comparison.
+type check struct {
+	*Checker
+	groups sets.Set[string]
+}
+
+func (c check) run(ctx context.Context) (Report, error) {
 	known, err := c.known(ctx)
 	if err != nil {
 		return Report{}, err
@@ -135,7 +151,7 @@ func (c *Checker) known(ctx context.Context) (sets.Set[types.UID], error) {
 }
 
 // count reads all objects of a resource.
-func (c *Checker) count(ctx context.Context, resource Served, known sets.Set[types.UID]) (*tally, error) {
+func (c check) count(ctx context.Context, resource Served, known sets.Set[types.UID]) (*tally, error) {
 	var found *tally
 	begin := func() { found = &tally{resource: resource.Resource, lost: map[types.UID]int{}} }
 	err := EachPage(ctx, c.Metadata, resource.GroupVersionResource, begin, func(page []metav1.PartialObjectMetadata) {
@@ -149,7 +165,7 @@ func (c *Checker) count(ctx context.Context, resource Served, known sets.Set[typ
 }
 
 // ownerOf returns the UID of the controller of the object if its kind is one of ours. Of an object without a controller, any owner counts.
-func (c *Checker) ownerOf(object *metav1.PartialObjectMetadata) types.UID {
+func (c check) ownerOf(object *metav1.PartialObjectMetadata) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		return c.ours(owner)
 	}
@@ -161,8 +177,8 @@ func (c *Checker) ownerOf(object *metav1.PartialObjectMetadata) types.UID {
 	return ""
 }
 
-func (c *Checker) ours(owner *metav1.OwnerReference) types.UID {
-	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || !c.Groups.Has(version.Group) {
+func (c check) ours(owner *metav1.OwnerReference) types.UID {
+	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || !c.groups.Has(version.Group) {
 		return ""
 	}
 	return owner.UID
@@ -175,7 +191,7 @@ func Unread(namespace, name string) types.UID {
 
 // unread returns whether an owner of ours may be an object whose UID cannot be read. Unknown is not lost. The garbage
 // collector keeps an object as long as it has one owner that exists, so that any owner counts.
-func (c *Checker) unread(object *metav1.PartialObjectMetadata, known sets.Set[types.UID]) bool {
+func (c check) unread(object *metav1.PartialObjectMetadata, known sets.Set[types.UID]) bool {
 	return slices.ContainsFunc(object.OwnerReferences, func(owner metav1.OwnerReference) bool {
 		return c.ours(&owner) != "" && known.Has(Unread(object.Namespace, owner.Name))
 	})

@@ -49,7 +49,7 @@ func TestCheckCountsWhatHasLostItsOwner(t *testing.T) {
 			"workloads":           {owned("w", ours, "lost-2")},
 		},
 	}
-	got, err := m.checker(knows("known", "idle")).Check(t.Context())
+	got, err := m.checker(knows("known", "idle")).Check(t.Context(), groupsOfServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestUnknownGroupsAreNotNone(t *testing.T) {
 		if checker.Discovery, err = discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL, QPS: -1}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := checker.Check(t.Context()); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := checker.Check(t.Context(), groupsOfServer); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestOwnersThatAppearMeanwhileAreNotLost(t *testing.T) {
 			return sets.New(uidOf(0))
 		}
 		return sets.New(uidOf(0), uidOf(2))
-	}).Check(t.Context())
+	}).Check(t.Context(), groupsOfServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +122,10 @@ func TestFewLostObjectsAreTolerable(t *testing.T) {
 		"eleven of eleven":              {[]owners.Count{{Owned: 11, Lost: 11}}, false},
 		"one percent of many":           {[]owners.Count{{Owned: 5099, Lost: 50}}, true},
 		"more than one percent of many": {[]owners.Count{{Owned: 5099, Lost: 51}}, false},
+		"one of many with pods":         {[]owners.Count{{Resource: owners.Resources[0], Owned: 5099, Lost: 1}}, false},
+		"one Job":                       {[]owners.Count{{Resource: owners.Resources[1], Owned: 5099, Lost: 1}}, false},
+		"one claim":                     {[]owners.Count{{Resource: owners.Resources[2], Owned: 5099, Lost: 1}}, false},
+		"ten Services":                  {[]owners.Count{{Resource: owners.Resources[3], Owned: 10, Lost: 10}}, true},
 		"eleven of two resources":       {[]owners.Count{{Owned: 10, Lost: 5}, {Owned: 10, Lost: 6}}, false},
 	} {
 		if got := (owners.Report{Counts: tc.counts}).Tolerable(); got != tc.want {
@@ -156,7 +160,7 @@ func TestExpiredListsStartAgain(t *testing.T) {
 				return expired
 			},
 		}
-		got, err := m.checker(knows()).Check(t.Context())
+		got, err := m.checker(knows()).Check(t.Context(), groupsOfServer)
 		message := ""
 		if err != nil {
 			message = err.Error()
@@ -186,14 +190,14 @@ func TestErrorsEndTheCheck(t *testing.T) {
 			}
 			return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", errors.New("no"))
 		}}
-		if _, err := m.checker(knows()).Check(t.Context()); !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), want) {
+		if _, err := m.checker(knows()).Check(t.Context(), groupsOfServer); !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	m := &mainCluster{t: t}
 	checker := m.checker(knows())
 	checker.Known = func(context.Context) (sets.Set[types.UID], error) { return nil, errors.New("etcd is away") }
-	if _, err := checker.Check(t.Context()); err == nil || err.Error() != "listing the objects in the store: etcd is away" {
+	if _, err := checker.Check(t.Context(), groupsOfServer); err == nil || err.Error() != "listing the objects in the store: etcd is away" {
 		t.Error(err)
 	}
 	if len(m.pages) != 0 {
@@ -231,7 +235,7 @@ func TestMemoryOfCheckIsBounded(t *testing.T) {
 			most = max(most, live())
 		}
 	}
-	got, err := checker.Check(t.Context())
+	got, err := checker.Check(t.Context(), groupsOfServer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +260,7 @@ func BenchmarkCheck(b *testing.B) {
 			checker := manyJobs(b).checker(known)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := checker.Check(b.Context()); err != nil {
+				if _, err := checker.Check(b.Context(), groupsOfServer); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -22,6 +22,8 @@ type Resource struct {
 	Kind string
 	// Version is the version of a resource which every cluster serves. It is empty for others, which are looked for.
 	Version string
+	// Runs says that the objects have pods or data, which a new object does not bring back.
+	Runs bool
 }
 
 // Resources are all of them: what our controllers create, and what Kueue creates for our kinds. Those with running pods
@@ -29,16 +31,16 @@ type Resource struct {
 // it. Children of a kind of our own, like the LeaderWorkerSets of a DisaggregatedSet, are in the store: see
 // storecheck.Guard.Objects.
 var Resources = []Resource{
-	{schema.GroupResource{Group: "apps", Resource: "statefulsets"}, "StatefulSet", "v1"},
-	{schema.GroupResource{Group: "batch", Resource: "jobs"}, "Job", "v1"},
-	{schema.GroupResource{Resource: "persistentvolumeclaims"}, "PersistentVolumeClaim", "v1"},
-	{schema.GroupResource{Resource: "services"}, "Service", "v1"},
-	{schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, "ControllerRevision", "v1"},
-	{schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}, "PodGroup", ""},
-	{schema.GroupResource{Group: "scheduling.k8s.io", Resource: "workloads"}, "Workload", ""},
-	{schema.GroupResource{Group: "scheduling.volcano.sh", Resource: "podgroups"}, "PodGroup", ""},
-	{schema.GroupResource{Group: "scheduling.x-k8s.io", Resource: "podgroups"}, "PodGroup", ""},
-	{schema.GroupResource{Group: "kueue.x-k8s.io", Resource: "workloads"}, "Workload", ""},
+	{schema.GroupResource{Group: "apps", Resource: "statefulsets"}, "StatefulSet", "v1", true},
+	{schema.GroupResource{Group: "batch", Resource: "jobs"}, "Job", "v1", true},
+	{schema.GroupResource{Resource: "persistentvolumeclaims"}, "PersistentVolumeClaim", "v1", true},
+	{schema.GroupResource{Resource: "services"}, "Service", "v1", false},
+	{schema.GroupResource{Group: "apps", Resource: "controllerrevisions"}, "ControllerRevision", "v1", false},
+	{schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}, "PodGroup", "", false},
+	{schema.GroupResource{Group: "scheduling.k8s.io", Resource: "workloads"}, "Workload", "", false},
+	{schema.GroupResource{Group: "scheduling.volcano.sh", Resource: "podgroups"}, "PodGroup", "", false},
+	{schema.GroupResource{Group: "scheduling.x-k8s.io", Resource: "podgroups"}, "PodGroup", "", false},
+	{schema.GroupResource{Group: "kueue.x-k8s.io", Resource: "workloads"}, "Workload", "", false},
 }
 
 // Served is a resource in a version that the cluster serves.

@@ -15,7 +15,7 @@ import (
 // TestUnreadOwnersAreNotLost has an object in the store whose UID cannot be read: what may belong to it is not lost,
 // whatever the reference looks like.
 func TestUnreadOwnersAreNotLost(t *testing.T) {
-	checker := &Checker{Groups: sets.New("jobset.x-k8s.io")}
+	checker := check{&Checker{}, sets.New("jobset.x-k8s.io")}
 	known := sets.New(Unread("ns", "damaged"))
 	owner := func(group, name string, controller bool) metav1.OwnerReference {
 		o := metav1.OwnerReference{APIVersion: group + "/v1", Kind: "JobSet", Name: name, UID: types.UID("uid-" + name)}

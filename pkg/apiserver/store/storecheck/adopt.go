@@ -16,13 +16,13 @@ import (
 // must not have changed since it was found, then the record. Only then does the server answer.
 func (g *Guard) adopt(ctx context.Context, s *observation) error {
 	if !s.record.Accepted.AbandonJobs {
-		found, err := g.find(ctx, false)
+		found, err := g.find(ctx, s.ours(), false)
 		if err != nil {
 			return err
 		}
 		if losses, _ := found.Losses(); losses.Any() {
 			found.definitions = g.refusal.definitions
-			g.count(ctx, found)
+			g.count(ctx, s.ours(), found)
 			g.describe(s)
 			s.record.Accepted = nil
 			klog.FromContext(ctx).Error(nil, "The store was accepted, but objects are at stake that were not abandoned", "objects", losses.String())
@@ -33,6 +33,7 @@ func (g *Guard) adopt(ctx context.Context, s *observation) error {
 		return err
 	}
 	key := g.newKey(s.record.Accepted.NewUUID, s.cluster)
+	key.Groups = s.listed(s.ours())
 	revision, err := g.store.write(ctx, key, s.keyRevision())
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (s *observation) unfinished(reason witness.Reason) bool {
 
 // finish writes the record of a store that has been accepted and whose key has been written.
 func (g *Guard) finish(ctx context.Context, s *observation) error {
-	s.record.UUID, s.record.Floor = s.key.UUID, s.key.ModRevision
+	s.record.UUID, s.record.Floor, s.record.Groups = s.key.UUID, s.key.ModRevision, s.key.Groups
 	s.record.Restored = &witness.Restored{Revision: s.key.ModRevision, Time: metav1.Now()}
 	s.record.Accepted, s.record.Refusal = nil, nil
 	if err := g.writeRecord(ctx, s.cm, s.record); err != nil {

@@ -84,7 +84,7 @@ func (h *harm) watch(ctx context.Context, s storage.Interface, version string) {
 	for ctx.Err() == nil {
 		w, err := s.Watch(ctx, "/jobsets/", storage.ListOptions{Predicate: storage.Everything, Recursive: true, ResourceVersion: version})
 		if err != nil {
-			sleep(ctx, nil, 10*time.Millisecond)
+			sleep(ctx, 10*time.Millisecond)
 			continue
 		}
 		for event := range w.ResultChan() {

@@ -5,8 +5,10 @@ package storecheck
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -34,7 +37,10 @@ import (
 const (
 	testPrefix = "/registry/test"
 	cluster    = types.UID("cluster")
+	lwsGroup   = "leaderworkerset.x-k8s.io"
 )
+
+var lwsResource = schema.GroupResource{Group: lwsGroup, Resource: "leaderworkersets"}
 
 // member is a real etcd whose data can be exchanged behind the same address.
 type member struct {
@@ -99,6 +105,11 @@ type main struct {
 	// report is what the check of owners finds.
 	report      owners.Report
 	definitions []owners.Definition
+	// lostGroup is the group of the owners in the report.
+	lostGroup string
+	// routes are the groups of the server, and created those of which the store has objects.
+	routes  map[string]Route
+	created sets.Set[string]
 	err         error
 	checks      int
 }
@@ -106,7 +117,8 @@ type main struct {
 func newMain() *main {
 	return &main{
 		kube:   fake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: witness.Namespace, UID: cluster}}),
-		events: make(chan provider.Event, 100),
+		events: make(chan provider.Event, 100), lostGroup: jobset.GroupName,
+		routes: map[string]Route{jobset.GroupName: {}, lwsGroup: {}},
 	}
 }
 
@@ -115,11 +127,18 @@ func (m *main) guard(t testing.TB, store *member) *Guard {
 	t.Helper()
 	g, err := New(Config{
 		Transport: store.transport(), Prefix: testPrefix, Main: m.kube, Recorder: told{m.events}, Version: "v1",
-		Owners: func(context.Context) (owners.Report, error) {
+		Routes: func(context.Context) (map[string]Route, error) { return maps.Clone(m.routes), m.err },
+		Owners: func(_ context.Context, groups sets.Set[string]) (owners.Report, error) {
 			m.checks++
+			if !groups.Has(m.lostGroup) {
+				return owners.Report{}, m.err
+			}
 			return m.report, m.err
 		},
-		Definitions: func(context.Context) ([]owners.Definition, error) { return m.definitions, m.err },
+		Definitions: func(_ context.Context, groups sets.Set[string]) ([]owners.Definition, error) {
+			return slices.DeleteFunc(slices.Clone(m.definitions), func(d owners.Definition) bool { return !groups.Has(d.Group) }), m.err
+		},
+		Created: func(_ context.Context, group string) (bool, error) { return m.created.Has(group), m.err },
 	})
 	if err != nil {
 		t.Fatal(err)

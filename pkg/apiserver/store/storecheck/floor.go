@@ -38,14 +38,18 @@ func (g *Guard) raise(ctx context.Context) error {
 		g.stop(reason)
 		return fmt.Errorf("the store is refused: %s", reason)
 	}
-	floor := key.ModRevision
-	if key.Revision > floor {
+	floor, listed := key.ModRevision, key.Groups.With(g.groups.changes)
+	if key.Revision > floor || !listed.Equal(key.Groups) {
 		next := g.newKey(key.UUID, key.ClusterUID)
+		next.Groups = listed
 		written, err := g.store.write(ctx, next, floor)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case written == 0 && len(g.groups.changes) > 0:
+			return errAgain // another server has written it: the groups are listed in the next round
 		}
-		floor = max(floor, written) // another server has written it if this one has not
+		floor = max(floor, written)
 	}
 	g.saw(floor, max(key.Revision, floor))
 	return g.raiseRecord(ctx, cm, record, floor)
@@ -57,20 +61,26 @@ func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 	switch {
 	case !record.Adopted():
 		g.mu.Lock()
-		record = &witness.Record{UUID: g.known.uuid, Floor: floor}
+		record = &witness.Record{UUID: g.known.uuid, Floor: floor, Groups: g.groups.listed}
 		g.mu.Unlock()
-	case record.Floor >= floor && !g.abandoned(record.Refusal):
+	case record.Floor >= floor && !g.abandoned(record.Refusal) && record.Groups.With(g.groups.changes).Equal(record.Groups):
+		g.groups.changes = nil
 		return nil
 	}
+	record.Groups = record.Groups.With(g.groups.changes)
 	record.Floor = max(record.Floor, floor)
 	if g.abandoned(record.Refusal) {
 		record.Refusal, record.Accepted = nil, nil
 	}
 	// Who was faster has raised it as well, or does so next time.
-	if err := g.writeRecord(ctx, cm, record); !errors.Is(err, errAgain) {
-		return err
+	err := g.writeRecord(ctx, cm, record)
+	if err == nil {
+		g.groups.changes = nil
 	}
-	return nil
+	if errors.Is(err, errAgain) {
+		return nil
+	}
+	return err
 }
 
 // mark notes in the store that it is an older copy of what this server has seen. The floor may be too old to show that: the key may be the

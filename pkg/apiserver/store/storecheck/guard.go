@@ -8,10 +8,12 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/kubernetes"
@@ -30,10 +32,14 @@ type Config struct {
 	Prefix    string
 	// Main is the main cluster.
 	Main kubernetes.Interface
-	// Owners finds objects whose owners the store does not know.
-	Owners func(context.Context) (owners.Report, error)
-	// Definitions finds CustomResourceDefinitions of our kinds with objects that the store does not have, or may not have.
-	Definitions func(context.Context) ([]owners.Definition, error)
+	// Routes returns who answers for each API group of the server in the main cluster.
+	Routes func(context.Context) (map[string]Route, error)
+	// Owners finds objects whose owners are of the groups and unknown to the store.
+	Owners func(ctx context.Context, groups sets.Set[string]) (owners.Report, error)
+	// Definitions finds CustomResourceDefinitions of the groups with objects that the store does not have, or may not have.
+	Definitions func(ctx context.Context, groups sets.Set[string]) ([]owners.Definition, error)
+	// Created returns whether the store has objects of the group that this server created: none of them were imported.
+	Created func(ctx context.Context, group string) (bool, error)
 	// Recorder takes the events about refusals.
 	Recorder provider.Recorder
 	// Version is the version of the server.
@@ -53,14 +59,18 @@ type Guard struct {
 	// ending holds from when the server begins to end, and closed from when it has ended.
 	ending, closed *latch
 	checks         batches
+	// unserved are the groups that the server does not serve although it serves the store, and why. The map does not change.
+	unserved atomic.Pointer[map[string]witness.Reason]
 
 	mu     sync.Mutex
 	reason witness.Reason
 	known  known
 	stores []func() error
 
-	// Those below belong to the goroutine that runs.
+	// running is held while Run looks after the store. Those below belong to it, and at the end to Close.
+	running      sync.Mutex
 	refusal      *refusal
+	groups       groups
 	confirmation confirmation
 	lastError    string
 }
@@ -153,6 +163,23 @@ const (
 // Run looks after the store until the context ends. It returns ErrFresh when the server has to end.
 func (g *Guard) Run(ctx context.Context) error {
 	context.AfterFunc(ctx, g.ending.set) // also after this returns with ErrFresh
+	ctx, cancel := g.ending.until(ctx)
+	defer cancel()
+	g.running.Lock()
+	defer g.running.Unlock()
+	for {
+		err := g.start(ctx)
+		if err == nil && g.Serving() {
+			g.watch(ctx)
+		}
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// start looks until the server may serve, or the context ends.
+func (g *Guard) start(ctx context.Context) error {
 	pause, retries := firstPause, 0
 	for ctx.Err() == nil && !g.Serving() {
 		err := g.turn(ctx)
@@ -172,16 +199,10 @@ func (g *Guard) Run(ctx context.Context) error {
 		}
 		retries = 0
 		if !g.Serving() {
-			sleep(ctx, nil, wait)
+			sleep(ctx, wait)
 		}
 	}
-	if g.Serving() {
-		g.watch(ctx)
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return g.Run(ctx)
+	return nil
 }
 
 // notLooked remembers and logs why it is not known whether the store is the right one.
@@ -193,16 +214,33 @@ func (g *Guard) notLooked(ctx context.Context, err error) {
 	klog.FromContext(ctx).Error(err, "Cannot compare the store with the main cluster; nothing is served until then")
 }
 
-// watch reads the key and raises the floor from time to time while the server serves.
+// watch reads the key, looks at the groups and raises the floor from time to time while the server serves.
 func (g *Guard) watch(ctx context.Context) {
 	raised := time.Now()
 	for ctx.Err() == nil && g.Serving() {
-		sleep(ctx, g.left.done, checkInterval)
-		_ = g.Verify(ctx)
-		if time.Since(raised) >= floorInterval && g.Serving() && ctx.Err() == nil {
+		g.lookAtGroups(ctx)
+		if (time.Since(raised) >= floorInterval || len(g.groups.changes) > 0) && g.Serving() && ctx.Err() == nil {
 			g.logFailure(ctx, g.raise(ctx))
 			raised = time.Now()
 		}
+		g.pause(ctx)
+		_ = g.Verify(ctx)
+	}
+}
+
+// pause waits for the next round, or for what the next round uses.
+func (g *Guard) pause(ctx context.Context) {
+	timer := time.NewTimer(checkInterval)
+	defer timer.Stop()
+	var searched <-chan struct{}
+	if g.groups.search != nil {
+		searched = g.groups.search.done
+	}
+	select {
+	case <-ctx.Done():
+	case <-g.left.done:
+	case <-searched:
+	case <-timer.C:
 	}
 }
 
@@ -222,6 +260,9 @@ const closeTimeout = 5 * time.Second
 
 // Close raises the floor if the server still serves. It is called when all requests were answered and etcd still runs.
 func (g *Guard) Close(ctx context.Context) {
+	g.ending.set()
+	g.running.Lock()
+	defer g.running.Unlock()
 	if g.Serving() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		g.logFailure(ctx, g.raise(ctx))
@@ -231,12 +272,11 @@ func (g *Guard) Close(ctx context.Context) {
 	_ = g.store.client.Close()
 }
 
-func sleep(ctx context.Context, wake <-chan struct{}, d time.Duration) {
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-wake:
 	case <-timer.C:
 	}
 }

@@ -120,8 +120,8 @@ func TestUnknownOwners(t *testing.T) {
 	}
 }
 
-// TestNothingIsToleratedAtFirstStart: a few objects whose owners the store does not know may go with a store that was
-// served before, and whose record was deleted.
+// TestNothingIsToleratedAtFirstStart: a few objects without pods or data whose owners the store does not know may go with a store that was
+// served before, and whose record was deleted. Nothing else may.
 func TestNothingIsToleratedAtFirstStart(t *testing.T) {
 	t.Parallel()
 	for name, resource := range map[string]owners.Resource{"StatefulSets": owners.Resources[0], "Jobs": owners.Resources[1], "Services": owners.Resources[3]} {
@@ -142,6 +142,10 @@ func TestNothingIsToleratedAtFirstStart(t *testing.T) {
 			served(t, g)
 			main.report = few
 			main.change(t, func(*witness.Record) *witness.Record { return nil })
+			if resource.Runs {
+				main.refused(t, main.guard(t, store), witness.ReasonUnknownOwners)
+				return
+			}
 			main.started(t, store)
 		})
 	}
@@ -151,7 +155,7 @@ func TestNothingIsToleratedAtFirstStart(t *testing.T) {
 // store, or a person accepts the store.
 func TestCustomResources(t *testing.T) {
 	t.Parallel()
-	hidden := []owners.Definition{{HiddenBy: "v1.leaderworkerset.x-k8s.io"}}
+	hidden := []owners.Definition{{GroupResource: lwsResource, HiddenBy: "v1.leaderworkerset.x-k8s.io"}}
 	for name, end := range map[string]func(t *testing.T, m *main, g *Guard, refusal *witness.Refusal){
 		"the objects are imported": func(_ *testing.T, m *main, g *Guard, _ *witness.Refusal) {
 			m.definitions = nil

@@ -63,8 +63,14 @@ func (g *Guard) WithGate(next http.Handler) http.Handler {
 			return
 		}
 		if !g.Serving() && (g.Reason() != witness.ReasonCustomResources || !isMigration(req)) {
-			g.refuseRequest(w)
+			refuseRequest(w, g.unavailable())
 			return
+		}
+		if group, objects := groupOf(req); objects {
+			if reason := g.Closed(group); reason != "" {
+				refuseRequest(w, apierrors.NewServiceUnavailable(unservedGroup(group, reason)))
+				return
+			}
 		}
 		if isWatch(req) {
 			ctx, cancel := g.left.until(req.Context())
@@ -86,6 +92,17 @@ func isSelfCheck(req *http.Request) bool {
 	return req.Method == http.MethodGet && len(elements) == 5 && elements[4] == selfcheck.Resource && path.Clean(req.URL.Path) == req.URL.Path
 }
 
+// groupOf returns the API group of a request, and whether it may be about objects. What discovery and the documents of the group say does
+// not depend on the store, and an APIService whose group does not answer would be out of service for longer than the group.
+func groupOf(req *http.Request) (group string, objects bool) {
+	elements := strings.Split(path.Clean("/"+req.URL.Path), "/")
+	if len(elements) < 5 {
+		return "", false
+	}
+	document := req.Method == http.MethodGet && len(elements) == 5 && elements[4] == selfcheck.FeatureGates
+	return elements[2], !document
+}
+
 // isMigration returns whether a request is for the API of migrations and nothing else.
 func isMigration(req *http.Request) bool {
 	return migration.Covers(req.URL.Path) && path.Clean(req.URL.Path) == req.URL.Path
@@ -97,8 +114,8 @@ func isWatch(req *http.Request) bool {
 }
 
 // refuseRequest answers before authentication, so that nothing turns the answer into another code.
-func (g *Guard) refuseRequest(w http.ResponseWriter) {
-	status := g.unavailable().Status()
+func refuseRequest(w http.ResponseWriter, reason *apierrors.StatusError) {
+	status := reason.Status()
 	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusServiceUnavailable)

@@ -79,7 +79,7 @@ func TestGate(t *testing.T) {
 func TestGateLetsMigrationsPass(t *testing.T) {
 	t.Parallel()
 	main := newMain()
-	main.definitions = []owners.Definition{{HiddenBy: "v1.leaderworkerset.x-k8s.io"}}
+	main.definitions = []owners.Definition{{GroupResource: lwsResource, HiddenBy: "v1.leaderworkerset.x-k8s.io"}}
 	g := main.guard(t, newMember(t))
 	handler := g.WithGate(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	check := func(passed ...string) {

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
@@ -33,6 +34,8 @@ type observation struct {
 	record *witness.Record
 	// key is nil if there is none.
 	key *witness.Found
+	// routes says for each group of the server who answers for it.
+	routes map[string]Route
 }
 
 // keyRevision is 0 without a key.
@@ -54,6 +57,9 @@ func (g *Guard) look(ctx context.Context) (*observation, error) {
 	}
 	s := &observation{cluster: namespace.UID}
 	if s.cm, s.record, err = g.readRecord(ctx); err != nil {
+		return nil, err
+	}
+	if s.routes, err = g.Routes(ctx); err != nil {
 		return nil, err
 	}
 	s.key, err = g.store.read(ctx)
@@ -140,6 +146,9 @@ func (g *Guard) serve(ctx context.Context, s *observation) error {
 	g.known = known{uuid: s.key.UUID, cluster: s.cluster, key: s.key.ModRevision, revision: s.key.Revision}
 	g.mu.Unlock()
 	g.refusal = nil
+	if err := g.beginGroups(ctx, s); err != nil {
+		return err
+	}
 	g.setReason("")
 	g.served.set()
 	klog.FromContext(ctx).Info("The store is the one of this cluster", "uuid", s.key.UUID, "revision", s.key.Revision)
@@ -153,7 +162,7 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 			return g.refuse(ctx, s, reason, nil)
 		}
 	}
-	found, err := g.find(ctx, s.key == nil)
+	found, err := g.find(ctx, s.ours(), s.key == nil)
 	if err != nil {
 		return err
 	}
@@ -164,20 +173,22 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 		klog.FromContext(ctx).Info("The store does not know the owners of some objects, which the garbage collector deletes", "objects",
 			losses.String(), "owned", found.Owned())
 	}
-	key, revision := g.newKey(g.newID(), s.cluster), s.keyRevision()
-	if s.key == nil {
-		if revision, err = g.store.write(ctx, key, 0); err != nil {
-			return err
-		}
-		if revision == 0 {
-			return errAgain
-		}
-	} else {
-		key = &s.key.Key
+	key := g.newKey(g.newID(), s.cluster)
+	if s.key != nil {
+		key.UUID = s.key.UUID
 	}
-	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision})
+	key.Groups = s.listed(s.ours())
+	revision, err := g.store.write(ctx, key, s.keyRevision())
+	if err != nil {
+		return err
+	}
+	if revision == 0 {
+		return errAgain
+	}
+	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision, Groups: key.Groups})
 	switch {
 	case s.mayServeWithout(err):
+		s.key = &witness.Found{Key: *key, ModRevision: revision, Revision: revision}
 		klog.FromContext(ctx).Error(err, "Cannot write the record of the store; an older copy of the store would not be noticed at the next "+
 			"start")
 		return g.serve(ctx, s)
@@ -202,15 +213,16 @@ type finding struct {
 	took        time.Duration
 }
 
-func (g *Guard) find(ctx context.Context, first bool) (*finding, error) {
+// find looks at groups, which are served for the first time if first is true.
+func (g *Guard) find(ctx context.Context, groups sets.Set[string], first bool) (*finding, error) {
 	start := time.Now()
-	report, err := g.Owners(ctx)
+	report, err := g.Owners(ctx, groups)
 	if err != nil {
 		return nil, fmt.Errorf("looking for objects whose owners the store does not know: %w", err)
 	}
 	f := &finding{Report: report}
 	if first {
-		if f.definitions, err = g.Definitions(ctx); err != nil {
+		if f.definitions, err = g.Definitions(ctx, groups); err != nil {
 			return nil, err
 		}
 	}
@@ -219,8 +231,8 @@ func (g *Guard) find(ctx context.Context, first bool) (*finding, error) {
 }
 
 // reason returns why the store is refused; it is empty if it is not. At a first start nothing may be lost. A store that
-// was served before, and whose record was deleted, may lack the owners of a few objects, which are about to be deleted
-// with them.
+// was served before, and whose record was deleted, may lack the owners of a few objects without pods or data, which are about to be
+// deleted with them.
 func (f *finding) reason(first bool) witness.Reason {
 	switch {
 	case len(f.definitions) > 0:

@@ -65,6 +65,12 @@ func rolledBack(s *observation) string {
 }
 
 func unknownOwners(r *refusal) string {
+	if len(r.Groups) > 0 {
+		return fmt.Sprintf("This server serves its store, but not %s: it looks at a group before it serves the group for the first time, or after "+
+			"kube-apiserver has served it, and the store does not have the owners of %s that are in this cluster. If the group were served, the "+
+			"garbage collector would delete them, with all that they own. They belong to custom resources that were not imported, or to objects "+
+			"that were deleted since.", strings.Join(r.Groups, ", "), r.Losses())
+	}
 	found := fmt.Sprintf("This server does not know its store yet, and the store does not have the owners of %s that are in this cluster. "+
 		"If this store were served, the garbage collector would delete them, with all that they own.", r.Losses())
 	return found + " There are three causes. The server uses another directory, volume or etcd than before. Or the etcd of the main " +
@@ -77,25 +83,19 @@ func unknownOwners(r *refusal) string {
 func customResources(r *refusal) string {
 	sentences := []string{"This server does not know its store yet, and this cluster has custom resources of kinds that the server would " +
 		"serve."}
+	if len(r.Groups) > 0 {
+		sentences[0] = "This server serves its store, but not " + strings.Join(r.Groups, ", ") + ": this cluster has custom resources of kinds " +
+			"that the server would serve."
+	}
 	for _, d := range r.definitions {
-		if d.HiddenBy != "" {
-			sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s may have objects that the store does not have. They "+
-				"cannot be counted, because APIService %s routes the group to this server.",
-				d.GroupResource, d.HiddenBy))
+		if d.HiddenBy == "" {
+			sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s has objects that the store does not have.", d.GroupResource))
 			continue
 		}
-		sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s has %s that the store does not have (%s).", d.GroupResource,
-			plural(d.Lost, "object"), listed(d.Names, d.Lost)))
+		sentences = append(sentences, fmt.Sprintf("CustomResourceDefinition %s may have objects that the store does not have. They cannot be "+
+			"counted, because APIService %s routes the group to this server.", d.GroupResource, d.HiddenBy))
 	}
 	return strings.Join(append(sentences, consequence(r)), " ")
-}
-
-func listed(names []string, count int) string {
-	text := strings.Join(names, ", ")
-	if rest := count - len(names); rest > 0 {
-		text += fmt.Sprintf(" and %d more", rest)
-	}
-	return text
 }
 
 // takeOver says what to do about custom resources.
@@ -103,15 +103,13 @@ func takeOver(r *refusal) []string {
 	steps := []string{"Running pods are not affected."}
 	for _, d := range r.definitions {
 		if d.HiddenBy != "" {
-			steps = append(steps, fmt.Sprintf("To have the objects of %s counted, give the group back: kubectl label --overwrite apiservice %s "+
-				"kube-aggregator.kubernetes.io/automanaged=true. "+
-				"The server then serves as soon as there are none.", d.GroupResource, d.HiddenBy))
+			steps = append(steps, fmt.Sprintf("To see the objects of %s, and to leave the group to its controller, give the group back: kubectl "+
+				"label --overwrite apiservice %s kube-aggregator.kubernetes.io/automanaged=true. The server then serves its other groups, and "+
+				"looks at this one again when it is routed here.", d.GroupResource, d.HiddenBy))
 		}
 	}
 	return append(steps, "To move the objects to this server, import them (jobset-apiserver store import, which works while the server "+
-		"refuses): see docs/operations/take-over.md.",
-		"To leave a group to its controller, start this server with --runtime-config=GROUP/VERSION=false, and without the APIService of the "+
-			"group.")
+		"refuses): see docs/operations/take-over.md.")
 }
 
 // consequence says what the garbage collector would do.
@@ -130,13 +128,6 @@ func consequence(r *refusal) string {
 	}
 }
 
-func plural(count int, one string) string {
-	if count == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", count, one)
-}
-
 // remedy says what to do. Putting the right store back comes first, because then nothing is lost.
 func remedy(r *refusal) []string {
 	if r.Reason == witness.ReasonNewerFormat {
@@ -144,6 +135,9 @@ func remedy(r *refusal) []string {
 			"(jobset-apiserver store restore)."}
 	}
 	steps := []string{"Running pods are not affected. If the right store still exists, put it back, and the server serves it."}
+	if len(r.Groups) > 0 {
+		steps[0] = "Running pods are not affected."
+	}
 	switch r.Reason {
 	case witness.ReasonEmptyStore, witness.ReasonForeignStore:
 		steps = append(steps, "If it is lost, restore a backup (jobset-apiserver store restore).")
@@ -155,6 +149,9 @@ func remedy(r *refusal) []string {
 	accept := fmt.Sprintf("jobset-apiserver store accept --uuid=%s --revision=%d", r.NewUUID, r.Revision)
 	losses := r.Losses()
 	switch {
+	case losses.Any() && len(r.Groups) > 0:
+		return append(steps, "If the group has to be served as the store has it, first keep these objects (jobset-apiserver store "+
+			"release-orphans), and then accept it: "+accept)
 	case losses.Any():
 		return append(steps, "If this is the store that you want, first keep these objects (jobset-apiserver store release-orphans), and "+
 			"then accept it: "+accept)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
@@ -26,7 +25,6 @@ func TestMessages(t *testing.T) {
 	}
 	record := &witness.Record{UUID: right, Floor: 5000}
 	many := []string{"research/train-0", "research/train-1", "research/train-2", "vision/a-0", "vision/b-0", "vision/c-0"}
-	lws := schema.GroupResource{Group: "leaderworkerset.x-k8s.io", Resource: "leaderworkersets"}
 	var text strings.Builder
 	for _, tc := range []struct {
 		name   string
@@ -39,6 +37,8 @@ func TestMessages(t *testing.T) {
 		sets   int
 		// definitions are the definitions of custom resources.
 		definitions []owners.Definition
+		// groups are those that are refused while others are served.
+		groups []string
 	}{
 		{name: "an empty store", reason: witness.ReasonEmptyStore, lost: 48, jobs: many},
 		{name: "an empty store, noticed while the server ran", reason: witness.ReasonEmptyStore, lost: -1, served: true},
@@ -49,13 +49,15 @@ func TestMessages(t *testing.T) {
 		{name: "unknown owners", reason: witness.ReasonUnknownOwners, lost: 48, jobs: many},
 		{name: "unknown owners of claims", reason: witness.ReasonUnknownOwners, claims: 20},
 		{name: "unknown owners of sets", reason: witness.ReasonUnknownOwners, sets: 24, lost: 2, jobs: many[:2]},
-		{name: "custom resources", reason: witness.ReasonCustomResources, sets: 12, definitions: []owners.Definition{{GroupResource: lws, Lost: 12, Names: []string{"serve/a", "serve/b"}}}},
-		{name: "custom resources that nobody can count", reason: witness.ReasonCustomResources, definitions: []owners.Definition{{GroupResource: lws, HiddenBy: "v1.leaderworkerset.x-k8s.io"}}},
+		{name: "custom resources", reason: witness.ReasonCustomResources, sets: 12, definitions: []owners.Definition{{GroupResource: lwsResource}}},
+		{name: "custom resources that nobody can count", reason: witness.ReasonCustomResources, definitions: []owners.Definition{{GroupResource: lwsResource, HiddenBy: "v1.leaderworkerset.x-k8s.io"}}},
+		{name: "unknown owners of a group", reason: witness.ReasonUnknownOwners, sets: 24, groups: []string{lwsGroup}},
+		{name: "custom resources of a group", reason: witness.ReasonCustomResources, groups: []string{lwsGroup}, definitions: []owners.Definition{{GroupResource: lwsResource, HiddenBy: "v1.leaderworkerset.x-k8s.io"}}},
 		{name: "a newer format", reason: witness.ReasonNewerFormat, key: key(func(k *witness.Found) { k.Format, k.Version = 2, "v0.15.1" }), lost: -1},
 	} {
 		s := &observation{cluster: "c1", record: record, key: tc.key}
 		r := &refusal{definitions: tc.definitions}
-		r.Refusal = witness.Refusal{Reason: tc.reason, NewUUID: found, Revision: s.keyRevision(), JobsAtStake: tc.lost, ClaimsAtStake: tc.claims, Jobs: tc.jobs, Served: tc.served}
+		r.Refusal = witness.Refusal{Reason: tc.reason, NewUUID: found, Revision: s.keyRevision(), JobsAtStake: tc.lost, ClaimsAtStake: tc.claims, Jobs: tc.jobs, Served: tc.served, Groups: tc.groups}
 		if tc.sets > 0 {
 			r.AtStake = []witness.Loss{{Kind: "StatefulSet", Count: tc.sets, Names: []string{"serve/a", "serve/b"}}, {Kind: "Service", Count: 7}}
 		}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
@@ -79,7 +80,7 @@ func (g *Guard) refuse(ctx context.Context, s *observation, reason witness.Reaso
 			Served: g.served.holds()}
 		g.setReason(reason)
 	}
-	g.count(ctx, found)
+	g.count(ctx, s.ours(), found)
 	g.describe(s)
 	if fresh {
 		klog.FromContext(ctx).Error(nil, "The store is refused", "reason", reason, "message", g.refusal.Message)
@@ -111,7 +112,7 @@ func (g *Guard) propose(ctx context.Context, reason witness.Reason) string {
 }
 
 // count counts the losses, if they were not counted already. Failing to do so is no reason not to refuse.
-func (g *Guard) count(ctx context.Context, found *finding) {
+func (g *Guard) count(ctx context.Context, groups sets.Set[string], found *finding) {
 	r := g.refusal
 	if found == nil && !r.due() {
 		return
@@ -120,7 +121,7 @@ func (g *Guard) count(ctx context.Context, found *finding) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
 		defer cancel()
-		if report, err := g.Owners(ctx); err == nil {
+		if report, err := g.Owners(ctx, groups); err == nil {
 			found = &finding{Report: report, took: time.Since(start), definitions: r.definitions}
 		} else {
 			klog.FromContext(ctx).Error(err, "Cannot count the objects whose owners the store does not know")

@@ -16,6 +16,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	testclock "k8s.io/utils/clock/testing"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
@@ -197,7 +199,7 @@ func TestServersThatStartTogetherAgree(t *testing.T) {
 	var guards []*Guard
 	for range servers {
 		g := main.guard(t, store)
-		g.Owners = func(context.Context) (owners.Report, error) { return owners.Report{}, nil }
+		g.Owners = func(context.Context, sets.Set[string]) (owners.Report, error) { return owners.Report{}, nil }
 		guards = append(guards, g)
 	}
 	for _, g := range guards {

@@ -90,7 +90,7 @@ func (h *held) verify(ctx context.Context) bool {
 		if h.guard.Verify(ctx) == nil {
 			return true
 		}
-		sleep(ctx, nil, heldPause)
+		sleep(ctx, heldPause)
 	}
 	return false
 }

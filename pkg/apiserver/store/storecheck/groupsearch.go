@@ -1,0 +1,235 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storecheck
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// search looks at groups in the background.
+type search struct {
+	routes  map[string]Route
+	pending sets.Set[string]
+	done    chan struct{}
+
+	// These are set when it is done.
+	clean   sets.Set[string]
+	refused sets.Set[string]
+	// found is what keeps the refused groups from being served.
+	found  *finding
+	vacant sets.Set[string]
+	err    error
+}
+
+// beginSearch starts a search unless one runs, or there is nothing to look at.
+func (g *Guard) beginSearch(ctx context.Context, routes map[string]Route, pending sets.Set[string]) {
+	l := &g.groups
+	elsewhere := sets.New[string]()
+	for group, route := range routes {
+		if route.Elsewhere {
+			elsewhere.Insert(group)
+		}
+	}
+	again := len(l.refused) == 0 || g.refusal.due() || pending.Difference(sets.KeySet(l.refused)).Len() > 0
+	if pending.Len() == 0 || !again {
+		pending = nil
+		if time.Since(l.counted) < vacantInterval {
+			return
+		}
+	}
+	if l.search != nil || pending.Len()+elsewhere.Len() == 0 {
+		return
+	}
+	s := &search{routes: routes, pending: pending, done: make(chan struct{}), vacant: l.vacant.Intersection(pending)}
+	listed := maps.Clone(l.listed)
+	l.search = s
+	go func() {
+		defer close(s.done)
+		ctx, cancel := g.ending.until(ctx)
+		defer cancel()
+		s.err = g.run(ctx, s, pending, elsewhere, listed)
+	}()
+}
+
+// run looks at the groups that are to be served, and then at those that kube-apiserver serves.
+func (g *Guard) run(ctx context.Context, s *search, pending, elsewhere sets.Set[string], listed witness.Groups) error {
+	vacant := s.vacant
+	s.clean, s.refused, s.vacant = sets.New[string](), sets.New[string](), sets.New[string]()
+	for group := range pending {
+		_, before := listed[group]
+		clean, err := g.mayServe(ctx, group, before, vacant.Has(group))
+		if err != nil {
+			return err
+		}
+		if clean {
+			s.clean.Insert(group)
+		} else {
+			s.refused.Insert(group)
+		}
+	}
+	if s.refused.Len() > 0 {
+		found, err := g.find(ctx, s.refused, true)
+		if err != nil {
+			return err
+		}
+		s.found = found
+	}
+	for group := range elsewhere {
+		found, err := g.Definitions(ctx, sets.New(group))
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			s.vacant.Insert(group)
+		}
+	}
+	return nil
+}
+
+// mayServe returns whether nothing of a group would be lost or hidden. A group that was served before under another
+// APIService, and for which there is no definition, can have got no objects from elsewhere. Its objects whose owners were
+// deleted are left to the garbage collector.
+func (g *Guard) mayServe(ctx context.Context, group string, before, vacant bool) (bool, error) {
+	found, err := g.Definitions(ctx, sets.New(group))
+	if err != nil {
+		return false, err
+	}
+	if len(found) > 0 && !vacant {
+		return false, nil
+	}
+	if len(found) == 0 && before {
+		return true, nil
+	}
+	report, err := g.Owners(ctx, sets.New(group))
+	return err == nil && report.Lost() == 0, err
+}
+
+// endSearch uses what a search has found, if it has ended.
+func (g *Guard) endSearch(ctx context.Context) error {
+	l, s := &g.groups, g.groups.search
+	if s == nil {
+		return nil
+	}
+	select {
+	case <-s.done:
+	default:
+		return nil
+	}
+	l.search = nil
+	if s.err != nil {
+		return s.err
+	}
+	l.vacant, l.counted = s.vacant, time.Now()
+	for group := range s.clean {
+		g.open(ctx, group, s.routes[group])
+	}
+	if s.pending.Len() > 0 {
+		l.refused = map[string]Route{}
+	}
+	for group := range s.refused {
+		l.refused[group] = s.routes[group]
+	}
+	if s.found != nil {
+		g.refuseGroups(ctx, s.found)
+	}
+	return nil
+}
+
+// open lets a group be served from the next round on.
+func (g *Guard) open(ctx context.Context, group string, route Route) {
+	uid := route.UID
+	g.groups.change(group, &uid)
+	klog.FromContext(ctx).Info("An API group is served from now on", "group", group)
+}
+
+// refuseGroups notes why groups are refused.
+func (g *Guard) refuseGroups(ctx context.Context, found *finding) {
+	reason := witness.ReasonUnknownOwners
+	if len(found.definitions) > 0 {
+		reason = witness.ReasonCustomResources
+	}
+	names := sorted(g.groups.refused)
+	fresh := g.refusal == nil || g.refusal.Reason != reason || !slices.Equal(g.refusal.Groups, names)
+	if fresh {
+		g.refusal = &refusal{}
+		g.refusal.Refusal = witness.Refusal{Reason: reason, Server: g.server, NewUUID: g.groupsID(names), Groups: names}
+		show(reason)
+	}
+	g.count(ctx, sets.KeySet(g.groups.refused), found)
+	g.describe(nil)
+	if fresh {
+		klog.FromContext(ctx).Error(nil, "API groups are refused", "groups", names, "reason", reason, "message", g.refusal.Message)
+	}
+}
+
+// groupsID names a refusal of groups: all servers of this store find the same.
+func (g *Guard) groupsID(names []string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id := g.known.uuid
+	for _, name := range names {
+		id += "/" + name
+	}
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(id)).String()
+}
+
+// publishGroups writes the refusal of groups into the record, or takes it out when it is over. An acceptance by an administrator opens the
+// groups.
+func (g *Guard) publishGroups(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	cm, record, err := g.readRecord(ctx)
+	if err != nil {
+		return err
+	}
+	s := &observation{cm: cm, record: record}
+	if len(g.groups.refused) == 0 {
+		return g.endGroupsRefusal(ctx, s)
+	}
+	if record == nil {
+		return nil // it is written again first
+	}
+	if record.Accepts(&g.refusal.Refusal) {
+		if losses := g.refusal.Losses(); losses.Any() && !record.Accepted.AbandonJobs {
+			record.Accepted = nil
+			klog.FromContext(ctx).Error(nil, "API groups were accepted, but objects are at risk that were not abandoned", "objects",
+				losses.String())
+			return g.publish(ctx, s, true)
+		}
+		for group, route := range g.groups.refused {
+			g.open(ctx, group, route)
+		}
+		g.groups.refused = nil
+		g.record(false, "StoreAccepted", "An administrator has accepted that "+strings.Join(g.refusal.Groups, ", ")+" may be served from now on.")
+		return g.endGroupsRefusal(ctx, s)
+	}
+	return g.publish(ctx, s, false)
+}
+
+// endGroupsRefusal takes the refusal of groups out of the record.
+func (g *Guard) endGroupsRefusal(ctx context.Context, s *observation) error {
+	if g.refusal == nil {
+		return nil
+	}
+	if s.record != nil && s.record.Refusal != nil && s.record.Refusal.NewUUID == g.refusal.NewUUID {
+		s.record.Refusal, s.record.Accepted = nil, nil
+		if err := g.writeRecord(ctx, s.cm, s.record); err != nil {
+			return err
+		}
+		g.record(false, "StoreServed", "Nothing keeps "+strings.Join(g.refusal.Groups, ", ")+" from being served any more.")
+	}
+	g.refusal = nil
+	show("")
+	return nil
+}
