@@ -56,28 +56,29 @@ const avoidFlag = "avoid-failed-nodes"
 var known = []descriptor{
 	{
 		name: jobset.Name, objects: "JobSets", workers: 10,
-		needs: []schema.GroupVersion{jobsetv1alpha2.SchemeGroupVersion}, build: newJobSetController,
+		own: []schema.GroupVersion{jobsetv1alpha2.SchemeGroupVersion}, build: newJobSetController,
 	},
 	{
 		name: sequentialjob.Name, objects: "SequentialJobs", workers: 10,
-		needs: []schema.GroupVersion{batchv1alpha1.SchemeGroupVersion, jobsetv1alpha2.SchemeGroupVersion}, build: newSequentialJobController,
+		own: []schema.GroupVersion{batchv1alpha1.SchemeGroupVersion}, needs: []schema.GroupVersion{jobsetv1alpha2.SchemeGroupVersion},
+		build: newSequentialJobController,
 	},
 	{
 		name: podgroup.Name, objects: "pod groups", workers: 10,
-		needs: []schema.GroupVersion{batchv1alpha1.SchemeGroupVersion}, build: newPodGroupController,
+		own: []schema.GroupVersion{batchv1alpha1.SchemeGroupVersion}, build: newPodGroupController,
 	},
 	{
 		name: leaderworkerset.Name, objects: "LeaderWorkerSets", workers: 10,
-		needs: []schema.GroupVersion{leaderworkersetv1.SchemeGroupVersion}, build: newLeaderWorkerSetController,
+		own: []schema.GroupVersion{leaderworkersetv1.SchemeGroupVersion}, build: newLeaderWorkerSetController,
 	},
 	{
 		name: disaggregatedset.Name, objects: "DisaggregatedSets", workers: 10, gate: features.DisaggregatedSet,
-		needs: []schema.GroupVersion{disaggregatedsetv1.SchemeGroupVersion, leaderworkersetv1.SchemeGroupVersion},
+		own: []schema.GroupVersion{disaggregatedsetv1.SchemeGroupVersion}, needs: []schema.GroupVersion{leaderworkersetv1.SchemeGroupVersion},
 		build: newDisaggregatedSetController,
 	},
 	{
 		name: endpoints.Name, objects: "JobSets whose EndpointSlices this program writes", workers: 10,
-		needs: []schema.GroupVersion{jobsetv1alpha2.SchemeGroupVersion}, build: newEndpointsController,
+		own: []schema.GroupVersion{jobsetv1alpha2.SchemeGroupVersion}, build: newEndpointsController,
 	},
 }
 
@@ -89,9 +90,9 @@ type descriptor struct {
 	workers int
 	// gate is the feature gate without which it does not run; empty for none.
 	gate featuregate.Feature
-	// needs are the API groups and versions without which it does not start.
-	needs []schema.GroupVersion
-	build func(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error)
+	// own are the API groups and versions of the objects that it runs, and needs others without which it does not start.
+	own, needs []schema.GroupVersion
+	build      func(o *Options, clients clients, kind *informers.Kind, broadcaster events.EventBroadcaster) (manager.Controller, error)
 }
 
 // concurrentFlag is the name of the flag for the number of workers.
@@ -176,16 +177,16 @@ func (o *Options) newManager(clients clients, broadcaster events.EventBroadcaste
 	var controllers []manager.Descriptor
 	for _, d := range known {
 		if o.enabled(d.name) && (d.gate == "" || o.gate.Enabled(d.gate)) {
-			controllers = append(controllers, manager.Descriptor{Name: d.name, Needs: o.needsOf(d),
+			controllers = append(controllers, manager.Descriptor{Name: d.name, Own: d.own, Needs: o.needsOf(d),
 				New: func(kind *informers.Kind) (manager.Controller, error) {
 					return d.build(o, clients, kind, broadcaster)
 				}})
 		}
 	}
-	return manager.New(informers.NewFactory(clients.main), controllers...)
+	return manager.New(informers.NewRoutedFactory(clients.main, informers.RoutesOf(clients.dynamic)), controllers...)
 }
 
-// needsOf returns the API groups and versions without which a controller does not start.
+// needsOf returns the API groups and versions of other servers without which a controller does not start.
 func (o *Options) needsOf(d descriptor) []schema.GroupVersion {
 	if d.name == leaderworkerset.Name && o.GangProvider != "" {
 		return append(slices.Clone(d.needs), gangplan.Provider(o.GangProvider).Resource().GroupVersion())

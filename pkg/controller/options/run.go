@@ -66,6 +66,7 @@ func runAll(ctx context.Context, endpoints []endpoint, controllers *manager.Mana
 	for _, endpoint := range endpoints {
 		group.Go(func() error { return endpoint.serve(serving) })
 	}
+	group.Go(func() error { return controllers.AwaitLoss(serving) })
 	group.Go(func() error {
 		defer endServing()
 		controllers.Start(serving)

@@ -110,6 +110,9 @@ func store(_ context.Context, p *inspection) (Status, string) {
 	}
 	r := p.record.Refusal
 	message := fmt.Sprintf("%s: %s", outage.Refused(r, p.now), r.Message)
+	if len(r.Groups) > 0 {
+		return Fail, message
+	}
 	if p.serves() {
 		return Warn, "kube-apiserver reaches a server, but another one refuses. " + message
 	}

@@ -129,6 +129,13 @@ func refusal(age time.Duration) *witness.Refusal {
 	}
 }
 
+// refusalOf is a refusal of groups by a server that serves others.
+func refusalOf(groups ...string) *witness.Refusal {
+	r := refusal(20 * time.Second)
+	r.Groups = groups
+	return r
+}
+
 // lost are n owners that the refused store lacks.
 func lost(n int, more bool, newUUID string) runtime.Object {
 	l := &witness.LostOwners{NewUUID: newUUID, More: more}

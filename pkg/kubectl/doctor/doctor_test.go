@@ -88,6 +88,10 @@ func TestChecks(t *testing.T) {
 			cluster{services: up, objects: record(t, witness.Record{Refusal: refusal(20 * time.Second)})}, "store", Warn,
 			"kube-apiserver reaches a server, but another one refuses. jobset-apiserver refuses to serve its store (EmptyStore, confirmed by host-1 20s ago): The store is empty. Do this.",
 		},
+		"a group is refused": {
+			cluster{services: up, objects: record(t, witness.Record{Refusal: refusalOf("leaderworkerset.x-k8s.io")})}, "store", Fail,
+			"jobset-apiserver refuses to serve leaderworkerset.x-k8s.io (EmptyStore, confirmed by host-1 20s ago): The store is empty. Do this.",
+		},
 		"a server without a witness": {
 			cluster{services: up}, "store", Warn,
 			"there is no record in ConfigMap kube-system/jobset-apiserver-store: the server runs with --store-witness=false or is older than the witness, or the record was deleted; apply the manifests, which have the ConfigMap, and restart the server",

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,7 +78,11 @@ func Available(service *unstructured.Unstructured) *metav1.Condition {
 
 // Refused describes a refusal in one sentence, without the paragraph of the server.
 func Refused(r *witness.Refusal, now time.Time) string {
-	return fmt.Sprintf("jobset-apiserver refuses to serve its store (%s, %s)", cli.Clean(string(r.Reason)), Confirmed(r, now))
+	what := "its store"
+	if len(r.Groups) > 0 {
+		what = cli.Clean(strings.Join(r.Groups, ", "))
+	}
+	return fmt.Sprintf("jobset-apiserver refuses to serve %s (%s, %s)", what, cli.Clean(string(r.Reason)), Confirmed(r, now))
 }
 
 // Confirmed describes when which server has confirmed a refusal, and that it may be over.
@@ -124,7 +129,7 @@ func Explain(ctx context.Context, c *cli.Clients, err error, kinds ...cli.Kind) 
 // describe returns what is known about the server of a kind; "" if no server is registered.
 func describe(ctx context.Context, c *cli.Clients, kind cli.Kind) string {
 	record, err := Record(ctx, c.Kube)
-	if record != nil && record.Refusal != nil {
+	if record != nil && record.Refusal.Concerns(kind.GroupVersion.Group) {
 		return Refused(record.Refusal, time.Now()) + ": " + cli.Clean(record.Refusal.Message)
 	}
 	service, serviceErr := APIService(ctx, c.Dynamic, kind)

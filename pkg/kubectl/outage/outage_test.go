@@ -50,6 +50,11 @@ func TestExplain(t *testing.T) {
 		silent = "APIService v1alpha2.jobset.x-k8s.io: Available is False (MissingEndpoints): endpoints have no addresses"
 	)
 	refusal := &witness.Refusal{Reason: witness.ReasonForeignStore, Message: "The store\nis foreign.", Server: "host-1", Time: metav1.NewTime(time.Now().Add(-90 * time.Second))}
+	ofGroup := func(kind cli.Kind) *witness.Refusal {
+		r := *refusal
+		r.Groups = []string{kind.GroupVersion.Group}
+		return &r
+	}
 	service := func(kind cli.Kind) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": outage.Name(kind)},
@@ -71,6 +76,14 @@ func TestExplain(t *testing.T) {
 		"the server refuses": {
 			err: answer(http.StatusServiceUnavailable, sets), record: recorded(t, refusal), service: service(cli.JobSet),
 			want: away + "\njobset-apiserver refuses to serve its store (ForeignStore, confirmed by host-1 90s ago): The store is foreign.",
+		},
+		"the server refuses the group": {
+			err: answer(http.StatusServiceUnavailable, sets), record: recorded(t, ofGroup(cli.JobSet)), service: service(cli.JobSet),
+			want: away + "\njobset-apiserver refuses to serve jobset.x-k8s.io (ForeignStore, confirmed by host-1 90s ago): The store is foreign.",
+		},
+		"the server refuses another group": {
+			err: answer(http.StatusServiceUnavailable, sets), record: recorded(t, ofGroup(cli.SequentialJob)), service: service(cli.JobSet),
+			want: away + "\n" + silent + "; no server has recorded in ConfigMap kube-system/jobset-apiserver-store that it refuses to serve, so it does not run, or kube-apiserver does not reach it",
 		},
 		"the group is not served, and the server refuses": {
 			err: answer(http.StatusNotFound, sets), record: recorded(t, refusal),

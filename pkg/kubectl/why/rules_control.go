@@ -79,7 +79,7 @@ func (d *diagnosis) runsOn() []Fact {
 
 // storeRefused finds that the server refuses to serve its store. The evidence has the paragraph of the server.
 func storeRefused(d *diagnosis) []Finding {
-	if d.Record == nil || d.Record.Refusal == nil {
+	if d.Record == nil || !d.Record.Refusal.Concerns(d.kind().GroupVersion.Group) {
 		return nil
 	}
 	r := d.Record.Refusal

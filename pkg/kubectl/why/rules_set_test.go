@@ -70,6 +70,17 @@ func setCases() map[string]diagnosisCase {
 			want:     StoreRefused, further: []Cause{APIServiceUnavailable},
 			words: []string{"refuses to serve its store (EmptyStore, confirmed by host-1 20s ago), so the set cannot be read"},
 		},
+		"the server refuses to serve the group": {
+			evidence: healthy(unread(apierrors.NewServiceUnavailable("try later")), refuses(20*time.Second),
+				func(e *Evidence) { e.Record.Refusal.Groups = []string{"jobset.x-k8s.io"} }),
+			want: StoreRefused, further: []Cause{APIServiceUnavailable}, words: []string{"refuses to serve jobset.x-k8s.io (EmptyStore, "},
+		},
+		"the server refuses to serve another group": {
+			evidence: healthy(unread(apierrors.NewServiceUnavailable("try later")), refuses(20*time.Second), func(e *Evidence) {
+				e.APIService, e.Record.Refusal.Groups = unavailable, []string{"leaderworkerset.x-k8s.io"}
+			}),
+			want: APIServiceUnavailable,
+		},
 		"a refusal that may be over": {
 			evidence: healthy(unread(apierrors.NewServiceUnavailable("try later")), refuses(14*time.Minute)),
 			want:     StoreRefused, further: []Cause{APIServiceUnavailable}, words: []string{"it may be over"},

@@ -110,8 +110,8 @@ type main struct {
 	// routes are the groups of the server, and created those of which the store has objects.
 	routes  map[string]Route
 	created sets.Set[string]
-	err         error
-	checks      int
+	err     error
+	checks  int
 }
 
 func newMain() *main {

@@ -25,6 +25,8 @@ func TestStatus(t *testing.T) {
 		{Resource: "jobs.batch", Kind: "Job", Count: 200, Names: strings.Split("ns/a ns/b ns/c ns/d ns/e", " ")},
 		{Resource: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Count: 3},
 	}
+	group := refusal(now)
+	group.Reason, group.Groups = witness.ReasonUnknownOwners, []string{"disaggregatedset.x-k8s.io", "leaderworkerset.x-k8s.io"}
 	none := refusal(now)
 	none.JobsAtStake, none.Jobs = 0, nil
 	restored := &witness.Restored{Revision: 812, Time: metav1.NewTime(time.Unix(1_700_000_000, 0))}
@@ -51,6 +53,27 @@ Refused by:   jobset-apiserver-0, which confirmed it 12s ago
 Reason:       EmptyStore
 Found:        UUID 22222222-2222-4222-8222-222222222222 at revision 7
 At stake:     2 Jobs (ns/a, ns/b)
+
+What was found, what is at stake, and what to do.
+`},
+		"groups are refused": {&witness.Record{UUID: oldUUID, Floor: 1234, Refusal: group}, 2, `State:        Refused, a server refuses API groups, and serves the others
+Store:        11111111-1111-4111-8111-111111111111, at revision 1234 or later
+Refused by:   jobset-apiserver-0, which confirmed it 12s ago
+Reason:       UnknownOwners
+API groups:   disaggregatedset.x-k8s.io, leaderworkerset.x-k8s.io
+Found:        UUID 22222222-2222-4222-8222-222222222222 at revision 7
+At stake:     2 Jobs (ns/a, ns/b)
+
+What was found, what is at stake, and what to do.
+`},
+		"groups are accepted": {&witness.Record{UUID: oldUUID, Floor: 1234, Refusal: group, Accepted: &witness.Acceptance{NewUUID: newUUID, Revision: 7}}, 2, `State:        Accepted, the API groups are accepted; the server is about to serve them
+Store:        11111111-1111-4111-8111-111111111111, at revision 1234 or later
+Refused by:   jobset-apiserver-0, which confirmed it 12s ago
+Reason:       UnknownOwners
+API groups:   disaggregatedset.x-k8s.io, leaderworkerset.x-k8s.io
+Found:        UUID 22222222-2222-4222-8222-222222222222 at revision 7
+At stake:     2 Jobs (ns/a, ns/b)
+Accepted:     UUID 22222222-2222-4222-8222-222222222222 at revision 7
 
 What was found, what is at stake, and what to do.
 `},

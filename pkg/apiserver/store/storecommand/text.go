@@ -35,7 +35,7 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(lines, "%s:\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("State", "%s, %s", s.State, meanings[s.State])
+	line("State", "%s, %s", s.State, s.meaning())
 	switch {
 	case s.UUID != "":
 		line("Store", "%s, at revision %d or later", s.UUID, s.Floor)
@@ -67,6 +67,17 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 	return err
 }
 
+// meaning says what the state is.
+func (s *Status) meaning() string {
+	if s.Refusal == nil || len(s.Refusal.Groups) == 0 {
+		return meanings[s.State]
+	}
+	if s.State == Accepted {
+		return "the API groups are accepted; the server is about to serve them"
+	}
+	return "a server refuses API groups, and serves the others"
+}
+
 func (s *Status) writeRefusal(line func(name, format string, args ...any), now time.Time) {
 	age := now.Sub(s.Refusal.Time.Time)
 	confirmed := fmt.Sprintf("%s, which confirmed it %s ago", s.Refusal.Server, duration.HumanDuration(age))
@@ -79,6 +90,9 @@ func (s *Status) writeRefusal(line func(name, format string, args ...any), now t
 	}
 	line("Refused by", "%s", confirmed)
 	line("Reason", "%s", s.Refusal.Reason)
+	if len(s.Refusal.Groups) > 0 {
+		line("API groups", "%s", strings.Join(s.Refusal.Groups, ", "))
+	}
 	line("Found", "UUID %s at revision %d", s.Refusal.NewUUID, s.Refusal.Revision)
 	line("At stake", "%s", s.Refusal.Losses())
 	if s.Refusal.Served {

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -28,17 +29,26 @@ import (
 
 // Factory makes the informers of all kinds of one program.
 type Factory struct {
-	kube kubernetes.Interface
-	main *Server
+	kube  kubernetes.Interface
+	route Route
+	main  *Server
+	lost  chan error
 
 	mu sync.Mutex
 	// aggregated are the servers of API groups that the main API passes on.
 	aggregated map[schema.GroupVersion]*Server
+	// claimed are the groups whose objects a controller of this program runs.
+	claimed sets.Set[schema.GroupVersion]
 }
 
 // NewFactory returns a factory of informers that follow the main API, and the API groups that it passes on.
-func NewFactory(kube kubernetes.Interface) *Factory {
-	f := &Factory{kube: kube, aggregated: map[schema.GroupVersion]*Server{}}
+func NewFactory(kube kubernetes.Interface) *Factory { return NewRoutedFactory(kube, nil) }
+
+// NewRoutedFactory returns a factory that also asks which groups are forwarded to jobset-apiserver. Without a route, all of them count as
+// forwarded.
+func NewRoutedFactory(kube kubernetes.Interface, route Route) *Factory {
+	f := &Factory{kube: kube, route: route, lost: make(chan error, 1), claimed: sets.New[schema.GroupVersion](),
+		aggregated: map[schema.GroupVersion]*Server{}}
 	f.main = newServer("main", func(ctx context.Context) error {
 		_, err := discovery.ToDiscoveryInterfaceWithContext(kube.Discovery()).ServerVersionWithContext(ctx)
 		return err
@@ -67,6 +77,7 @@ func (f *Factory) Aggregated(gv schema.GroupVersion) *Server {
 	defer f.mu.Unlock()
 	if f.aggregated[gv] == nil {
 		f.aggregated[gv] = newServer(gv.String(), func(ctx context.Context) error { return f.Served(ctx, gv) })
+		f.aggregated[gv].admit = f.admit(gv)
 	}
 	return f.aggregated[gv]
 }

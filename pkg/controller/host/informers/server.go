@@ -44,6 +44,8 @@ const (
 type Server struct {
 	name  string
 	probe func(context.Context) error
+	// admit is asked before each request; nil if nothing is.
+	admit func(context.Context) error
 	ended context.Context
 	end   context.CancelFunc
 
@@ -204,7 +206,10 @@ func (s *Server) try(ctx context.Context, request func() error) error {
 	defer context.AfterFunc(s.ended, cancel)()
 	pause := minPause
 	for {
-		err := request()
+		err := s.admits(ctx)
+		if err == nil {
+			err = request()
+		}
 		if err == nil || answers(err) {
 			s.answers()
 			return err
@@ -230,6 +235,13 @@ func (s *Server) try(ctx context.Context, request func() error) error {
 		}
 		pause = min(2*pause, maxFailurePause)
 	}
+}
+
+func (s *Server) admits(ctx context.Context) error {
+	if s.admit == nil {
+		return nil
+	}
+	return s.admit(ctx)
 }
 
 func jittered(pause time.Duration) time.Duration {

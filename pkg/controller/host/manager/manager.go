@@ -51,8 +51,9 @@ type Controller interface {
 type Descriptor struct {
 	// Name is the name of the controller in flags, logs and metrics.
 	Name string
-	// Needs are the API groups and versions without which the controller does not start.
-	Needs []schema.GroupVersion
+	// Own are the API groups and versions whose objects the controller runs: it does not start where kube-apiserver serves them from a
+	// CustomResourceDefinition, because they belong to another controller. Needs are others that have to be served.
+	Own, Needs []schema.GroupVersion
 	// New returns the controller, which has declared the informers that it needs. It is called once.
 	New func(kind *informers.Kind) (Controller, error)
 }
@@ -128,6 +129,9 @@ func (m *Manager) startServed(ctx context.Context, members []*member) (waiting [
 				continue
 			}
 			c.kind = kind
+			for _, gv := range c.Own {
+				m.factory.Claim(gv)
+			}
 			served, kinds = append(served, c), append(kinds, kind)
 		}
 	}
@@ -152,12 +156,28 @@ func (m *Manager) startServed(ctx context.Context, members []*member) (waiting [
 func (m *Manager) served(ctx context.Context, c *member) error {
 	ctx, cancel := context.WithTimeout(ctx, groupsTimeout)
 	defer cancel()
+	for _, gv := range c.Own {
+		if err := m.factory.Own(ctx, gv); err != nil && !apierrors.IsServiceUnavailable(err) {
+			return fmt.Errorf("%s is not served: %w", gv, err)
+		}
+	}
 	for _, gv := range c.Needs {
 		if err := m.factory.Served(ctx, gv); err != nil && !apierrors.IsServiceUnavailable(err) {
 			return fmt.Errorf("%s is not served: %w", gv, err)
 		}
 	}
 	return nil
+}
+
+// AwaitLoss returns an error when an API group has been given to another controller, and nil when the context ends. The program has to
+// end then: its caches have objects that it must not run any more.
+func (m *Manager) AwaitLoss(ctx context.Context) error {
+	select {
+	case err := <-m.factory.Lost():
+		return fmt.Errorf("the controller ends, and leaves the group alone when it is started again: %w", err)
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // wait notes why a controller has not started.
