@@ -124,6 +124,7 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Running LeaderWorkerSets", "workers", c.Workers)
 	var following sync.WaitGroup
 	following.Go(func() { c.caches.nodes.Run(ctx) })
+	following.Go(func() { c.newOrphans().Run(ctx) })
 	c.queue.Run(ctx, c.Workers, c.Sync)
 	following.Wait()
 	logger.Info("Stopped running LeaderWorkerSets")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"iter"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -79,7 +80,7 @@ func (w *watchedChild) key() cache.ObjectName {
 // newOrphans returns what raises an alarm about Jobs whose SequentialJob the API does not know.
 func (c *Controller) newOrphans() *orphans.Watcher {
 	return orphans.NewWatcher(orphans.Config{
-		Kind: "SequentialJob", Jobs: c.caches.ownedJobs, Recorder: c.Recorder,
+		Kind: "SequentialJob", ChildKind: batchv1.SchemeGroupVersion.WithKind("Job"), Children: c.caches.ownedJobs, Recorder: c.Recorder,
 		Cached: orphans.CachedIn(c.caches.SequentialJob),
 		Read: func(ctx context.Context, namespace, name string) (metav1.Object, error) {
 			return c.Client.BatchV1alpha1().SequentialJobs(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -88,14 +89,14 @@ func (c *Controller) newOrphans() *orphans.Watcher {
 }
 
 // ownedJobs returns the cached Jobs that a SequentialJob controls and that are not being deleted.
-func (c caches) ownedJobs() iter.Seq[orphans.Job] {
-	return func(yield func(orphans.Job) bool) {
+func (c caches) ownedJobs() iter.Seq[orphans.Child] {
+	return func(yield func(orphans.Child) bool) {
 		for _, obj := range c.jobs.List() {
 			child, ok := obj.(*watchedChild)
 			if !ok || child.Deleting || child.owner == "" {
 				continue
 			}
-			if !yield(orphans.Job{
+			if !yield(orphans.Child{
 				Name: child.Name, UID: child.UID, Owner: orphans.Owner{Namespace: child.namespace.Value(), Name: child.sequence, UID: child.owner},
 			}) {
 				return

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/migration"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/runbook"
@@ -41,14 +40,14 @@ type migrated struct {
 	manifest string
 }
 
-// TestMigrationAPI follows docs/reference/migration.md: a server with an empty store is refused because of the sets of a
-// definition, takes them over the API, and serves them.
+// TestMigrationAPI follows docs/reference/migration.md: a server with an empty store leaves the sets of a definition to kube-apiserver, takes
+// them over the API, and serves them once the group is routed to it.
 func TestMigrationAPI(t *testing.T) {
 	newInstallation(t)
 	m := &migrated{page: runbook.Open(t, filepath.Join("..", "..", "..", "docs", "reference", "migration.md"))}
 	m.define(t)
-	server := launchRefused(t, framework.Embedded(framework.ShortDir(t))...)
-	awaitRefusal(t, witness.ReasonCustomResources)
+	server := plane.StartServer(t, withWitness(framework.Embedded(framework.ShortDir(t))...)...)
+	checkNotRouted(t, server)
 	m.route(t, server)
 
 	t.Run("rights", m.rights)
@@ -61,7 +60,7 @@ func TestMigrationAPI(t *testing.T) {
 	m.want(t, "comparison", m.post(t, true, m.source...), migration.Unchanged)
 	m.inventory(t, m.source...)
 
-	server.AwaitReady(t)
+	routeJobSets(t, server)
 	m.served(t, server)
 	m.end(t)
 }
@@ -69,16 +68,7 @@ func TestMigrationAPI(t *testing.T) {
 // route applies artifacts/take-over/migration.yaml, with the Service and the authority of the server.
 func (m *migrated) route(t *testing.T, server *framework.Server) {
 	t.Helper()
-	service := apiservice.Service(server.Port)
-	if _, err := plane.Kube.CoreV1().Services(service.Namespace).Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		err := plane.Kube.CoreV1().Services(service.Namespace).Delete(context.WithoutCancel(t.Context()), service.Name, metav1.DeleteOptions{})
-		if err != nil {
-			t.Error(err)
-		}
-	})
+	createService(t, server)
 	manifest, err := os.ReadFile(filepath.Join("..", "..", "..", "artifacts", "take-over", "migration.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,11 +11,11 @@ import (
 )
 
 var (
-	jobsWithoutOwner = metrics.NewGaugeVec(&metrics.GaugeOpts{
+	withoutOwner = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name: "jobset_jobs_without_owner", StabilityLevel: metrics.ALPHA,
-		Help: "Number of Jobs whose owner the API does not know for more than a minute, by the kind of the owner. The garbage collector " +
-			"deletes them.",
+		Help: "Number of Jobs, or StatefulSets of LeaderWorkerSets, whose owner the API does not know for more than a minute, by the " +
+			"kind of the owner. The garbage collector deletes them.",
 	}, []string{"owner_kind"})
 )
 
-var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(jobsWithoutOwner) })
+var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(withoutOwner) })

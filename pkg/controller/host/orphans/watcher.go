@@ -1,10 +1,10 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orphans raises an alarm about Jobs whose owner the API does not know. The garbage collector deletes such Jobs; if there are many
-// of them, or they stay, the store of jobset-apiserver has lost their owners, or the main cluster is older than the store.
+// Package orphans raises an alarm about Jobs and StatefulSets whose owner the API does not know. The garbage collector deletes such children;
+// if there are many of them, or they stay, the store of jobset-apiserver has lost their owners, or the main cluster is older than the store.
 //
-// It looks into caches only. A Job is suspect if its owner is not in the cache; most of these are being deleted with their owner, and are
+// It looks into caches only. A child is suspect if its owner is not in the cache; most of these are being deleted with their owner, and are
 // gone at the next look. Of suspects that were there at the last look, too, some owners are read from the API before anything is said.
 package orphans
 
@@ -16,10 +16,10 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -39,17 +39,17 @@ const (
 	readTimeout = 5 * time.Second
 )
 
-// ReasonOwnerUnknown is the reason of the event about a Job whose owner the API does not know.
+// ReasonOwnerUnknown is the reason of the event about a child whose owner the API does not know.
 const ReasonOwnerUnknown = "OwnerUnknown"
 
-// Owner is the owner of a Job, as the Job names it.
+// Owner is the owner of a child, as the child names it.
 type Owner struct {
 	Namespace, Name string
 	UID             types.UID
 }
 
-// Job is a Job that has an owner and is not being deleted.
-type Job struct {
+// Child is a Job or StatefulSet that has an owner and is not being deleted.
+type Child struct {
 	Name  string
 	UID   types.UID
 	Owner Owner
@@ -57,10 +57,11 @@ type Job struct {
 
 // Config is what a Watcher needs.
 type Config struct {
-	// Kind is the kind of the owners.
-	Kind string
-	// Jobs are the cached Jobs with an owner of the kind that are not being deleted.
-	Jobs func() iter.Seq[Job]
+	// Kind is the kind of the owners, and ChildKind the kind of the children.
+	Kind      string
+	ChildKind schema.GroupVersionKind
+	// Children are the cached children with an owner of the kind that are not being deleted.
+	Children func() iter.Seq[Child]
 	// Cached returns whether the owner is in the cache.
 	Cached func(Owner) bool
 	// Read reads the owner of the name from the API.
@@ -69,21 +70,21 @@ type Config struct {
 	Recorder events.EventRecorder
 }
 
-// Watcher looks for Jobs whose owner the API does not know.
+// Watcher looks for children whose owner the API does not know.
 type Watcher struct {
 	Config
 	// suspects are the owners of the last look that were not in the cache.
 	suspects map[types.UID]bool
-	// alarmed is the number of Jobs that the last alarm was about; 0 if it is over.
+	// alarmed is the number of children that the last alarm was about; 0 if it is over.
 	alarmed int
 }
 
 // suspect is an owner that is not in the cache.
 type suspect struct {
 	Owner
-	// job is the first of its Jobs by name, and jobs is their number.
-	job  Job
-	jobs int
+	// child is the first of its children by name, and children is their number.
+	child    Child
+	children int
 }
 
 // CachedIn returns Config.Cached for the owners that get reads from a cache. An owner that the server cannot read any more counts as
@@ -107,7 +108,7 @@ func NewWatcher(config Config) *Watcher {
 
 // Run looks every few minutes until the context ends. The caches are filled.
 func (w *Watcher) Run(ctx context.Context) {
-	defer jobsWithoutOwner.DeleteLabelValues(w.Kind)
+	defer withoutOwner.DeleteLabelValues(w.Kind)
 	for {
 		w.look(ctx)
 		pause := lookEvery
@@ -138,25 +139,25 @@ func (w *Watcher) look(ctx context.Context) {
 	})
 	unknown, err := w.unknown(ctx, again)
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Could not find out whether the owners of Jobs exist", "reason", err.Error())
+		klog.FromContext(ctx).V(2).Info("Could not find out whether the owners of children exist", "kind", w.ChildKind.Kind, "reason", err.Error())
 		return // a server that does not answer says nothing about owners
 	}
 	w.say(ctx, unknown)
 }
 
-// find returns the owners that Jobs name and that are not in the cache. It remembers no more of them than there is room for.
+// find returns the owners that children name and that are not in the cache. It remembers no more of them than there is room for.
 func (w *Watcher) find() map[types.UID]*suspect {
 	found := map[types.UID]*suspect{}
-	for job := range w.Jobs() {
-		s := found[job.Owner.UID]
+	for child := range w.Children() {
+		s := found[child.Owner.UID]
 		switch {
 		case s != nil:
-			s.jobs++
-			if job.Name < s.job.Name {
-				s.job = job
+			s.children++
+			if child.Name < s.child.Name {
+				s.child = child
 			}
-		case len(found) < maxOwners && !w.Cached(job.Owner):
-			found[job.Owner.UID] = &suspect{Owner: job.Owner, job: job, jobs: 1}
+		case len(found) < maxOwners && !w.Cached(child.Owner):
+			found[child.Owner.UID] = &suspect{Owner: child.Owner, child: child, children: 1}
 		}
 	}
 	return found
@@ -197,30 +198,33 @@ func (w *Watcher) exists(ctx context.Context, owner Owner) (bool, error) {
 	return live.GetUID() == owner.UID, nil
 }
 
-// say raises the alarm if there are more Jobs than at the last alarm, and ends it if there are none.
+// say raises the alarm if there are more children than at the last alarm, and ends it if there are none.
 func (w *Watcher) say(ctx context.Context, unknown []*suspect) {
-	jobs := 0
+	count := 0
 	for _, s := range unknown {
-		jobs += s.jobs
+		count += s.children
 	}
-	jobsWithoutOwner.WithLabelValues(w.Kind).Set(float64(jobs))
+	withoutOwner.WithLabelValues(w.Kind).Set(float64(count))
 	was := w.alarmed
-	w.alarmed = jobs
+	w.alarmed = count
 	switch {
-	case jobs == 0 && was > 0:
-		klog.FromContext(ctx).Info("Every Job's owner exists", "kind", w.Kind)
-	case jobs > was:
-		first := unknown[0]
-		klog.FromContext(ctx).Error(nil, "Jobs have owners that the API does not know; "+advice, "kind", w.Kind, "jobs", jobs, "owners",
-			len(unknown),
-			"job", klog.KRef(first.Namespace, first.job.Name), "owner", first.Name, "ownerUID", first.UID)
-		children.SendEvent(w.Recorder, &corev1.ObjectReference{
-			APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Namespace: first.Namespace, Name: first.job.Name, UID: first.job.UID,
-		}, nil, plan.Event{Type: corev1.EventTypeWarning, Reason: ReasonOwnerUnknown, Note: fmt.Sprintf(
-			"the API does not know %s %q with the UID %s, which owns this Job and %d others; %s",
-			w.Kind, first.Name, first.UID, first.jobs-1, advice)})
+	case count == 0 && was > 0:
+		klog.FromContext(ctx).Info("The owner of every child exists", "kind", w.Kind)
+	case count > was:
+		w.alarm(ctx, unknown, count)
 	}
 }
 
-const advice = "the garbage collector deletes such Jobs; if the store of jobset-apiserver was replaced or has lost data, see " +
-	"`jobset-apiserver store status`; `jobset-apiserver store release-orphans` lets the Jobs run to their end"
+// alarm logs the children, and sends an event about the first.
+func (w *Watcher) alarm(ctx context.Context, unknown []*suspect, count int) {
+	first, kind := unknown[0], w.ChildKind.Kind
+	advice := fmt.Sprintf("the garbage collector deletes such %[1]ss; if the store of jobset-apiserver was replaced or has lost data, see "+
+		"`jobset-apiserver store status`; `jobset-apiserver store release-orphans` lets the %[1]ss run on", kind)
+	klog.FromContext(ctx).Error(nil, kind+"s have owners that the API does not know; "+advice, "kind", w.Kind, "children", count, "owners",
+		len(unknown), "child", klog.KRef(first.Namespace, first.child.Name), "owner", first.Name, "ownerUID", first.UID)
+	children.SendEvent(w.Recorder, &corev1.ObjectReference{
+		APIVersion: w.ChildKind.GroupVersion().String(), Kind: kind, Namespace: first.Namespace, Name: first.child.Name, UID: first.child.UID,
+	}, nil, plan.Event{Type: corev1.EventTypeWarning, Reason: ReasonOwnerUnknown, Note: fmt.Sprintf(
+		"the API does not know %s %q with the UID %s, which owns this %s and %d others; %s",
+		w.Kind, first.Name, first.UID, kind, first.children-1, advice)})
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +27,7 @@ import (
 // cluster is what a Watcher sees.
 type cluster struct {
 	t      *testing.T
-	jobs   []Job
+	jobs   []Child
 	cached map[types.UID]bool
 	// live are the UIDs by name, and err is what the API answers instead.
 	live   map[string]types.UID
@@ -37,9 +38,9 @@ type cluster struct {
 
 func newWatcher(c *cluster) *Watcher {
 	return NewWatcher(Config{
-		Kind: "JobSet", Recorder: c,
-		Jobs:   func() iter.Seq[Job] { return slices.Values(c.jobs) },
-		Cached: func(o Owner) bool { return c.cached[o.UID] },
+		Kind: "JobSet", ChildKind: batchv1.SchemeGroupVersion.WithKind("Job"), Recorder: c,
+		Children: func() iter.Seq[Child] { return slices.Values(c.jobs) },
+		Cached:   func(o Owner) bool { return c.cached[o.UID] },
 		Read: func(_ context.Context, _, name string) (metav1.Object, error) {
 			c.reads++
 			if c.err != nil {
@@ -59,7 +60,7 @@ func (c *cluster) Eventf(regarding, _ runtime.Object, eventType, reason, _, note
 
 func (c *cluster) gauge() float64 {
 	c.t.Helper()
-	value, err := testutil.GetGaugeMetricValue(jobsWithoutOwner.WithLabelValues("JobSet"))
+	value, err := testutil.GetGaugeMetricValue(withoutOwner.WithLabelValues("JobSet"))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -67,10 +68,10 @@ func (c *cluster) gauge() float64 {
 }
 
 // jobsOf returns so many Jobs of an owner, whose UID is its name.
-func jobsOf(owner string, n int) (jobs []Job) {
+func jobsOf(owner string, n int) (jobs []Child) {
 	for i := range n {
 		name := fmt.Sprintf("%s-w-%d", owner, i)
-		jobs = append(jobs, Job{Name: name, UID: types.UID("uid-" + name), Owner: Owner{Namespace: "ml", Name: owner, UID: types.UID(owner)}})
+		jobs = append(jobs, Child{Name: name, UID: types.UID("uid-" + name), Owner: Owner{Namespace: "ml", Name: owner, UID: types.UID(owner)}})
 	}
 	return jobs
 }
@@ -82,7 +83,7 @@ func TestAlarm(t *testing.T) {
 		live   map[string]types.UID
 		err    error
 		// second are the Jobs at the second look.
-		second    []Job
+		second    []Child
 		wantGauge float64
 		wantEvent string
 		wantReads int
@@ -97,7 +98,7 @@ func TestAlarm(t *testing.T) {
 		"some of the Jobs are still being found": {second: jobsOf("train", 1), wantReads: 1, wantGauge: 1, wantEvent: "which owns this Job and 0 others"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			jobsWithoutOwner.Reset()
+			withoutOwner.Reset()
 			c := &cluster{t: t, jobs: jobs, cached: tc.cached, live: tc.live, err: tc.err}
 			w := newWatcher(c)
 			w.look(t.Context())
@@ -137,11 +138,11 @@ func TestCachedIn(t *testing.T) {
 
 // TestAlarmIsRaisedOnce: not with every look, again if there are more Jobs, and again after it was over.
 func TestAlarmIsRaisedOnce(t *testing.T) {
-	jobsWithoutOwner.Reset()
+	withoutOwner.Reset()
 	c := &cluster{t: t, jobs: jobsOf("train", 2)}
 	w := newWatcher(c)
 	for _, step := range []struct {
-		jobs       []Job
+		jobs       []Child
 		wantEvents int
 		wantGauge  float64
 	}{
@@ -158,7 +159,7 @@ func TestAlarmIsRaisedOnce(t *testing.T) {
 
 // TestAlarmHasBounds: many owners are unknown, and then some of very many.
 func TestAlarmHasBounds(t *testing.T) {
-	jobsWithoutOwner.Reset()
+	withoutOwner.Reset()
 	c := &cluster{t: t, cached: map[types.UID]bool{}}
 	for i := range maxOwners + 5 {
 		c.jobs = append(c.jobs, jobsOf(fmt.Sprintf("s%05d", i), 2)...)
