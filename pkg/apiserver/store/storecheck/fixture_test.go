@@ -105,7 +105,7 @@ type main struct {
 	// report is what the check of owners finds.
 	report      owners.Report
 	definitions []owners.Definition
-	// lostGroup is the group of the owners in the report.
+	// lostGroup is the API group of lost owners.
 	lostGroup string
 	// routes are the groups of the server, and created those of which the store has objects.
 	routes  map[string]Route

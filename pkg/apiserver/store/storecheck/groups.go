@@ -21,7 +21,7 @@ import (
 type Route struct {
 	// Elsewhere says that kube-apiserver answers itself, from a CustomResourceDefinition.
 	Elsewhere bool
-	// UID is that of the APIService; it is empty if there is none. A group without one is served to clients that call the server itself.
+	// UID is the UID of the APIService, and empty if there is none. A group without one is served to clients that call the server itself.
 	UID types.UID
 }
 

@@ -36,7 +36,7 @@ func TestMessages(t *testing.T) {
 		sets   int
 		// definitions are the definitions of custom resources.
 		definitions []owners.Definition
-		// groups are those that are refused while others are served.
+		// groups are refused while others are served.
 		groups []string
 	}{
 		{name: "an empty store", reason: witness.ReasonEmptyStore, lost: 48, jobs: many},
