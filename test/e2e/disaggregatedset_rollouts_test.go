@@ -126,7 +126,7 @@ func (k *kubectl) percentages() {
 		for _, role := range []string{"prefill", "decode"} {
 			total := groups[role+" a"] + groups[role+" b"]
 			if peak = max(peak, total); total < 3 || total > 6 {
-				k.Fatalf("role %s has %d groups, want from 3 to 6: %v", role, total, groups)
+				k.T.Fatalf("role %s has %d groups, want from 3 to 6: %v", role, total, groups)
 			}
 		}
 		if groups["prefill a"]+groups["decode a"] > 0 || groups["prefill b"]+groups["decode b"] != 8 {
@@ -166,7 +166,7 @@ func (k *kubectl) changeDuringRollout() {
 			if !seen {
 				before[role] = groups[role]
 			} else if groups[role] < first && groups[strings.Replace(role, " a", " b", 1)] > 0 {
-				k.Fatalf("%s has %d of %d groups while b has some: %v", role, groups[role], first, groups)
+				k.T.Fatalf("%s has %d of %d groups while b has some: %v", role, groups[role], first, groups)
 			}
 		}
 		if groups["prefill c"] != 4 || groups["decode c"] != 4 || len(groups) != 2 {

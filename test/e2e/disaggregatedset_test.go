@@ -11,17 +11,22 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
-// TestDisaggregatedSet needs the feature gate.
+// TestDisaggregatedSet runs what takes long.
 func TestDisaggregatedSet(t *testing.T) {
 	tier.OnRequest(t, "starts many rollouts")
-	t.Parallel() // the shared cluster does not run it
+	t.Parallel()
 	c := gated.use(t)
-	for name, test := range map[string]func(*kubectl){"life": lifeOfRoles, "rollouts": rolloutsOfRoles, "orphans": orphansOfRoles} {
+	for name, test := range map[string]func(*kubectl){"rollouts": rolloutsOfRoles, "orphans": orphansOfRoles} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(newKubectlFor(t, c))
 		})
 	}
+}
+
+func TestDisaggregatedSetLives(t *testing.T) {
+	t.Parallel()
+	lifeOfRoles(newKubectl(t))
 }
 
 // lifeOfRoles runs a set through its life on simulated nodes: two roles, a coordinated rollout, a scaler, a further
@@ -40,9 +45,12 @@ func lifeOfRoles(k *kubectl) {
 	k.okIn(roles("b", "prefill=3", "decode=2"), "apply", "-f", "-")
 	k.rollout(first, map[string]int{"prefill": 3, "decode": 2})
 	k.untilRoles("prefill 3 3 3, decode 2 2 2")
-	if got := k.ok("get", "lws,services", "-o", "name", "-l", "disaggregatedset.x-k8s.io/revision="+first); got != "" {
-		k.Errorf("the former revision is left with %s", got)
-	}
+	k.eventually(func() string {
+		if got := k.ok("get", "lws,services", "-o", "name", "-l", "disaggregatedset.x-k8s.io/revision="+first); got != "" {
+			return "the former revision is left with " + got
+		}
+		return ""
+	})
 
 	k.okIn(roles("b", "prefill=3", "decode=External"), "apply", "-f", "-")
 	k.eventually(func() string { return k.hasNot("dsrs/llm-decode", "{.status.replicas}", "2") })
@@ -79,6 +87,7 @@ func (k *kubectl) whyRoles() {
 	k.groupsView([]string{"why", "ds/llm"}, "2/2 roles ready, 5/5 groups ready", "Running", "runs: ready groups of roles: prefill 3/3, decode 2/2")
 	k.groupsView([]string{"why", "llm"}, "disaggregatedset "+k.namespace+"/llm") // a name alone
 	k.ok("create", "quota", "few", "--hard=pods=10")
+	k.untilRefused("pod", "exceeded quota: few") // the ten pods of the set use it up
 	k.okIn(roles("a", "prefill=3", "decode=3"), "apply", "-f", "-")
 	k.groupsView([]string{"why", "ds/llm"}, "1/2 roles ready, 5/6 groups ready", "PodsRefusedByQuota", "role decode (lws/llm-0-", "quota few")
 	k.ok("delete", "quota", "few")
@@ -148,8 +157,8 @@ func (k *kubectl) rollout(former string, targets map[string]int) {
 			}
 		}
 		for role, target := range targets {
-			if total[role] < target || total[role] > target+1 {
-				k.Fatalf("role %s has %d groups, want from %d to %d:\n%s", role, total[role], target, target+1, text)
+			if total[role] < target || total[role] > target+1 { // with k.T, which ends the test: k would only repeat the check
+				k.T.Fatalf("role %s has %d groups, want from %d to %d:\n%s", role, total[role], target, target+1, text)
 			}
 		}
 		if left > 0 {

@@ -3,7 +3,7 @@
 
 // Package e2e drives the kubectl that belongs to the cluster, as a user would, against a full control plane with our API
 // server and our controller. The control plane is started once for the package in a directory of its own, or, with
-// JOBSET_E2E_CLUSTER_DIR, one that runs already is used and left alone.
+// JOBSET_E2E_CLUSTER_DIR, one that runs already, with the gates of sharedGates, is used and left alone.
 package e2e
 
 import (
@@ -33,6 +33,10 @@ var shared *cluster
 // of them would make answers slow.
 const parallelTests = "4"
 
+// sharedGates are the feature gates of the shared control plane: each of them serves a kind that is off by default. Features that change
+// how other kinds behave are not among them; they are on in the control plane gated.
+const sharedGates = "CLUSTER_FEATURE_GATES=DisaggregatedSet=true"
+
 func TestMain(m *testing.M) {
 	// The command line is parsed later.
 	if err := flag.Set("test.parallel", parallelTests); err != nil {
@@ -54,7 +58,7 @@ func runSuite(m *testing.M) (code int, err error) {
 	}
 	defer os.RemoveAll(backups)
 	flags := []string{localcluster.ShortShutdown, "--backup-dir=" + backups, "--backup-upload=s3://backups/e2e/", "--s3-endpoint=http://127.0.0.1:1"}
-	shared, err = localcluster.New(".cluster-e2e", "JOBSET_E2E_CLUSTER_DIR",
+	shared, err = localcluster.New(".cluster-e2e", "JOBSET_E2E_CLUSTER_DIR", sharedGates,
 		"CLUSTER_AUDIT_POLICY="+policy, "CLUSTER_APISERVER_ARGS="+strings.Join(flags, " "))
 	if err != nil {
 		return 0, err

@@ -32,7 +32,7 @@ const recordedStates = "hack/gitops/testdata/states"
 // UPDATE_GOLDEN=1 it records them.
 func TestStatesForGitOps(t *testing.T) {
 	tier.OnRequest(t, "makes 36 states and waits for each")
-	t.Parallel() // the shared cluster does not run DisaggregatedSets
+	t.Parallel()
 	c := gated.use(t)
 	k := newKubectlFor(t, c)
 	k.admitsPods()
