@@ -78,7 +78,7 @@ func (k *kubectl) untilLabeled(family plan.Family, group string, needs, want int
 		pods := k.groupPods(family, group)
 		has := labeled(family, pods)
 		if has > 0 && len(pods) < needs {
-			k.Fatalf("%d of %d existing pods are labeled, and the group needs %d", has, len(pods), needs)
+			k.T.Fatalf("%d of %d existing pods are labeled, and the group needs %d", has, len(pods), needs) // k would only repeat the check
 		}
 		if has != want {
 			return fmt.Sprintf("%d of %d pods are labeled, want %d", has, len(pods), want)
