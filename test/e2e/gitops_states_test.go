@@ -149,11 +149,13 @@ func leaderWorkerSetStates() []gitopsState {
 		text := fmt.Sprintf(groupsManifest, "lws-"+state, limit, pods)
 		return gitopsState{kind: "leaderworkerset", name: state, manifest: text, until: map[string][]string{state: facts}}
 	}
+	// A container restarts, and is not ready until the state is recorded. With the pod failed, its StatefulSet would replace it at once.
 	failed := set("failed", runOn, "\n    maxGroupRestarts: 0", "Failed=True", "Available=False")
 	failed.change = map[string]func(*recorder){"failed": func(r *recorder) {
 		r.await([]string{"Available=True"})
-		r.ok("patch", "pod", r.object.GetName()+"-0-1", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Failed"}}`)
+		r.restartedWorker(false)
 	}}
+	failed = failed.then("failed-available", func(r *recorder) { r.restartedWorker(true) }, "Failed=True", "Available=True")
 	return []gitopsState{
 		set("available", runOn, "", "Available=True").created().
 			then("updating", merging(replaced), "UpdateInProgress=True", "observed=true").
@@ -162,6 +164,18 @@ func leaderWorkerSetStates() []gitopsState {
 			then("scaled-to-zero", merging(`{"spec":{"replicas":0}}`), "Available=True", "observed=true"),
 		failed,
 	}
+}
+
+// restartedWorker has the container of a worker of the first group run after a restart.
+func (r *recorder) restartedWorker(ready bool) {
+	r.Helper()
+	condition := "False"
+	if ready {
+		condition = "True"
+	}
+	r.ok("patch", "pod", r.object.GetName()+"-0-1", "--subresource=status", "-p", fmt.Sprintf(
+		`{"status":{"conditions":[{"type":"Ready","status":%q}],"containerStatuses":[{"name":"main","image":"registry.example/server:v1","imageID":"",
+		"ready":%t,"restartCount":1,"state":{"running":{"startedAt":%q}}}]}}`, condition, ready, timestamp()))
 }
 
 func roleStates() []gitopsState {

@@ -31,7 +31,7 @@ const recordedStates = "hack/gitops/testdata/states"
 // TestStatesForGitOps brings objects of all kinds into the states of recordedStates, and checks that they look as recorded there. With
 // UPDATE_GOLDEN=1 it records them.
 func TestStatesForGitOps(t *testing.T) {
-	tier.OnRequest(t, "makes 36 states and waits for each")
+	tier.OnRequest(t, "makes 37 states and waits for each")
 	t.Parallel()
 	c := gated.use(t)
 	k := newKubectlFor(t, c)

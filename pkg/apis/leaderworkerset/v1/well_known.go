@@ -85,7 +85,8 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionUpdateInProgress means that groups are being replaced.
 	ConditionUpdateInProgress = "UpdateInProgress"
-	// ConditionFailed means that a group has used up maxGroupRestarts. No condition of the released upstream, which has named it.
+	// ConditionFailed means that a group has used up maxGroupRestarts. No condition of the released upstream, which has named it. A set may
+	// be Available at the same time: the group is left as it is, and its pods may become ready again.
 	ConditionFailed = "Failed"
 	// ConditionPodCreationFailure means that the API refuses pods of the set to the StatefulSet controller, for example
 	// because a quota is used up. This condition is ours; upstream has none for it.

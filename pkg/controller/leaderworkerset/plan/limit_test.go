@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
 // failAgain has a group fail and be recreated, and returns how long that took.
@@ -80,6 +81,32 @@ func expectFailed(f *fixture, want metav1.ConditionStatus, message string) {
 	f.t.Helper()
 	if status, got := f.condition("Failed"); status != want || got != message {
 		f.t.Errorf("Failed is %s with the message %q, want %s with %q", status, got, want, message)
+	}
+}
+
+// TestFailedGroupMayBeReady has the pods of a group that is left as it is become ready again. The conditions say both: Available is about
+// pods, and Failed about restarts.
+func TestFailedGroupMayBeReady(t *testing.T) {
+	f := newFixture(t, 2, 2)
+	f.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts = ptr.To[int32](0)
+	f.stabilize()
+	restarted(f.worker(0, 1))
+	for _, ready := range []bool{false, true, false, true} {
+		f.worker(0, 1).Ready, f.workers(0).Ready = ready, ready
+		if p := f.stabilize(); len(p.DeleteLeaders) > 0 {
+			t.Errorf("deleted %v, want nothing", deleted(p))
+		}
+		expectFailed(f, metav1.ConditionTrue, "Group 0 (0 restarts) has failed again; maxGroupRestarts is 0")
+		want, groups := metav1.ConditionFalse, int32(1)
+		if ready {
+			want, groups = metav1.ConditionTrue, 2
+		}
+		if got, _ := f.condition("Available"); got != want || f.Set.Status.ReadyReplicas != groups {
+			t.Errorf("pods are ready: %t; Available is %s with %d ready groups, want %s with %d", ready, got, f.Set.Status.ReadyReplicas, want, groups)
+		}
+		if phase, c := helper.Phase(f.Set); phase != helper.PhaseFailed || c.Type != "Failed" {
+			t.Errorf("pods are ready: %t; the state is %s because of %v, want Failed", ready, phase, c)
+		}
 	}
 }
 
