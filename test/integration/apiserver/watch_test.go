@@ -73,7 +73,9 @@ func testWatch(t *testing.T, e *env) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A watch that ends soon gets its bookmark soon before. The changes below take much less time than that, also on a busy machine.
+	// A watch that ends soon gets its bookmark two seconds before. The changes below take much less time than that, also on a busy machine.
+	// The watch begins before them, because the watch cache of k8s.io/apiserver (cacheWatcher.process) drops bookmarks that are not newer than
+	// what a watch began with: one that is opened after the last change gets no bookmark until something of the kind changes in any namespace.
 	w, err := e.typed.Watch(t.Context(), metav1.ListOptions{
 		ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](20),
 	})
