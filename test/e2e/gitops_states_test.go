@@ -123,8 +123,11 @@ func sequenceStates() []gitopsState {
 		sequence("failed", fail, false, "status.phase=Failed"),
 		sequence("completed", runShort, false, "status.phase=Completed"),
 		sequence("starting", neverStarts, false, "status.phase=Running").then("queued", func(r *recorder) {
-			r.ok("label", "job", r.object.GetName()+"-0", "kueue.x-k8s.io/queue-name=team")
-			r.ok("patch", "job", r.object.GetName()+"-0", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+			r.eventually(func() string { // the phase is stored before the Job is created
+				r.ok("patch", "job", r.object.GetName()+"-0", "--type=merge", "-p",
+					`{"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"team"}},"spec":{"suspend":true}}`)
+				return ""
+			})
 		}, "status.phase=Waiting"),
 	}
 }

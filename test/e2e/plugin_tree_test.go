@@ -160,7 +160,8 @@ spec:
 	})
 }
 
-// large is a set of Jobs with 100 pods each, for nodes with a label.
+// large is a set of Jobs with 100 pods each, for nodes with a label. The API removes the pods itself: KWOK would delete most of them twice,
+// because the Job controller changes so many while they are being deleted.
 const large = `apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
 metadata: {name: train}
@@ -176,6 +177,7 @@ spec:
         template:
           metadata: {annotations: {jobset-apiserver.io/kwok-outcome: running}}
           spec:
+            terminationGracePeriodSeconds: 0
             nodeSelector: {"example.com/%s": large}
             containers: [{name: main, image: x, resources: {requests: {cpu: 100m, memory: 1Gi}}}]
 `
