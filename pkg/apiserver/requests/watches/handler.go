@@ -5,9 +5,12 @@ package watches
 
 import (
 	"bufio"
+	"context"
+	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -67,12 +70,21 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if strings.Contains(req.Header.Get("Accept"), "as=") {
 		req = req.WithContext(watchcache.WithTransform(req.Context()))
 	}
+	ctx, cancel := context.WithCancel(req.Context())
+	defer cancel()
+	logger := klog.FromContext(ctx)
 	counted := &writer{ResponseWriter: w, budget: h.shared, copies: h.copies, user: name}
 	counted.end = func(setDeadline func(time.Time) error) {
-		klog.FromContext(req.Context()).V(2).Info("Ending a watch whose client does not read", "user", name, "path", req.URL.Path)
+		logger.V(2).Info("Ending a watch whose client does not read", "user", name, "path", req.URL.Path)
 		_ = setDeadline(over)
 	}
-	h.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(counted), req)
+	counted.leave = func(err error) {
+		if !counted.left.Swap(true) {
+			logger.V(4).Info("The client of a watch has left", "user", name, "path", req.URL.Path, "reason", err)
+		}
+		cancel()
+	}
+	h.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(counted), req.WithContext(ctx))
 }
 
 // over is a deadline that makes a write return.
@@ -85,6 +97,9 @@ type writer struct {
 	user           string
 	// end makes a write return, by its deadline: the connection of HTTP/1.1 ends, or the stream of HTTP/2.
 	end func(setDeadline func(time.Time) error)
+	// leave ends a watch to which nothing can be written any more, which left says from then on.
+	leave func(error)
+	left  atomic.Bool
 }
 
 var (
@@ -97,9 +112,21 @@ func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (w *writer) Write(data []byte) (int, error) {
-	waits := w.budget.begin(w.user, data, func() { w.end(http.NewResponseController(w.ResponseWriter).SetWriteDeadline) })
-	defer w.budget.finish(waits)
-	return w.ResponseWriter.Write(data)
+	return w.write(w.budget, data, w.ResponseWriter, func() { w.end(http.NewResponseController(w.ResponseWriter).SetWriteDeadline) })
+}
+
+// write writes to a client. It returns no error: the library logs one as an error for each client that leaves while an event is written.
+// The request is canceled instead, which ends the watch.
+func (w *writer) write(budget *budget, data []byte, to io.Writer, end func()) (int, error) {
+	if w.left.Load() {
+		return len(data), nil
+	}
+	waits := budget.begin(w.user, data, end)
+	defer budget.finish(waits)
+	if _, err := to.Write(data); err != nil {
+		w.leave(err)
+	}
+	return len(data), nil
 }
 
 // Hijack implements http.Hijacker, for watches over WebSocket.
@@ -120,7 +147,9 @@ type conn struct {
 
 // Write implements net.Conn.
 func (c *conn) Write(data []byte) (int, error) {
-	waits := c.of.copies.begin(c.of.user, data, func() { c.of.end(c.SetWriteDeadline) })
-	defer c.of.copies.finish(waits)
-	return c.Conn.Write(data)
+	n, err := c.of.write(c.of.copies, data, c.Conn, func() { c.of.end(c.SetWriteDeadline) })
+	if c.of.left.Load() {
+		_ = c.Conn.Close() // the library ends the watch when it cannot read from the connection, and does not ask the context
+	}
+	return n, err
 }
