@@ -21,6 +21,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/space"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
@@ -36,6 +37,8 @@ type Config struct {
 	Gates featuregate.FeatureGate
 	// APIGroups are the API groups. Generic.MergedResourceConfig says which of their resources are served; all if it is nil.
 	APIGroups apigroups.List
+	// Memory is what watches and objects share. It is new if it is nil.
+	Memory *space.Memory
 	// Recorder records actions of users.
 	Recorder provider.Recorder
 	// Revisions reads the history of objects, for rollbacks.
@@ -66,6 +69,9 @@ func (c *Config) Complete() CompletedConfig {
 	}
 	for version := range c.APIGroups.Off(c.Gates) {
 		c.Generic.MergedResourceConfig.DisableVersions(version)
+	}
+	if c.Memory == nil {
+		c.Memory = space.NewMemory()
 	}
 	c.Generic.MaxRequestBodyBytes = payload.MaxBytes
 	c.Generic.JSONPatchMaxCopyBytes = maxPatchCopies

@@ -71,7 +71,7 @@ func (c *Config) handlers(api http.Handler, generic *server.Config, library hand
 		func(next http.Handler) http.Handler { return payload.NewHandler(next, c.Scheme, c.Codecs) },
 		func(next http.Handler) http.Handler { return mismatch.NewHandler(next, c.Scheme, c.Codecs) },
 		func(next http.Handler) http.Handler {
-			return watches.NewHandler(next, c.Codecs, generic.DrainedNotify())
+			return watches.NewHandler(next, c.Codecs, c.Memory, generic.DrainedNotify())
 		},
 		c.Filters.Routing,
 		// Updates keep what their clients may not know.

@@ -66,7 +66,7 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 		return nil, fmt.Errorf("naming the definitions of what policies change: %w", err)
 	}
 	schemas := admission.Schemas{Config: generic.OpenAPIV3Config, Names: names}
-	config := &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: o.apiGroups, Gates: o.gate}
+	config := &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: o.apiGroups, Gates: o.gate, Memory: space.NewMemory()}
 	applyRouting(ctx, config, main)
 	return config, o.applyMainCluster(ctx, config, main, schemas)
 }
@@ -101,7 +101,7 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, gua
 		return wrapFlagError("watch-cache-sizes", err, "correct the list")
 	}
 	stores := apiserver.Stores{
-		Codec: shared, Unreadable: objects, StoreCheck: guard, Space: newSpaceGuard(store),
+		Codec: shared, Unreadable: objects, StoreCheck: guard, Space: newSpaceGuard(store, config.Memory),
 		Cached: func(resource schema.GroupResource) bool {
 			size, set := sizes[resource]
 			return options.EnableWatchCache && (!set || size > 0)
@@ -116,11 +116,11 @@ func (o *Options) applyStorage(config *apiserver.Config, store *etcd.Server, gua
 	return o.applyMigration(config, guard)
 }
 
-// newSpaceGuard returns what keeps a reserve in the store, which is the embedded etcd if there is one.
-func newSpaceGuard(store *etcd.Server) *space.Guard {
-	guard := space.New(nil)
+// newSpaceGuard returns what keeps a reserve in memory and in the store, which is the embedded etcd if there is one.
+func newSpaceGuard(store *etcd.Server, memory *space.Memory) *space.Guard {
+	guard := space.New(nil, memory)
 	if store != nil {
-		guard = space.New(store)
+		guard = space.New(store, memory)
 	}
 	guard.Register()
 	return guard

@@ -88,8 +88,8 @@ type write struct {
 }
 
 // newBudget returns a budget that follows from the memory of the server, in bytes.
-func newBudget(c clock.PassiveClock, grace time.Duration, memory int) *budget {
-	total := memory / totalShare
+func newBudget(c clock.PassiveClock, grace time.Duration, memory int64) *budget {
+	total := int(memory / totalShare)
 	return &budget{clock: c, grace: grace, perUser: total / userShare, total: total, users: map[string]*waiting{}}
 }
 
@@ -208,9 +208,11 @@ func (u *waiting) oldest() *write { return u.writes.Front().Value.(*write) }
 
 // Why a watch was ended or refused.
 const (
-	reasonUser  = "user"
-	reasonTotal = "total"
-	reasonTime  = "time"
+	reasonUser      = "user"
+	reasonNamespace = "namespace"
+	reasonTotal     = "total"
+	reasonObjects   = "objects"
+	reasonTime      = "time"
 )
 
 var (
@@ -221,7 +223,8 @@ var (
 	}, []string{"reason"})
 	refused = metrics.NewCounterVec(&metrics.CounterOpts{
 		Name: "jobset_apiserver_watches_refused_total", StabilityLevel: metrics.ALPHA,
-		Help: "Watches that were refused because there are too many, by reason: those of one user, or those of all users in total.",
+		Help: "Watches that were refused because there are too many, by reason: those of one user, those of the service accounts of one " +
+			"namespace, those of all users in total, or those that have room beside the stored objects.",
 	}, []string{"reason"})
 	waitingBytes = metrics.NewGauge(&metrics.GaugeOpts{
 		Name: "jobset_apiserver_watch_waiting_bytes", StabilityLevel: metrics.ALPHA,
@@ -236,7 +239,7 @@ func registerMetrics() {
 		for _, reason := range []string{reasonUser, reasonTotal, reasonTime} {
 			ended.WithLabelValues(reason)
 		}
-		for _, reason := range []string{reasonUser, reasonTotal} {
+		for _, reason := range []string{reasonUser, reasonNamespace, reasonTotal, reasonObjects} {
 			refused.WithLabelValues(reason)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/space"
 )
 
 func TestBudget(t *testing.T) {
@@ -36,7 +38,7 @@ func TestBudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakePassiveClock(time.Now())
-			b := newBudget(clock, writeGrace, defaultMemory)
+			b := newBudget(clock, writeGrace, space.DefaultMemory)
 			b.perUser, b.total = 100, 300
 			var ended []int
 			var writes []*write
@@ -61,7 +63,7 @@ func TestBudget(t *testing.T) {
 
 func TestWritesThatWaitTooLong(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Now())
-	b, ended := newBudget(clock, writeGrace, defaultMemory), 0
+	b, ended := newBudget(clock, writeGrace, space.DefaultMemory), 0
 	end := func() { ended++ }
 	b.begin("a", make([]byte, 1), end)
 	clock.SetTime(clock.Now().Add(maxWait / 2))
@@ -80,7 +82,7 @@ func TestWritesThatWaitTooLong(t *testing.T) {
 // TestWatchesOfOneObject has many watches that send the same bytes, which are there once.
 func TestWatchesOfOneObject(t *testing.T) {
 	clock := testclock.NewFakePassiveClock(time.Now())
-	b := newBudget(clock, writeGrace, defaultMemory)
+	b := newBudget(clock, writeGrace, space.DefaultMemory)
 	b.perUser, b.total = 100, 300
 	ended := map[string]int{}
 	begin := func(user string, data []byte) *write {

@@ -22,18 +22,18 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 	"k8s.io/utils/clock"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/space"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/watchcache"
 )
 
 // NewHandler bounds the number of the watches that next serves, and what waits in them. It must come after
-// authentication. It looks for writes that wait too long until the server has stopped.
-func NewHandler(next http.Handler, codecs runtime.NegotiatedSerializer, stopped <-chan struct{}) http.Handler {
+// authentication. memory is what watches and objects share. It looks for writes that wait too long until the server has stopped.
+func NewHandler(next http.Handler, codecs runtime.NegotiatedSerializer, memory *space.Memory, stopped <-chan struct{}) http.Handler {
 	registerMetrics()
-	memory := memoryLimit()
+	limit := memory.Limit()
 	h := &handler{
-		next: next, codecs: codecs, number: newNumber("watches", memory, watchMemory), webSockets: newNumber("watches over WebSocket", memory,
-			webSocketMemory),
-		shared: newBudget(clock.RealClock{}, writeGrace, memory), copies: newBudget(clock.RealClock{}, copyGrace, memory),
+		next: next, codecs: codecs, bounds: newBounds(memory, limit),
+		shared: newBudget(clock.RealClock{}, writeGrace, limit), copies: newBudget(clock.RealClock{}, copyGrace, limit),
 	}
 	go h.shared.sweep(stopped)
 	go h.copies.sweep(stopped)
@@ -44,8 +44,7 @@ type handler struct {
 	next           http.Handler
 	codecs         runtime.NegotiatedSerializer
 	shared, copies *budget
-	// number counts all watches but those over WebSocket.
-	number, webSockets *number
+	bounds         *bounds
 }
 
 // ServeHTTP implements http.Handler.
@@ -54,19 +53,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.next.ServeHTTP(w, req)
 		return
 	}
-	var name string
+	requested := watch{connection: connectionOf(req), webSocket: wsstream.IsWebSocketRequest(req)}
 	if user, ok := request.UserFrom(req.Context()); ok {
-		name = user.GetName()
+		requested.account = accountOf(user)
 	}
-	number := h.number
-	if wsstream.IsWebSocketRequest(req) {
-		number = h.webSockets
-	}
-	if err := number.begin(name); err != nil {
+	name := requested.account.user
+	if err := h.bounds.begin(requested); err != nil {
 		responsewriters.ErrorNegotiated(err, h.codecs, schema.GroupVersion{Version: "v1"}, w, req)
 		return
 	}
-	defer number.end(name)
+	defer h.bounds.end(requested)
 	if strings.Contains(req.Header.Get("Accept"), "as=") {
 		req = req.WithContext(watchcache.WithTransform(req.Context()))
 	}
@@ -85,6 +81,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		cancel()
 	}
 	h.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(counted), req.WithContext(ctx))
+}
+
+// connectionOf returns the addresses of both ends of the connection of a request. No other connection has the same while it is open.
+func connectionOf(req *http.Request) string {
+	if local, ok := req.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		return req.RemoteAddr + " " + local.String()
+	}
+	return req.RemoteAddr
 }
 
 // over is a deadline that makes a write return.

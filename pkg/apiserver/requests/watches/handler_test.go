@@ -10,10 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/utils/clock"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/space"
 )
 
 // gone is the connection of a client that has left.
@@ -55,8 +58,8 @@ func TestClientThatLeaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, served := &gone{ResponseWriter: httptest.NewRecorder()}, false
 			h := &handler{
-				shared: newBudget(clock.RealClock{}, writeGrace, defaultMemory), copies: newBudget(clock.RealClock{}, copyGrace, defaultMemory),
-				number: newNumber("watches", defaultMemory, watchMemory),
+				shared: newBudget(clock.RealClock{}, writeGrace, space.DefaultMemory), copies: newBudget(clock.RealClock{}, copyGrace, space.DefaultMemory),
+				bounds: newBounds(&fakeMemory{}, space.DefaultMemory),
 			}
 			h.next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 				served = true
@@ -79,5 +82,35 @@ func TestClientThatLeaves(t *testing.T) {
 				t.Error("the connection is still open")
 			}
 		})
+	}
+}
+
+// TestConnectionOf wants requests of one connection of HTTP/2 to have one identity, and those of others to have another.
+func TestConnectionOf(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.WriteString(w, req.Proto+" "+connectionOf(req))
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	ask := func(client *http.Client) string {
+		response, err := client.Get(server.URL) //nolint:noctx // the server ends with the test
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		answer, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(answer)
+	}
+	another := &http.Client{Transport: server.Client().Transport.(*http.Transport).Clone()}
+	first := ask(server.Client())
+	if second := ask(server.Client()); second != first || !strings.HasPrefix(first, "HTTP/2.0 127.0.0.1:") || !strings.HasSuffix(first, " "+server.Listener.Addr().String()) {
+		t.Errorf("the connections of two requests are %q and %q", first, second)
+	}
+	if other := ask(another); other == first {
+		t.Errorf("another connection is %q, too", other)
 	}
 }

@@ -7,5 +7,6 @@
 // A full etcd accepts deletions only, and not even those that write first: a deletion in the foreground, a finalizer, the
 // compaction of the API server. So creations and changes of spec are refused while there is still space for all
 // other writes. Since the server keeps every object in memory, the same holds for memory: objects of a few bytes may take
-// many times as much once they are decoded, so a quota in the store does not bound it.
+// many times as much once they are decoded, so a quota in the store does not bound it. Objects share memory with
+// watches: neither is accepted when both together leave too little, and a refusal says which of them has more than its part.
 package space

@@ -6,14 +6,8 @@ package space
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,12 +21,6 @@ const (
 	quotaPercent = 90
 	// allocatedPercent bounds the file, whose free pages count for the quota. Maintenance shrinks it long before.
 	allocatedPercent = 95
-	// memoryPercent is the part of the memory limit that live objects may take when something is created. The rest is for
-	// requests and for a start, when all objects are read.
-	memoryPercent = 50
-	// metadataPercent is the part of it at which changes of labels, annotations and finalizers are refused, too: the server
-	// remembers each version of an object for a minute or more.
-	metadataPercent = 65
 )
 
 // ReasonInsufficientStorage is the reason of refusals, whose code is 507.
@@ -52,15 +40,12 @@ type Guard struct {
 	// store is nil when etcd is an external one. What that has used is not known, only that it refused a write.
 	store   Store
 	refused atomic.Bool
-	// memory returns the bytes of live objects and the limit.
-	memory func() (live, limit int64)
-	// collect brings that measure up to date.
-	collect func()
+	memory  *Memory
 }
 
-// New returns the guard of a store, which is nil for an external etcd.
-func New(store Store) *Guard {
-	return &Guard{store: store, memory: heap, collect: new(collector).collect}
+// New returns the guard of memory and of a store, which is nil for an external etcd.
+func New(store Store, memory *Memory) *Guard {
+	return &Guard{store: store, memory: memory}
 }
 
 // shortage is why something is refused.
@@ -115,22 +100,7 @@ func (g *Guard) low() *shortage {
 				usage.QuotaBytes>>20)}
 		}
 	}
-	return g.lowMemory(memoryPercent)
-}
-
-// lowMemory is the shortage in which live objects take a part of the memory limit.
-func (g *Guard) lowMemory(limitPercent int64) *shortage {
-	live, limit := g.memory()
-	if limit != math.MaxInt64 && live >= limit/100*limitPercent {
-		g.collect()
-		live, _ = g.memory()
-	}
-	if limit != math.MaxInt64 && live >= limit/100*limitPercent {
-		return &shortage{reason: reasonMemory, message: fmt.Sprintf(
-			"the objects that the server keeps in memory take %d%% of its limit of %d MiB, and the rest is reserved for "+
-				"requests and restarts: delete JobSets, or raise the memory limit and GOMEMLIMIT", percent(live, limit), limit>>20)}
-	}
-	return nil
+	return g.memory.low(growing)
 }
 
 func percent(part, whole int64) int64 { return part * 100 / max(whole, 1) }
@@ -157,7 +127,7 @@ func (g *Guard) change(small func() bool) error {
 
 // touch returns an error when there is no space for another version of an object that does not grow.
 func (g *Guard) touch() error {
-	if lack := g.lowMemory(metadataPercent); lack != nil {
+	if lack := g.memory.low(touching); lack != nil {
 		return refuse(lack)
 	}
 	return nil
@@ -168,32 +138,4 @@ func refuse(lack *shortage) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: ReasonInsufficientStorage, Message: lack.message,
 	}}
-}
-
-// collectInterval is the least time between two garbage collections that are done only to measure.
-const collectInterval = 5 * time.Second
-
-// heap reads what was live at the end of the last garbage collection, and GOMEMLIMIT.
-func heap() (live, limit int64) {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64()), debug.SetMemoryLimit(-1)
-}
-
-// collector brings the measure of live objects up to date. While a server has little to do, it collects garbage every two
-// minutes only, and the answers that were under way at the last collection would count as live until the next one.
-type collector struct {
-	mu   sync.Mutex
-	last time.Time
-}
-
-// collect collects garbage unless it has done so lately.
-func (c *collector) collect() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.last) < collectInterval {
-		return
-	}
-	runtime.GC()
-	c.last = time.Now()
 }

@@ -65,8 +65,9 @@ var (
 	freePages = &member{allocated: 940, used: 100}
 )
 
-func fixed(live, limit int64) func() (int64, int64) {
-	return func() (int64, int64) { return live, limit }
+// fixed is a memory without watches.
+func fixed(live, limit int64) *Memory {
+	return &Memory{read: func() sample { return sample{live: live, limit: limit} }, collect: func() {}}
 }
 
 func TestCreationsKeepAReserve(t *testing.T) {
@@ -86,8 +87,7 @@ func TestCreationsKeepAReserve(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			next := &inner{}
-			g := New(c.store)
-			g.memory = fixed(c.live, c.limit)
+			g := New(c.store, fixed(c.live, c.limit))
 			err := guarded{Interface: next, guard: g}.Create(t.Context(), "key", &corev1.Pod{}, nil, 0)
 			if c.wantRefusal == "" {
 				if err != nil || next.writes != 1 {
@@ -104,10 +104,8 @@ func TestCreationsKeepAReserve(t *testing.T) {
 
 // What was live at the last garbage collection may be garbage now: large answers that were under way then.
 func TestGarbageDoesNotCountAsLive(t *testing.T) {
-	g := New(plenty)
 	live := int64(500)
-	g.memory = func() (int64, int64) { return live, 1000 }
-	g.collect = func() { live = 100 }
+	g := New(plenty, &Memory{read: func() sample { return sample{live: live, limit: 1000} }, collect: func() { live = 100 }})
 	if lack := g.low(); lack != nil {
 		t.Errorf("refused for 100 of 1000 bytes: %s", lack.message)
 	}
@@ -151,8 +149,7 @@ func TestOnlyChangesOfSpecAreRefused(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			ctx := request.WithRequestInfo(t.Context(), &request.RequestInfo{IsResourceRequest: true, Resource: "pods", Subresource: c.subresource})
-			g := New(usedUp)
-			g.memory = fixed(c.live, 1000)
+			g := New(usedUp, fixed(c.live, 1000))
 			s := guarded{Interface: &inner{object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 1}}}, guard: g}
 			s.size = func(obj runtime.Object) int { return len(obj.(*corev1.Pod).Spec.NodeName) }
 			err := s.GuaranteedUpdate(ctx, "key", nil, false, nil, c.update, nil)
@@ -167,11 +164,10 @@ func TestOnlyChangesOfSpecAreRefused(t *testing.T) {
 func TestFullStore(t *testing.T) {
 	for name, store := range map[string]*member{"an embedded etcd": {}, "an external etcd": nil} {
 		t.Run(name, func(t *testing.T) {
-			g := New(nil)
+			g := New(nil, fixed(0, math.MaxInt64))
 			if store != nil {
-				g = New(store)
+				g = New(store, fixed(0, math.MaxInt64))
 			}
-			g.memory = fixed(0, math.MaxInt64)
 			next := &inner{err: rpctypes.ErrNoSpace}
 			s := guarded{Interface: next, guard: g}
 			if err := s.Create(t.Context(), "key", &corev1.Pod{}, nil, 0); !isInsufficient(err) || !strings.Contains(err.Error(), "delete JobSets in the background") {
@@ -205,8 +201,7 @@ func TestReadyzLine(t *testing.T) {
 		_, _ = w.Write([]byte("[+]ping ok\n"))
 		_, _ = w.Write([]byte("readyz check passed\n"))
 	})
-	g := New(usedUp)
-	g.memory = fixed(0, math.MaxInt64)
+	g := New(usedUp, fixed(0, math.MaxInt64))
 	for path, want := range map[string]string{
 		"/readyz?verbose": "[!]storage-space low: creations and changes of spec are refused (reserve)\n[+]ping ok\nreadyz check passed\n",
 		"/readyz":         "[+]ping ok\nreadyz check passed\n",

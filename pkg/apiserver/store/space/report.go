@@ -15,6 +15,7 @@ import (
 const (
 	reasonReserve = "reserve"
 	reasonMemory  = "memory"
+	reasonWatches = "watches"
 	reasonQuota   = "quota"
 )
 
@@ -22,13 +23,13 @@ const subsystem = "jobset_apiserver_storage"
 
 var refusals = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem: subsystem, Name: "refused_writes_total", StabilityLevel: metrics.ALPHA,
-	Help: "Writes that were refused for lack of space, by reason: the reserve of the store or of memory was reached, or etcd has used up " +
-		"its quota.",
+	Help: "Writes that were refused for lack of space, by reason: the reserve of the store was reached, or that of memory by objects or by " +
+		"watches, or etcd has used up its quota.",
 }, []string{"reason"})
 
 func init() {
 	legacyregistry.MustRegister(refusals)
-	for _, reason := range []string{reasonReserve, reasonMemory, reasonQuota} {
+	for _, reason := range []string{reasonReserve, reasonMemory, reasonWatches, reasonQuota} {
 		refusals.WithLabelValues(reason)
 	}
 }
