@@ -16,6 +16,7 @@ func directly() []attack {
 		return attack{name: name, held: true, tells: true, send: send, beside: beside}
 	}
 	lists := func(ctx context.Context, e *env) error { return e.direct.reads(ctx) }
+	restarted := func(ctx context.Context, e *env) error { return e.servesRestarted(ctx) }
 	groups := func(ctx context.Context, e *env) error { return e.servesGroups(ctx) }
 	tables := http.Header{"Accept": {"application/json;as=Table;g=meta.k8s.io;v=v1"}}
 	webSocket := http.Header{
@@ -27,6 +28,8 @@ func directly() []attack {
 		held("300 watches of tables of 1.3 MB that nobody reads", watches{n: 300, query: "includeObject=Object", header: tables, sets: 5, changes: 15}.open, lists),
 		held("300 watches over WebSocket that nobody reads", watches{n: 300, header: webSocket, sets: 5, changes: 15}.open, lists),
 		held("7,000 watches", watches{n: 7000, perConnection: 100}.open, lists),
+		held("6,000 watches of two accounts with a connection each, beside 100 sets of 1.3 MB",
+			watches{n: 6000, perConnection: 1, both: true, query: "fieldSelector=metadata.name%3Dnone", sets: 100}.open, restarted),
 		held("220 questions about pods of a byte a second", questions(220, func(ctx context.Context) io.Reader { return slow{ctx} }), groups),
 		held("20 clients that ask about pods of 1.6 MB again and again", questions(20, func(context.Context) io.Reader { return bytes.NewReader(large) }), groups),
 		held("tokens that nobody has, from 130 connections", badTokens(130), lists),

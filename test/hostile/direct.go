@@ -23,17 +23,22 @@ import (
 // direct is how programs in the cluster reach jobset-apiserver without kube-apiserver.
 type direct struct {
 	url string
-	// hostile and plain are tokens of the attacker and of the user.
-	hostile, plain string
+	// hostile are tokens of two accounts of the attacker, and plain is one of the user.
+	hostile []string
+	plain   string
 }
 
 // openDirect finds the server where kube-apiserver finds it.
-func openDirect(ctx context.Context, admin kubernetes.Interface, attacker, bystander *rest.Config) (direct, error) {
+func openDirect(ctx context.Context, admin kubernetes.Interface, attackers []*rest.Config, bystander *rest.Config) (direct, error) {
 	service, err := admin.CoreV1().Services(apiservice.Namespace).Get(ctx, apiservice.ServiceName, metav1.GetOptions{})
 	if err != nil {
 		return direct{}, err
 	}
-	return direct{fmt.Sprintf("https://127.0.0.1:%d", service.Spec.Ports[0].Port), attacker.BearerToken, bystander.BearerToken}, nil
+	d := direct{url: fmt.Sprintf("https://127.0.0.1:%d", service.Spec.Ports[0].Port), plain: bystander.BearerToken}
+	for _, attacker := range attackers {
+		d.hostile = append(d.hostile, attacker.BearerToken)
+	}
+	return d, nil
 }
 
 // sets is the path of the JobSets of a namespace.
@@ -86,8 +91,10 @@ type watches struct {
 	n int
 	// perConnection is how many share a connection of HTTP/2; 0 means that each has one of HTTP/1.1.
 	perConnection int
-	query         string
-	header        http.Header
+	// both means that they belong to both accounts of the attacker, and not to the first one only.
+	both   bool
+	query  string
+	header http.Header
 	// sets is how many sets of 1.3 MB are there, and changes how often they are changed meanwhile.
 	sets, changes int
 }
@@ -108,11 +115,14 @@ func (w watches) open(ctx context.Context, e *env) answer {
 			client = e.direct.client(w.perConnection > 0)
 			defer client.CloseIdleConnections()
 		}
-		of := client
+		of, token := client, e.direct.hostile[0]
+		if w.both {
+			token = e.direct.hostile[i%len(e.direct.hostile)]
+		}
 		opening.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			response, err := e.direct.send(ctx, of, http.MethodGet, sets(hostile)+"?watch=true&"+w.query, e.direct.hostile, w.header, nil)
+			response, err := e.direct.send(ctx, of, http.MethodGet, sets(hostile)+"?watch=true&"+w.query, token, w.header, nil)
 			if err != nil {
 				all.add(answer{what: brief(err)})
 				return

@@ -72,7 +72,7 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 	if e.hostile, err = versioned.NewForConfig(config); err != nil {
 		return nil, err
 	}
-	attacker, err := user(ctx, admin, config, hostile)
+	attacker, err := user(ctx, admin, config, hostile, "user")
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +85,15 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 	for resource, version := range map[string]string{sequentialJobs: sequenceVersion, leaderWorkerSets: groupVersion, disaggregatedSets: roleVersion} {
 		e.urls[resource] = config.Host + "/apis/" + version + "/namespaces/" + hostile + "/" + resource
 	}
-	bystander, err := user(ctx, admin, config, plain)
+	bystander, err := user(ctx, admin, config, plain, "user")
 	if err != nil {
 		return nil, err
 	}
-	if e.direct, err = openDirect(ctx, admin, attacker, bystander); err != nil {
+	second, err := user(ctx, admin, config, hostile, "second")
+	if err != nil {
+		return nil, err
+	}
+	if e.direct, err = openDirect(ctx, admin, []*rest.Config{attacker, second}, bystander); err != nil {
 		return nil, err
 	}
 	bystander.Timeout = 20 * time.Second
@@ -99,26 +103,26 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 	return e, e.adopt()
 }
 
-// user makes a namespace with an account that may do everything in it. It is no administrator, whose requests are exempt
+// user makes an account in a namespace that may do everything in it. It is no administrator, whose requests are exempt
 // from limits.
-func user(ctx context.Context, admin kubernetes.Interface, config *rest.Config, namespace string) (*rest.Config, error) {
+func user(ctx context.Context, admin kubernetes.Interface, config *rest.Config, namespace, name string) (*rest.Config, error) {
 	_, err := admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}
-	_, err = admin.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "user"}}, metav1.CreateOptions{})
+	_, err = admin.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}
 	_, err = admin.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "user"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "user", Namespace: namespace}},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: namespace}},
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}
-	token, err := admin.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, "user", &authenticationv1.TokenRequest{
+	token, err := admin.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(6 * 3600))},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -164,13 +168,21 @@ func (e *env) ended() (names []string) {
 // restart starts what has ended.
 func (e *env) restart(ctx context.Context) error {
 	for _, name := range e.ended() {
-		cmd := exec.CommandContext(ctx, e.script, "start", name) //nolint:gosec // a script of this repository
-		cmd.Env = append(os.Environ(), "CLUSTER_DIR="+e.dir)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("starting %s again: %w\n%s", name, err, out)
+		if err := e.clusterScript(ctx, "start", name); err != nil {
+			return err
 		}
 	}
 	return e.adopt()
+}
+
+// clusterScript starts or stops a program of the cluster.
+func (e *env) clusterScript(ctx context.Context, action, name string) error {
+	cmd := exec.CommandContext(ctx, e.script, action, name) //nolint:gosec // a script of this repository
+	cmd.Env = append(os.Environ(), "CLUSTER_DIR="+e.dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", action, name, err, out)
+	}
+	return nil
 }
 
 // poll repeats the check until it is done, the time is over, or a program has ended, without which it will not be done.

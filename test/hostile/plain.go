@@ -74,6 +74,22 @@ func (e *env) serves(ctx context.Context) (time.Duration, error) {
 	})
 }
 
+// servesRestarted lists the sets of the user, and runs a plain JobSet with a controller that has just started. The JobSet is no use without
+// the watches of the new controller.
+func (e *env) servesRestarted(ctx context.Context) error {
+	if err := e.direct.reads(ctx); err != nil {
+		return err
+	}
+	if err := e.clusterScript(ctx, "stop", "controller"); err != nil {
+		return err
+	}
+	if err := e.restart(ctx); err != nil {
+		return err
+	}
+	_, err := e.serves(ctx)
+	return err
+}
+
 // servesGroups runs the pods of a plain LeaderWorkerSet, about which kube-apiserver asks the webhook, and deletes it.
 func (e *env) servesGroups(ctx context.Context) error {
 	lws := stoppedGroups()
