@@ -66,7 +66,8 @@ func (o *Options) config(ctx context.Context, main *clients) (*apiserver.Config,
 		return nil, fmt.Errorf("naming the definitions of what policies change: %w", err)
 	}
 	schemas := admission.Schemas{Config: generic.OpenAPIV3Config, Names: names}
-	config := &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: o.apiGroups, Gates: o.gate, Memory: space.NewMemory()}
+	config := &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: o.apiGroups, Gates: o.gate}
+	config.Memory = space.NewMemory()
 	applyRouting(ctx, config, main)
 	return config, o.applyMainCluster(ctx, config, main, schemas)
 }
