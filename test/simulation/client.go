@@ -83,10 +83,17 @@ type Client[T Object] struct {
 // refusal returns why the server does not do what a verb asks for; nil if it does.
 func (c Client[T]) refusal(verb string) error { return c.Server.Refusals[verb+" "+c.Kind] }
 
+// denial is refusal for a request that changes an object, and notes it.
+func (c Client[T]) denial(verb string, object metav1.Object) error {
+	err := c.refusal(verb)
+	c.Sender.Denied(Request(verb, c.Kind, object), err)
+	return err
+}
+
 // Create implements children.Client.
 func (c Client[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptions) (T, error) {
 	return Send(c.Sender, wanted, func(bool) (T, error) {
-		if err := c.refusal("create"); err != nil {
+		if err := c.denial("create", wanted); err != nil {
 			return wanted, err
 		}
 		if _, taken := c.Store.Get(wanted.GetName()); taken {
@@ -154,7 +161,7 @@ func (c Client[T]) Patch(_ context.Context, name string, kind types.PatchType, b
 	subresource := append(subresources, "")[0]
 	return Send(c.Sender, none, func(bool) (T, error) {
 		live, found := c.Store.Get(name)
-		switch err := c.refusal("patch"); {
+		switch err := c.denial("patch", &metav1.ObjectMeta{Name: name}); {
 		case err != nil:
 			return none, err
 		case !found:
@@ -223,7 +230,7 @@ func (c Client[T]) Delete(_ context.Context, name string, options metav1.DeleteO
 	_, err := Send(c.Sender, none, func(bool) (T, error) {
 		object, found := c.Store.Get(name)
 		precondition := ptr.Deref(options.Preconditions, metav1.Preconditions{})
-		switch err := c.refusal("delete"); {
+		switch err := c.denial("delete", &metav1.ObjectMeta{Name: name}); {
 		case err != nil:
 			return none, err
 		case !found:

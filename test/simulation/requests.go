@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"errors"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,6 +59,8 @@ type Sender struct {
 	Dead, Deposed bool
 	// Accepted and Refused are the numbers of requests that changed something, and of those that a server refused.
 	Accepted, Refused int
+	// denied are the requests that a server has decided against since a Worker has asked.
+	denied []string
 	// Draw draws what becomes of a request.
 	Draw func() Outcome
 	// Interlude lets other things happen before a request.
@@ -70,7 +73,12 @@ type Sender struct {
 // from the start. A sender that was deposed goes on as if all was well, with the answer that is given; what it sends arrives when
 // its successor is at work.
 func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error) {
-	later := func() { s.Later(func() { _, _ = do(false) }) }
+	unheard := func() {
+		heard := s.denied
+		_, _ = do(false)
+		s.denied = heard
+	}
+	later := func() { s.Later(unheard) }
 	switch {
 	case s.Deposed:
 		later()
@@ -86,7 +94,7 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 	case Conflicted:
 		return answer, ErrConflict
 	case Lost:
-		_, _ = do(false)
+		unheard()
 		return answer, ErrTimeout
 	case Belated:
 		later()
@@ -118,6 +126,28 @@ func (s *Sender) count(err error) {
 	case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
 		s.Refused++
 	}
+}
+
+// Denied notes the answer to a request, which is named by its verb, its kind and its object. A server that fails, or asks for fewer requests,
+// decides nothing, and neither does one that shows another state.
+func (s *Sender) Denied(request string, err error) {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return
+	}
+	switch code := answer.Status().Code; {
+	case code >= http.StatusInternalServerError, code < http.StatusBadRequest, code == http.StatusTooManyRequests, code == http.StatusNotFound,
+		code == http.StatusConflict:
+	default:
+		s.denied = append(s.denied, request)
+	}
+}
+
+// takeDenied returns the requests that were denied since the last call.
+func (s *Sender) takeDenied() []string {
+	denied := s.denied
+	s.denied = nil
+	return denied
 }
 
 // Read sends a request that changes nothing.

@@ -35,6 +35,8 @@ type Worker struct {
 	Careless bool
 	// Eager makes it one that tries again what failed as soon as anything is due, which is a defect.
 	Eager bool
+	// Generation returns the UID and the generation of an object as its syncs see it; nil if they never change.
+	Generation func(name string) string
 
 	objects map[string]*queued
 }
@@ -51,6 +53,8 @@ type queued struct {
 	// only time. refused are the times of refused requests.
 	failed        int
 	idle, refused []time.Time
+	// denials are the requests for it that were denied.
+	denials denials
 }
 
 func (w *Worker) of(name string) *queued {
@@ -112,9 +116,14 @@ func (w *Worker) SyncObject(name string, sync func(name string) (queue.Due, erro
 	done := pass{byTime: q.byTime, accepted: w.Sender.Accepted, refused: w.Sender.Refused}
 	q.ready, q.byTime = false, true
 	w.World.Seen["syncs"]++
+	generation := ""
+	if w.Generation != nil {
+		generation = w.Generation(name)
+	}
 	due, err := sync(name)
 	done.failed = w.ended(err)
 	done.accepted, done.refused = w.Sender.Accepted-done.accepted, w.Sender.Refused-done.refused
+	done.refused -= w.checkDenied(name, q, generation, w.Sender.takeDenied())
 	if !due.Undecided || done.failed { // else it has only found out that a cache lags
 		w.check(name, q, done)
 	}

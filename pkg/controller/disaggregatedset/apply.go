@@ -84,7 +84,11 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 // storeStatus stores the status of a scaler, even if the time of the pass is over.
 func (a *applier) storeStatus(ctx context.Context, scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) error {
 	_, err := a.try(updating(scaler.Name), "update scalers/status", func() error {
-		stored, err := children.UpdateStatus(ctx, a.deps.Scalers(a.ds.Namespace), scaler)
+		var stored *disaggregatedsetv1.DisaggregatedSetRoleScaler
+		err := a.scalers.Changing(a.ds, plan.Ref{Name: scaler.Name, UID: scaler.UID}, "status", func() (err error) {
+			stored, err = children.UpdateStatus(ctx, a.deps.Scalers(a.ds.Namespace), scaler)
+			return err
+		})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
@@ -123,7 +127,7 @@ func (a *applier) refuse(what plan.Refusal, kind string, err error) {
 	if apierrors.IsConflict(err) || errors.Is(err, errNameFreed) || errors.Is(err, errOrphan) {
 		return
 	}
-	if !children.IsUndone(err) { // no request was made
+	if !children.NotAsked(err) {
 		a.refused++
 	}
 	a.over[kind] = a.over[kind] || children.RefusesAll(err) && !errors.Is(err, errNameTaken) && !errors.Is(err, errGoing)
@@ -157,7 +161,7 @@ func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
 		}
 	}
 	for i, ref := range p.DeleteScalers {
-		done, err := a.remove(ctx, a.deps.Scalers(a.ds.Namespace), a.scalers.Guard(), "disaggregatedsetrolescaler", ref)
+		done, err := a.remove(ctx, a.deps.Scalers(a.ds.Namespace), a.scalers.Deleting, "disaggregatedsetrolescaler", ref)
 		if errs = append(errs, err); done {
 			a.results.DeletedScalers = append(a.results.DeletedScalers, i)
 		}
@@ -170,11 +174,11 @@ func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
 func (a *applier) applySlice(ctx context.Context, p plan.SlicePlan, result *plan.SliceResult) error {
 	var errs []error
 	for _, ref := range p.DeleteServices {
-		_, err := a.remove(ctx, a.deps.Services(a.ds.Namespace), a.services.Guard(), "service", ref)
+		_, err := a.remove(ctx, a.deps.Services(a.ds.Namespace), a.services.Deleting, "service", ref)
 		errs = append(errs, err)
 	}
 	for i, deletion := range p.DeleteChildren {
-		done, err := a.remove(ctx, a.deps.LeaderWorkerSets(a.ds.Namespace), a.sets.Guard(), "leaderworkerset", deletion.Ref)
+		done, err := a.remove(ctx, a.deps.LeaderWorkerSets(a.ds.Namespace), a.sets.Deleting, "leaderworkerset", deletion.Ref)
 		if errs = append(errs, err); done {
 			result.DeletedChildren = append(result.DeletedChildren, i)
 		}
@@ -277,11 +281,13 @@ type remover interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
+// deletions make a request that deletes a child, unless it was denied and its time has not come. Writers have them.
+type deletions func(owner metav1.Object, ref plan.Ref, do func() error) error
+
 // remove deletes one incarnation of a child in the background. One that is gone is no error.
-func (a *applier) remove(ctx context.Context, client remover, guard *children.Guard, noun string, ref plan.Ref) (bool, error) {
+func (a *applier) remove(ctx context.Context, client remover, do deletions, noun string, ref plan.Ref) (bool, error) {
 	return a.try(deleting(ref.Name), "delete "+noun, func() error {
-		guard.Deleting(a.ds.Namespace, ref.Name)
-		err := client.Delete(ctx, ref.Name, children.Background(ref.UID))
+		err := do(a.ds, ref, func() error { return client.Delete(ctx, ref.Name, children.Background(ref.UID)) })
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting %s %s/%s: %w", noun, a.ds.Namespace, ref.Name, err)
 		}

@@ -21,8 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgotesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -68,13 +70,17 @@ type passes struct {
 	asked []string
 	// last is the error of the last pass.
 	last error
+	// now is the clock of the controller.
+	now *clocktesting.FakePassiveClock
 	// refused is the answer to the creation of a Job.
 	refused func(name string) error
 }
 
 func newPasses(t *testing.T, set *jobsetv1alpha2.JobSet, refuse func(name string) error) *passes {
 	t.Helper()
-	r := &passes{rig: newRig(t, set), set: set, refused: refuse}
+	r := &passes{rig: newRig(t, set), set: set, refused: refuse, now: clocktesting.NewFakePassiveClock(time.Now())}
+	r.clock = r.now
+	r.build(t, gates.Gates{})
 	r.deps.Runner = children.NewSlowStart(1) // for an order that does not change
 	r.backlogs.window = maxBacklogs          // the Job controller is fast
 	r.kube.PrependReactor("create", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
@@ -100,6 +106,20 @@ func (r *passes) pass(t *testing.T) []string {
 	r.deps.Consistency.Forget(key)
 	_, r.last = r.Sync(t.Context(), key)
 	return r.asked
+}
+
+// later lets the controller look at the set once it may ask for Jobs again that were denied.
+func (r *passes) later(t *testing.T) []string {
+	t.Helper()
+	return r.passAfter(t, 3*time.Minute)
+}
+
+// passAfter lets the controller look at the set after some time.
+func (r *passes) passAfter(t *testing.T, after time.Duration) []string {
+	t.Helper()
+	r.now.SetTime(r.now.Now().Add(after))
+	r.backlogs.window, r.backlogs.known = maxBacklogs, r.now.Now()
+	return r.pass(t)
 }
 
 func (r *passes) exist() int { return len(r.caches.jobs.GetIndexer().List()) }
@@ -130,9 +150,11 @@ func TestDeniedJobsDelayNoOther(t *testing.T) {
 	want += "and 7 more"
 	diff(t, "error", want, errorText(r.last))
 	diff(t, "events", []string{want}, r.notes())
-	diff(t, "Jobs that the second pass asks for", numbered("a", 0, 9), r.pass(t))
+	diff(t, "Jobs that a pass asks for at once", []string(nil), r.pass(t))
+	diff(t, "error of a pass that asks for none", want, errorText(r.last))
+	diff(t, "Jobs that a later pass asks for", numbered("a", 0, 9), r.later(t))
 	bad.Delete("js-a-4")
-	r.pass(t)
+	r.later(t)
 	diff(t, "Jobs that exist when one more is allowed", 391, r.exist())
 }
 
@@ -144,10 +166,11 @@ func TestRejectedTemplateCostsOneRequestPerPass(t *testing.T) {
 		return nil
 	})
 	diff(t, "Jobs that the first pass asks for", append([]string{"js-a-0"}, numbered("b", 0, 4)...), r.pass(t))
-	diff(t, "Jobs that the second pass asks for", []string{"js-a-0"}, r.pass(t))
+	diff(t, "Jobs that a pass asks for at once", []string(nil), r.pass(t))
+	diff(t, "Jobs that the next pass asks for", []string{"js-a-0"}, r.passAfter(t, 10*time.Second))
 	diff(t, "Jobs that exist", 5, r.exist())
 	text := fmt.Sprintf("400 jobs could not be created: job \"js-a-0\" creation failed with error: %v", invalidTemplate("js-a-0"))
-	diff(t, "events", []string{text, text}, r.notes())
+	diff(t, "events", []string{text, text, text}, r.notes())
 }
 
 func TestSharedRejectionEndsThePass(t *testing.T) {
@@ -166,10 +189,10 @@ func TestSharedRejectionEndsThePass(t *testing.T) {
 				return nil
 			}
 			diff(t, "Jobs that the first pass asks for", numbered("a", 0, 3), r.pass(t))
-			diff(t, "Jobs that the second pass asks for", []string{"js-a-4"}, r.pass(t))
-			diff(t, "Jobs that the third pass asks for", []string{"js-b-0"}, r.pass(t))
+			diff(t, "Jobs that the second pass asks for", []string{"js-a-4"}, r.later(t))
+			diff(t, "Jobs that the third pass asks for", []string{"js-b-0"}, r.later(t))
 			limit = 100
-			diff(t, "Jobs that are asked for once that is over", []string{"js-b-1", "js-b-2", "js-a-3", "js-a-4", "js-b-0"}, r.pass(t))
+			diff(t, "Jobs that are asked for once that is over", []string{"js-b-1", "js-b-2", "js-a-3", "js-a-4", "js-b-0"}, r.later(t))
 			diff(t, "error", "", errorText(r.last))
 			diff(t, "whether the order is forgotten", int64(0), r.createFrom.Noted(cache.MetaObjectToName(r.set)))
 		})
@@ -194,7 +217,7 @@ func TestRefusedJobsAreACondition(t *testing.T) {
 	}
 	diff(t, "writes of the status", 1, r.statusWrites())
 	limit = 8
-	r.pass(t)
+	r.later(t)
 	r.pass(t)
 	r.show(t)
 	diff(t, "condition when all are created", "False JobsCreated the missing Jobs have been created", r.condition(t))

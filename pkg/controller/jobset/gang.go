@@ -144,8 +144,10 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *jobsetgang.Observed
 			continue
 		}
 		api := grouped.APIOf(ref)
-		a.guardOf(ref.Kind).Deleting(a.js.Namespace, ref.Name)
-		err := a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
+		err := a.denials.Do(a.js, children.Request{Verb: "delete", Resource: ref.Kind, Name: ref.Name, UID: ref.UID}, func() error {
+			a.guardOf(ref.Kind).Deleting(a.js.Namespace, ref.Name)
+			return a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
+		})
 		switch {
 		case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 			a.deps.Consistency.Deleted(cache.MetaObjectToName(a.js), ref.UID)
@@ -181,7 +183,12 @@ func (a *applier) createGroup(ctx context.Context, object *unstructured.Unstruct
 		a.guardOf(object.GetKind())
 	err := guard.Creating(a.js, object)
 	if err == nil {
-		if _, err = client.Create(ctx, object, metav1.CreateOptions{}); err == nil {
+		what := children.Request{Verb: "create", Resource: object.GetKind(), Kind: object.GroupVersionKind().GroupKind(), Name: object.GetName()}
+		err = a.denials.Do(a.js, what, func() error {
+			_, err := client.Create(ctx, object, metav1.CreateOptions{})
+			return err
+		})
+		if err == nil {
 			guard.Created(a.js, object)
 		}
 	}

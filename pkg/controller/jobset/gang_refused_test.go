@@ -88,12 +88,12 @@ func TestRefusedGroupDelaysNoOther(t *testing.T) {
 		r.dynamic.PrependReactor("create", "podgroups", func(action clientgotesting.Action) (bool, runtime.Object, error) {
 			name := action.(clientgotesting.CreateAction).GetObject().(metav1.Object).GetName()
 			refused := name == "js-w-0"+groupsHash && !allowed.Load()
-			return refused, nil, apierrors.NewForbidden(podGroups.GroupResource(), name, errors.New("exceeded quota: groups"))
+			return refused, nil, apierrors.NewForbidden(podGroups.GroupResource(), name, errors.New(`admission webhook "w" denied the request: no`))
 		})
 		r.run(t)
 		eventually(t, "the Job of the other group exists", func() bool { return r.jobExists(t, "js-w-1") })
 		eventually(t, "the condition is True", func() bool { return r.creationFailure(t) != "" })
-		if got, want := r.creationFailure(t), "QuotaExceeded: the PodGroup js-w-0"+groupsHash+" could not be created: "; !strings.HasPrefix(got, want) {
+		if got, want := r.creationFailure(t), "AdmissionDenied: the PodGroup js-w-0"+groupsHash+" could not be created: "; !strings.HasPrefix(got, want) {
 			t.Errorf("condition %q, want %q", got, want)
 		}
 		if r.jobExists(t, "js-w-0") {

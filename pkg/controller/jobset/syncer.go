@@ -124,6 +124,8 @@ type Syncer struct {
 	claims   *children.Writer[*corev1.PersistentVolumeClaim]
 	// workloads and podGroups guard the groups of pods.
 	workloads, podGroups *children.Guard
+	// denials know which requests about groups were denied.
+	denials *children.Denials
 
 	// deferred is what was seen of sets whose status waits.
 	deferred *children.Notes[plan.Deferred]
@@ -160,6 +162,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		claims: children.NewWriter(deps.Host, corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim").GroupKind(), resourceClaims,
 			"persistent volume claim", deps.Claims),
 		workloads: children.NewGuard("workload", deps.Clock), podGroups: children.NewGuard("podgroup", deps.Clock),
+		denials:  children.DenialsOf(deps.Host),
 		deferred: children.NotesOf[plan.Deferred](deps.Host), createFrom: children.NotesOf[int64](deps.Host),
 		refusedSince: children.NotesOf[time.Time](deps.Host), unschedulable: children.NotesOf[time.Time](deps.Host),
 		podsRefused: children.NotesOf[time.Time](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),

@@ -25,6 +25,12 @@ import (
 // errNotTried means that the time of the pass was over.
 var errNotTried = errors.New("interrupted")
 
+// Kinds of changes of StatefulSets.
+const (
+	changeApply = "apply"
+	changeNudge = "nudge"
+)
+
 // applyLeader creates the revision of the leader StatefulSet, and applies the StatefulSet.
 func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
 	err := a.createRevision(ctx, p.CreateRevision)
@@ -90,7 +96,12 @@ func (a *applier) patchLeader(ctx context.Context, wanted, live *appsv1.Stateful
 		return nil, err
 	}
 	options := metav1.PatchOptions{FieldManager: leaderworkersetv1.FieldManager, Force: new(true)}
-	return a.deps.StatefulSets(a.set.Namespace).Patch(ctx, wanted.Name, types.ApplyPatchType, body, options)
+	var stored *appsv1.StatefulSet
+	err = a.statefulSets.Changing(a.set, plan.Ref{Name: wanted.Name}, changeApply, func() error {
+		stored, err = a.deps.StatefulSets(a.set.Namespace).Patch(ctx, wanted.Name, types.ApplyPatchType, body, options)
+		return err
+	})
+	return stored, err
 }
 
 // applyBody returns what is sent, valid only for the version of the live object, if there is one.
@@ -127,7 +138,9 @@ func (a *applier) deleteLeaders(ctx context.Context, deletions []plan.Deletion) 
 }
 
 func (a *applier) deleteLeader(ctx context.Context, i int, leader *plan.Deletion) error {
-	err := a.deps.Pods(a.set.Namespace).Delete(ctx, leader.Name, children.Foreground(leader.UID, ""))
+	err := a.pods.Deleting(a.set, leader.Ref, func() error {
+		return a.deps.Pods(a.set.Namespace).Delete(ctx, leader.Name, children.Foreground(leader.UID, ""))
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		// A conflict means that another pod has the name now: the next pass will see.
 		a.leaderStays(ctx, i, leader.Name, err)
@@ -157,8 +170,9 @@ func (a *applier) leaderStays(ctx context.Context, i int, name string, err error
 func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) error {
 	client := a.deps.Revisions(a.set.Namespace)
 	return a.revisions.Each(ctx, a.set, len(revisions), func(ctx context.Context, i int) error {
-		a.revisions.Guard().Deleting(a.set.Namespace, revisions[i].Name)
-		err := client.Delete(ctx, revisions[i].Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &revisions[i].UID}})
+		err := a.revisions.Deleting(a.set, revisions[i], func() error {
+			return client.Delete(ctx, revisions[i].Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &revisions[i].UID}})
+		})
 		if err != nil && !apierrors.IsNotFound(err) {
 			a.failed(ctx, plan.ActionDelete, "revision", revisions[i].Name, err)
 			return fmt.Errorf("deleting controllerrevision %s/%s: %w", a.set.Namespace, revisions[i].Name, err)
@@ -185,7 +199,11 @@ func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
 		if err != nil {
 			return err
 		}
-		stored, err := client.Patch(ctx, nudges[i].Name, types.MergePatchType, body, metav1.PatchOptions{})
+		var stored *appsv1.StatefulSet
+		err = a.statefulSets.Changing(a.set, nudges[i].Ref, changeNudge, func() error {
+			stored, err = client.Patch(ctx, nudges[i].Name, types.MergePatchType, body, metav1.PatchOptions{})
+			return err
+		})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,7 +59,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 		switch {
 		case done:
 			labeled.Add(1)
-		case answered(err):
+		case answered(err) && !children.NotAsked(err):
 			refused.Add(1)
 		}
 		if err != nil && children.RefusesAll(err) {
@@ -89,7 +90,13 @@ func (s *Syncer) label(ctx context.Context, key cache.ObjectName, family plan.Fa
 	if err != nil {
 		return false, err
 	}
-	patched, err := s.Pods(key.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	var patched *corev1.Pod
+	what := children.Request{Verb: "patch", Resource: podsOf(family), Name: pod.Name, UID: pod.UID}
+	owner := &metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name} // a group need not have an object
+	err = s.denials.Do(owner, what, func() error {
+		patched, err = s.Pods(key.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		return err
+	})
 	switch {
 	case err == nil:
 		patchesTotal.WithLabelValues(family.Name, resultLabeled).Inc()

@@ -184,7 +184,7 @@ func TestOnePodKeepsNoOtherFromItsLabel(t *testing.T) {
 			tries[name]++
 			return answers[name] != nil && tries["c"] < 3, nil, answers[name]
 		})
-		r.pass(10 * time.Second)
+		r.pass(2 * time.Minute)
 		mu.Lock()
 		defer mu.Unlock()
 		diff(t, "pods with the label", []string{"c", "d"}, slices.DeleteFunc(r.labeled(0), func(name string) bool { return name < "c" }))

@@ -61,11 +61,13 @@ type Syncer struct {
 	memory *memory
 	// guard knows which labels of pods another party removes.
 	guard *children.Guard
+	// denials know which labels of pods were denied.
+	denials *children.Denials
 }
 
 // NewSyncer returns one that remembers nothing yet.
 func NewSyncer(config SyncerConfig) *Syncer {
-	return &Syncer{config, newMemory(), children.NewGuard("pod", config.Clock)}
+	return &Syncer{config, newMemory(), children.NewGuard("pod", config.Clock), children.DenialsOf(config.Host)}
 }
 
 // Added notes that a pod was added to a group of the family with that number, so that the stabilization window of a
@@ -81,6 +83,9 @@ func (s *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 	s.Consistency.Forget(key)
 	snapshots, err := s.observe(key)
 	if err != nil || len(snapshots) == 0 {
+		if err == nil {
+			s.denials.Forget(key)
+		}
 		return queue.Due{}, err
 	}
 	var due queue.Due
@@ -95,5 +100,6 @@ func (s *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 			due.Deadline = p.LookAgain
 		}
 	}
-	return due, children.FirstErrors(errs...)
+	err = children.FirstErrors(errs...)
+	return s.Host.Due(due, err), err
 }

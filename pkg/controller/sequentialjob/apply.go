@@ -123,7 +123,8 @@ func (a *applier) setActive(ctx context.Context, patch *plan.WorkloadPatch) erro
 	}
 	ctx, end := children.Finishing(ctx)
 	defer end()
-	if err := a.deps.Queues.SetActive(ctx, a.sj, *patch); err != nil {
+	what := children.Request{Verb: "patch", Resource: "workloads", Name: patch.Name, UID: patch.UID}
+	if err := a.denials.Do(a.sj, what, func() error { return a.deps.Queues.SetActive(ctx, a.sj, *patch) }); err != nil {
 		return fmt.Errorf("setting spec.active of workload %s/%s to %t: %w", a.sj.Namespace, patch.Name, patch.Active, err)
 	}
 	return nil
@@ -240,7 +241,12 @@ func (s *Syncer) setFinalizers(ctx context.Context, sj *batchv1alpha1.Sequential
 	if err != nil {
 		return nil, err
 	}
-	stored, err := s.deps.SequentialJobs(sj.Namespace).Patch(ctx, sj.Name, types.JSONPatchType, body, metav1.PatchOptions{})
+	var stored *batchv1alpha1.SequentialJob
+	what := children.Request{Verb: "patch", Resource: resourceSequentialJobs, Name: sj.Name, UID: sj.UID}
+	err = s.denials.Do(sj, what, func() error {
+		stored, err = s.deps.SequentialJobs(sj.Namespace).Patch(ctx, sj.Name, types.JSONPatchType, body, metav1.PatchOptions{})
+		return err
+	})
 	if err != nil {
 		s.noteAnswer(cache.MetaObjectToName(sj), err)
 		return nil, err

@@ -91,6 +91,8 @@ type Syncer struct {
 	jobs    *children.Writer[*batchv1.Job]
 	jobSets *children.Writer[*jobsetv1alpha2.JobSet]
 
+	// denials know which requests about the sequence itself and its Workload were denied.
+	denials *children.Denials
 	// refusedSince is since when each pass was refused the creation of a child.
 	refusedSince *children.Notes[time.Time]
 	// unanswered are sequences that a write may have changed whose answer is not known.
@@ -113,6 +115,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset",
 			deps.JobSets),
 
+		denials:      children.DenialsOf(deps.Host),
 		refusedSince: children.NotesOf[time.Time](deps.Host), unanswered: children.NotesOf[bool](deps.Host),
 		unschedulable: children.NotesOf[time.Time](deps.Host),
 		podsRefused:   children.NotesOf[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host),

@@ -61,6 +61,7 @@ func (e *env) startProcess() {
 		interlude()
 	}
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless}
+	p.worker.Generation = func(string) string { return simulation.Generation(&p.sets, name) }
 	look := func() { p.worker.Add(name) }
 	p.sets = simulation.Informer[disaggregatedSet]{From: &e.sets.Store, Handle: func(disaggregatedSet, bool) { look() }}
 	p.scalers = simulation.Informer[roleScaler]{From: &e.scalers.Store, Handle: func(roleScaler, bool) { look() }}

@@ -43,7 +43,9 @@ func (a *Attempts) Note(err error) {
 	switch {
 	case err == nil:
 		a.excess--
-	case errors.Is(err, ErrSkipped), IsUndone(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+	case NotAsked(err):
+		a.over = a.over || RefusesAll(err)
+	case errors.Is(err, ErrSkipped), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 	default:
 		a.excess++
 		a.over = a.over || RefusesAll(err) || a.excess >= maxRefused

@@ -153,7 +153,7 @@ func (c *creation[T]) end(i int, result Result, err error) {
 		}
 		return
 	}
-	if !IsUndone(err) { // no request was made
+	if !NotAsked(err) {
 		c.refused++
 	}
 	c.errors[i] = cmp.Or(errors.Unwrap(err), err)
@@ -203,7 +203,9 @@ func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 	if _, taken := c.Writer.taken.Get(name); taken {
 		return NameTaken, nil
 	}
-	stored, err := c.Create(ctx, c.owner, child)
+	what := c.creationOf(c.owner, child)
+	what.Template, what.HasTemplate = c.Template(child), true
+	stored, err := c.createAs(ctx, c.owner, child, what)
 	if apierrors.IsAlreadyExists(err) {
 		existing, getErr := c.Get(ctx, child.GetNamespace(), child.GetName())
 		switch {

@@ -74,7 +74,11 @@ func (w *Writer[T]) Patch(ctx context.Context, owner metav1.Object, name, versio
 	if err != nil {
 		return failed(err)
 	}
-	child, err := w.client(owner.GetNamespace()).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{}, subresources...)
+	var child T
+	err = w.Changing(owner, Ref{Name: name}, strings.Join(subresources, "/"), func() error {
+		child, err = w.client(owner.GetNamespace()).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{}, subresources...)
+		return err
+	})
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}

@@ -34,6 +34,10 @@ func reachOf(kind schema.GroupKind, name string, err error) reach {
 	if IsUndone(err) {
 		return thisChild
 	}
+	var denied *DeniedError
+	if errors.As(err, &denied) {
+		return denied.reach
+	}
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
 		return allChildren // the API does not answer
@@ -58,7 +62,7 @@ func RefusesAll(err error) bool { return reachOf(schema.GroupKind{}, "", err) ==
 
 // forbiddenToAll returns whether no child may be created, changed or deleted: a quota is used up, or the controller lacks the right.
 func forbiddenToAll(message string) bool {
-	return says(message, "exceeded quota: ", " cannot create resource ", " cannot delete resource ", " cannot patch resource ",
+	return says(message, "exceeded quota: ", "status unknown for quota: ", " cannot create resource ", " cannot delete resource ", " cannot patch resource ",
 		" cannot update resource ")
 }
 

@@ -88,7 +88,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 		switch {
 		case r.err == nil:
 			allowed = min(allowed+1, s.limit)
-		case IsUndone(r.err): // no request was made
+		case NotAsked(r.err):
 			errs[r.i] = r.err
 		case !errors.Is(r.err, ErrSkipped):
 			errs[r.i], allowed = r.err, 1
@@ -173,5 +173,10 @@ func FirstErrors(errs ...error) error {
 	if more := len(failures) - maxErrors; more > 0 {
 		failures = append(failures[:maxErrors], fmt.Errorf("and %d more", more))
 	}
-	return errors.Join(failures...)
+	joined := errors.Join(failures...)
+	if joined == nil {
+		return nil
+	}
+	next, only := askAgain(errs)
+	return &joinedError{joined, next, only}
 }

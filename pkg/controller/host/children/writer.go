@@ -65,6 +65,8 @@ type Host struct {
 	Consistency Consistency
 	// Clock is for what is remembered for some time.
 	Clock Clock
+	// Denials remember what was denied; nil for those of a new controller.
+	Denials *Denials
 	// Shuffle returns the numbers from 0 to n-1 in any order. When the time of a pass is over before all children have had
 	// their turn, those that take long must not come first in the next pass again.
 	Shuffle func(n int) []int
@@ -77,6 +79,9 @@ type Host struct {
 func (h *Host) Forget(owner cache.ObjectName) {
 	h.Consistency.Forget(owner)
 	h.Runner.Forget(owner)
+	if h.Denials != nil {
+		h.Denials.Forget(owner)
+	}
 	for _, n := range h.notes {
 		n.Forget(owner)
 	}
@@ -94,6 +99,8 @@ type Writer[T metav1.Object] struct {
 	taken *expiring.LRUExpireCache
 	// guard knows which writes another party undoes.
 	guard *Guard
+	// denials know which requests were denied.
+	denials *Denials
 }
 
 // NewWriter returns a Writer. The resource is the one under which Consistency knows the kind.
@@ -102,18 +109,31 @@ func NewWriter[T metav1.Object](host *Host, kind schema.GroupKind, resource, nou
 	return &Writer[T]{
 		host: host, kind: kind, resource: resource, noun: noun, client: client,
 		taken: expiring.NewLRUExpireCacheWithClock(maxTaken, host.Clock), guard: NewGuard(noun, host.Clock),
+		denials: DenialsOf(host),
 	}
 }
 
 // Ref names one incarnation of a child.
 type Ref = plan.Ref
 
-// Create creates one child, and returns it as the API has stored it. The error comes from the API, or is an UndoneError.
+// Create creates one child, and returns it as the API has stored it. The error comes from the API, now or earlier, or is an UndoneError.
 func (w *Writer[T]) Create(ctx context.Context, owner metav1.Object, child T) (T, error) {
+	return w.createAs(ctx, owner, child, w.creationOf(owner, child))
+}
+
+// creationOf names the creation of a child.
+func (w *Writer[T]) creationOf(owner, child metav1.Object) Request {
+	return Request{Verb: verbCreate, Resource: w.resource, Kind: w.kind, Name: child.GetName(), UID: controllerOf(owner, child)}
+}
+
+func (w *Writer[T]) createAs(ctx context.Context, owner metav1.Object, child T, what Request) (created T, err error) {
 	if err := w.guard.Creating(owner, child); err != nil {
 		return child, err
 	}
-	created, err := w.client(owner.GetNamespace()).Create(ctx, child, metav1.CreateOptions{})
+	err = w.denials.Do(owner, what, func() error {
+		created, err = w.client(owner.GetNamespace()).Create(ctx, child, metav1.CreateOptions{})
+		return err
+	})
 	if err == nil {
 		w.host.Consistency.Wrote(cache.MetaObjectToName(owner), w.resource, created.GetResourceVersion())
 		w.guard.Created(owner, child)
@@ -132,8 +152,9 @@ func (w *Writer[T]) Delete(ctx context.Context, owner metav1.Object, refs []Ref)
 	var done atomic.Int64
 	err = w.Each(ctx, owner, len(refs), func(ctx context.Context, i int) error {
 		ref := refs[i]
-		w.guard.Deleting(owner.GetNamespace(), ref.Name)
-		err := w.client(owner.GetNamespace()).Delete(ctx, ref.Name, Foreground(ref.UID, ""))
+		err := w.Deleting(owner, ref, func() error {
+			return w.client(owner.GetNamespace()).Delete(ctx, ref.Name, Foreground(ref.UID, ""))
+		})
 		// A conflict means that another child has the name now, or that this one changed meanwhile: the next pass will see.
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("deleting %s %s/%s: %w", w.noun, owner.GetNamespace(), ref.Name, err)
@@ -143,6 +164,20 @@ func (w *Writer[T]) Delete(ctx context.Context, owner metav1.Object, refs []Ref)
 		return nil
 	})
 	return int(done.Load()), err
+}
+
+// Deleting makes a request that deletes a child, unless it was denied and its time has not come.
+func (w *Writer[T]) Deleting(owner metav1.Object, ref Ref, do func() error) error {
+	return w.denials.Do(owner, Request{Verb: verbDelete, Resource: w.resource, Kind: w.kind, Name: ref.Name, UID: ref.UID}, func() error {
+		w.guard.Deleting(owner.GetNamespace(), ref.Name)
+		return do()
+	})
+}
+
+// Changing makes a request that changes a child, unless a request of the kind was denied and its time has not come.
+func (w *Writer[T]) Changing(owner metav1.Object, ref Ref, kind string, do func() error) error {
+	what := Request{Verb: verbPatch, Resource: w.resource, Kind: w.kind, Name: ref.Name, UID: ref.UID, Change: kind}
+	return w.denials.Do(owner, what, do)
 }
 
 // Each does something for each of n children, in any order. Once enough is refused, the rest is left to the next pass: see Attempts.

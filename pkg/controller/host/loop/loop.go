@@ -86,7 +86,8 @@ func (l *Loop[O, S, P, R]) Sync(ctx context.Context, key cache.ObjectName) (queu
 	}
 	results, err := l.Apply(ctx, obs, p)
 	out := l.Conclude(obs, p, results)
-	return out.Due, children.FirstErrors(err, l.Finish(ctx, out))
+	err = children.FirstErrors(err, l.Finish(ctx, out))
+	return l.Host.Due(out.Due, err), err
 }
 
 // Decided observes an object as Observe does, and returns the observation and the plan made on it, which asks for nothing.

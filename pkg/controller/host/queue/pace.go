@@ -3,7 +3,11 @@
 
 package queue
 
-import "time"
+import (
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+)
 
 const (
 	// minBackoff lets the first event about a failure be stored before the second one, which then joins its series.
@@ -17,8 +21,14 @@ const (
 type Due struct {
 	// Deadline is the time after which a rule changes its mind, like the end of a time limit; 0 for none.
 	Deadline time.Duration
+	// Acts is the time to the next deadline that acts: a time limit, or the time at which a child that was denied may be asked for again. It
+	// is not behind the backoff of a failure; 0 for none. What is due then acts once, or waits for a later time of its own.
+	Acts time.Duration
+	// Denied means that nothing has failed but requests that a server has decided against, each of which has a time of its own: no backoff
+	// is due.
+	Denied bool
 	// Continue means that more is to be done at once. It may be set only if something of this sync was accepted by a
-	// server: otherwise the next sync would be like this one.
+	// server: otherwise the next sync would be like this one. It has no effect after a failure.
 	Continue bool
 	// Undecided means that the sync has only found out that caches are not recent enough. Failures before it still count.
 	Undecided bool
@@ -43,23 +53,24 @@ type Pace struct {
 }
 
 // Next returns the time to the next sync, and false if there is none. After a failure that is the backoff, which
-// doubles with each failure. A deadline may come before its end, but not twice in a row: then a deadline that is always
-// near would take the place of the backoff.
+// doubles with each failure. A deadline that acts comes before its end. Another one may, but not twice in a row: then a
+// deadline that is always near would take the place of the backoff.
 func (p *Pace) Next(due Due, failed bool) (time.Duration, bool) {
-	if !failed && !due.Undecided {
+	if failed = failed && !due.Denied; !failed && !due.Undecided {
 		*p = Pace{}
 	}
 	switch {
-	case due.Continue:
+	case !failed && due.Continue:
 		return 0, true
 	case !failed:
-		return due.Deadline, due.Deadline > 0
+		after := plan.Sooner(due.Deadline, due.Acts)
+		return after, after > 0
 	}
 	backoff := min(minBackoff<<min(p.failures, 20), maxBackoff)
 	p.failures++
 	p.early = !p.early && due.Deadline > 0 && due.Deadline < backoff
 	if p.early {
-		return due.Deadline, true
+		backoff = due.Deadline
 	}
-	return backoff, true
+	return plan.Sooner(backoff, due.Acts), true
 }

@@ -6,6 +6,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,8 +35,14 @@ func TestPace(t *testing.T) {
 		"but not twice in a row": {
 			[]sync{failure(time.Millisecond), failure(time.Millisecond), failure(time.Millisecond)}, []time.Duration{time.Millisecond, 2 * minBackoff, time.Millisecond},
 		},
-		"what is continued does not wait":            {[]sync{{Due{Continue: true, Deadline: time.Hour}, false}, {Due{Continue: true}, true}}, []time.Duration{0, 0}},
-		"what is continued has not failed":           {[]sync{{Due{Continue: true}, true}, failure(0)}, []time.Duration{0, minBackoff}},
+		"what is continued does not wait":            {[]sync{{Due{Continue: true, Deadline: time.Hour}, false}}, []time.Duration{0}},
+		"nothing is continued after a failure":       {[]sync{{Due{Continue: true}, true}, {Due{Continue: true}, true}}, []time.Duration{minBackoff, 2 * minBackoff}},
+		"a denied child delays nothing":              {[]sync{{Due{Continue: true, Denied: true, Acts: time.Minute}, true}, failure(0)}, []time.Duration{0, minBackoff}},
+		"a denied child has a time of its own":       {[]sync{failure(0), {Due{Denied: true, Acts: time.Minute}, true}, failure(0)}, []time.Duration{minBackoff, time.Minute, minBackoff}},
+		"deadlines that act are not behind the backoff": {
+			append(slices.Repeat([]sync{failure(0)}, 12), sync{Due{Acts: 10 * time.Second}, true}, sync{Due{Acts: 10 * time.Second}, true}, sync{Due{Acts: time.Hour}, true}),
+			append(doubling(12), 10*time.Second, 10*time.Second, maxBackoff),
+		},
 		"failures count beyond a wait for caches":    {[]sync{failure(0), {Caches(time.Second), false}, failure(0)}, []time.Duration{minBackoff, time.Second, 2 * minBackoff}},
 		"an object that is gone has nothing to wait": {[]sync{failure(0), {Caches(0), false}, failure(0)}, []time.Duration{minBackoff, never, minBackoff}},
 	} {
@@ -54,6 +61,14 @@ func TestPace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// doubling returns the first pauses after failures.
+func doubling(failures int) (pauses []time.Duration) {
+	for i := range failures {
+		pauses = append(pauses, min(minBackoff<<i, maxBackoff))
+	}
+	return pauses
 }
 
 // TestRefusedObjectsAreSyncedSeldom runs objects for an hour that are refused whenever they are synced, whatever their

@@ -52,6 +52,7 @@ func (c jobClient) Create(_ context.Context, wanted *batchv1.Job, _ metav1.Creat
 		}
 		if wanted.Name == c.denied {
 			c.Seen["Jobs denied by name"]++
+			c.process.sender.Denied(simulation.Request("create", "job", wanted), errDenied)
 			return nil, errDenied
 		}
 		job := c.admitted(wanted)

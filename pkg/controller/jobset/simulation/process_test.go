@@ -70,6 +70,7 @@ func (e *env) startProcess() {
 	}
 	p := &process{env: e, sender: e.NewSender(e.interlude)}
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless}
+	p.worker.Generation = func(string) string { return simulation.Generation(&p.jobSets, setName) }
 	p.jobSets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &e.jobSets, Handle: func(*jobsetv1alpha2.JobSet, bool) { p.enqueue() }}
 	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs.Store, Handle: p.jobChanged, Transform: e.transformed, Selects: hasSetName}
 	p.services = simulation.Informer[*corev1.Service]{From: &e.services.Store, Handle: p.serviceChanged}

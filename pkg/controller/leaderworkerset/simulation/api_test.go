@@ -82,7 +82,7 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 		if _, taken := c.in.Get(wanted.GetName()); taken {
 			return wanted, simulation.ErrExists
 		}
-		if err := c.p.denied("create "+c.kind, wanted.GetName()); err != nil {
+		if err := c.p.deniedChild("create "+c.kind, wanted); err != nil {
 			return wanted, err
 		}
 		child := c.copy(wanted)
@@ -117,7 +117,7 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 		case child.GetUID() != *options.Preconditions.UID:
 			return none, simulation.ErrConflict
 		}
-		if err := c.p.denied("delete "+c.kind, name); err != nil {
+		if err := c.p.deniedChild("delete "+c.kind, child); err != nil {
 			return none, err
 		}
 		c.p.Note("  deletes %s %s (%s)", c.kind, name, child.GetUID())
@@ -181,7 +181,7 @@ func (c childClient[T]) change(name string, body []byte) (T, error) {
 		case next.GetResourceVersion() != live.GetResourceVersion():
 			return none, simulation.ErrConflict
 		}
-		if err := c.p.denied("patch "+c.kind, name); err != nil {
+		if err := c.p.deniedChild("patch "+c.kind, live); err != nil {
 			return none, err
 		}
 		c.p.Note("  patches %s %s (%s)", c.kind, name, live.GetUID())
@@ -200,7 +200,7 @@ func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], na
 		verb = "apply statefulset"
 	}
 	expected := wanted.ResourceVersion != "" || wanted.UID != ""
-	err := p.denied(verb, name)
+	err := p.deniedChild(verb, wanted)
 	switch {
 	case !found && (expected || kind != types.ApplyPatchType):
 		return nil, simulation.ErrConflict

@@ -167,8 +167,14 @@ func (e *env) awaitReports(begin time.Time) bool {
 		e.Note("others give back the names %q and %q", statefulSets, services)
 		return true
 	}
+	if e.Since(begin) < askedAgain && !e.process.worker.Due().IsZero() {
+		return false // what was denied before may still be adopted
+	}
 	return e.removeStrays()
 }
+
+// askedAgain is the time after which what was denied has been asked for again.
+const askedAgain = 3 * time.Minute
 
 // checkReports checks that names which the set needs, and others have, are reported.
 func (e *env) checkReports(begin time.Time, statefulSets, services []string) {

@@ -58,6 +58,7 @@ func (e *env) newProcess(rivals bool) *process {
 	p := &process{env: e, rivals: rivals, startedAt: e.Now(), losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}}
 	p.sender = e.NewSender(e.interlude)
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless, Eager: e.eager}
+	p.worker.Generation = func(string) string { return simulation.Generation(&p.sets, name) }
 	p.worker.Add(name)
 	p.sets = informer(p, &e.sets)
 	p.statefulSets = informer(p, &e.statefulSets)

@@ -119,6 +119,14 @@ func (e *env) denied(request, object string) error {
 	return refuse(e.kindOf(request), object)
 }
 
+// deniedChild is denied for a request of the process about a child.
+func (p *process) deniedChild(request string, child metav1.Object) error {
+	err := p.denied(request, child.GetName())
+	verb, kind, _ := strings.Cut(request, " ")
+	p.sender.Denied(simulation.Request(verb, kind, child), err)
+	return err
+}
+
 // deny lets the API servers refuse one kind of requests, or none any more.
 func (e *env) deny() {
 	if len(e.denials) > 0 && e.Dice.Percent(50) {

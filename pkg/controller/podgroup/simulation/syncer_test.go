@@ -157,7 +157,9 @@ func (c podClient) Patch(_ context.Context, podName string, _ types.PatchType, d
 		live, found := c.p.env.pods.Get(podName)
 		switch {
 		case c.p.cluster.Refusals[patchPod] != nil:
-			return nil, c.p.denial()
+			err := c.p.denial()
+			c.p.sender.Denied(simulation.Request("patch", families[family].ReadyKey, &metav1.ObjectMeta{Name: string(uid)}), err)
+			return nil, err
 		case !found:
 			return nil, simulation.ErrNotFound
 		case live.UID != uid && !c.p.careless:

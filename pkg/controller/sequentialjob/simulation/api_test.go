@@ -40,6 +40,7 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 		}
 		if c.p.denial != nil {
 			c.p.refused("create child")
+			c.p.sender.Denied(simulation.Request("create", "child", wanted), c.p.denial)
 			return wanted, c.p.denial
 		}
 		child := c.copy(wanted)
@@ -72,7 +73,7 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 		case child.GetUID() != *options.Preconditions.UID:
 			return none, simulation.ErrConflict
 		case c.p.refusals["delete child"] != nil:
-			return none, c.p.refused("delete child")
+			return none, c.p.refusedChild("delete", child)
 		}
 		c.p.Note("  deletes child %s", name)
 		c.p.rules.deleted(child, known && !c.p.rivals)
@@ -93,7 +94,7 @@ func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType,
 		case !found:
 			return child, simulation.ErrNotFound
 		case c.p.refusals["patch child"] != nil:
-			return child, c.p.refused("patch child")
+			return child, c.p.refusedChild("patch", child)
 		}
 		next := patched(child, patch)
 		if next.GetResourceVersion() != child.GetResourceVersion() {

@@ -42,6 +42,7 @@ func (e *env) startProcess() {
 	p := &process{env: e}
 	p.sender = e.NewSender(e.interlude)
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless, Eager: e.eager}
+	p.worker.Generation = func(string) string { return simulation.Generation(&p.sequences, name) }
 	p.sequences = simulation.Informer[*batchv1alpha1.SequentialJob]{From: &e.sequences, Handle: func(*batchv1alpha1.SequentialJob, bool) { p.worker.Add(name) }}
 	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs, Selects: isChild[*batchv1.Job], Handle: func(job *batchv1.Job, _ bool) { p.changed(job) }}
 	p.jobSets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &e.jobSets, Selects: isChild[*jobsetv1alpha2.JobSet], Handle: func(s *jobsetv1alpha2.JobSet, _ bool) { p.changed(s) }}

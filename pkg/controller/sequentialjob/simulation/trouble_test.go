@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -40,6 +41,13 @@ func (p *process) refused(what string) error {
 	p.trouble.last[what] = p.Now()
 	p.trouble.refused++
 	return p.refusals[what]
+}
+
+// refusedChild is refused for a request about a child.
+func (p *process) refusedChild(verb string, child metav1.Object) error {
+	err := p.refused(verb + " child")
+	p.sender.Denied(simulation.Request(verb, "child", child), err)
+	return err
 }
 
 // Eventf makes a process a recorder, which notes warnings.

@@ -1,0 +1,287 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package children
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// askFirst, askSecond and askLater are the times after which a denied request is made again: after its first denial, its second one,
+	// and later ones.
+	askFirst, askSecond, askLater = 5 * time.Second, time.Minute, 2 * time.Minute
+	// createApart and changeApart are the times between the creations, and the changes and deletions, of one owner that are due after a
+	// second denial or a later one: 10 and 1 a minute. After fewChanges, this goes for the first denial of a change, too.
+	createApart, changeApart = 6 * time.Second, time.Minute
+	fewChanges               = maxRefused
+	// maxAgain is how many requests for one owner are denied within a minute at most, of those whose first denial is longer ago than that.
+	maxAgain = 10
+	// perMinute is the time in which a request is denied twice at most, and maxAgain are.
+	perMinute = time.Minute
+	// denialsForgottenAfter is for how long a denial is remembered after it was due. A child that is no longer wanted is not asked for.
+	denialsForgottenAfter = 10 * time.Minute
+	// maxDenials is how many denials are remembered of one owner.
+	maxDenials = 1000
+)
+
+// Denials remember the requests about children that an API server has decided against, and make each of them again only at its time,
+// whatever happens meanwhile. With a new generation of the owner, or another one of its name, each may be made at once; with another
+// controller of the child it is another request.
+//
+// Where the children of a template share the reason, or all children of the kind, one request is made for all of them. Once one that was
+// denied before is accepted, the reason may be gone: the others of the kind are due then, as far as the bounds allow.
+type Denials struct {
+	clock Clock
+
+	mu     sync.Mutex
+	owners map[cache.ObjectName]*denialsOf
+}
+
+// NewDenials returns Denials that know of none.
+func NewDenials(clock Clock) *Denials {
+	return &Denials{clock: clock, owners: map[cache.ObjectName]*denialsOf{}}
+}
+
+// DenialsOf returns the Denials that the controller has, for requests that are made without a Writer.
+func DenialsOf(host *Host) *Denials {
+	if host.Denials == nil {
+		host.Denials = NewDenials(host.Clock)
+	}
+	return host.Denials
+}
+
+// denialsOf are the denials of one owner.
+type denialsOf struct {
+	uid        types.UID
+	generation int64
+	requests   map[requestKey]*denial
+	// slot is the latest time at which a request is due that was denied twice or more often.
+	slot time.Time
+	// again are the times within the last minute at which requests were denied whose first denial is longer ago, and underway is the number
+	// of those that are being made.
+	again    []time.Time
+	underway int
+	// looked is when forgotten denials were last dropped.
+	looked time.Time
+}
+
+// denial is what is remembered of a request.
+type denial struct {
+	// err is the answer, and reach is whom it concerns.
+	err   error
+	reach reach
+	// times is how often in a row the request was denied.
+	times int
+	// first is the first time, and last and before are the latest two.
+	first, last, before time.Time
+	// due is when the request may be made again.
+	due time.Time
+}
+
+// Do makes a request unless its time has not come. Then the error is the earlier answer: see NotAsked and AskAgain.
+func (d *Denials) Do(owner metav1.Object, what Request, do func() error) error {
+	begun := d.clock.Now()
+	again, earlier := d.begin(owner, what, begun)
+	if earlier != nil {
+		return earlier
+	}
+	return d.end(owner, what, begun, again, do())
+}
+
+// begin returns why the request is not made now; nil if it is. again means that it was denied long enough ago to count.
+func (d *Denials) begin(owner metav1.Object, what Request, now time.Time) (again bool, earlier error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.of(owner)
+	if of == nil {
+		return false, nil
+	}
+	of.forget(now)
+	waits, next := (*denial)(nil), time.Time{}
+	for _, key := range what.keys() {
+		if known := of.requests[key]; known != nil && now.Before(known.due) && now.After(known.last.Add(-perMinute)) && known.due.After(next) {
+			waits, next = known, known.due
+		}
+	}
+	if waits != nil {
+		return false, &DeniedError{waits.err, waits.reach, next, false}
+	}
+	known := of.requests[what.key(thisChild)]
+	again = known != nil && now.Sub(known.first) >= perMinute || known == nil && len(of.requests) >= maxDenials
+	if !again {
+		return false, nil
+	}
+	of.again = within(perMinute, now, of.again)
+	if len(of.again)+of.underway >= maxAgain {
+		next, err, reach := now.Add(apartOf(what.Verb)), errTooMany, thisChild
+		if len(of.again) > 0 {
+			next = of.again[0].Add(perMinute)
+		}
+		if known != nil {
+			err, reach = known.err, known.reach
+		}
+		return false, &DeniedError{err, reach, next, false}
+	}
+	of.underway++
+	return true, nil
+}
+
+// end notes the answer to a request that was begun, and returns it.
+func (d *Denials) end(owner metav1.Object, what Request, begun time.Time, again bool, err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of, now := d.of(owner), d.clock.Now()
+	if of != nil && again {
+		of.underway = max(0, of.underway-1)
+	}
+	if !Decided(err) {
+		if err == nil && of != nil {
+			of.accepted(what, begun, now)
+		}
+		return err
+	}
+	if of == nil {
+		of = &denialsOf{uid: owner.GetUID(), generation: owner.GetGeneration(), requests: map[requestKey]*denial{}}
+		d.owners[cache.MetaObjectToName(owner)] = of
+	}
+	if again {
+		of.again = append(of.again, now)
+	}
+	reach := reachOf(what.Kind, what.Name, err)
+	return &DeniedError{err, reach, of.denied(what, reach, begun, now, err), true}
+}
+
+// of returns the denials of an owner; nil if there are none, or if they are about an earlier generation or another owner of the name.
+func (d *Denials) of(owner metav1.Object) *denialsOf {
+	name := cache.MetaObjectToName(owner)
+	of := d.owners[name]
+	if of != nil && (of.uid != owner.GetUID() || of.generation != owner.GetGeneration()) {
+		delete(d.owners, name)
+		return nil
+	}
+	return of
+}
+
+// Forget drops what is remembered of an owner that is gone.
+func (d *Denials) Forget(owner cache.ObjectName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.owners, owner)
+}
+
+// denied remembers a denial, and returns when the request may be made again.
+func (of *denialsOf) denied(what Request, reach reach, begun, now time.Time, err error) (due time.Time) {
+	err = shortened(err)
+	for _, key := range what.keys() {
+		if key.reach > reach {
+			break
+		}
+		known := of.requests[key]
+		if known == nil {
+			if key.reach == thisChild && len(of.requests) >= maxDenials {
+				due = of.next(what.Verb, now, now.Add(askLater))
+				continue
+			}
+			known = &denial{first: now}
+			of.requests[key] = known
+		}
+		known.err, known.reach = err, reach
+		if known.times == 0 || !begun.Before(known.last) { // else another request was under way at the same time
+			known.times, known.before = known.times+1, known.last
+		}
+		known.last = now
+		many := what.Verb != verbCreate && len(of.requests) > fewChanges
+		if known.due = now.Add(waitAfter(known.times)); (known.times > 1 || many) && key.reach == reach {
+			known.due = of.next(what.Verb, now, known.due)
+		}
+		known.keepApart(key)
+		if known.due.After(due) {
+			due = known.due
+		}
+	}
+	return due
+}
+
+// waitAfter returns how long a request waits after it was denied so often in a row.
+func waitAfter(times int) time.Duration {
+	switch times {
+	case 1:
+		return askFirst
+	case 2:
+		return askSecond
+	}
+	return askLater
+}
+
+// apartOf returns the time between the requests of a verb that are due after a second denial or a later one.
+func apartOf(verb string) time.Duration {
+	if verb == verbCreate {
+		return createApart
+	}
+	return changeApart
+}
+
+// next returns when a request is due, apart from the others.
+func (of *denialsOf) next(verb string, now, due time.Time) time.Time {
+	if apart := of.slot.Add(apartOf(verb)); apart.After(due) && of.slot.After(now) {
+		due = apart
+	}
+	of.slot = due
+	return due
+}
+
+// keepApart makes a request about one child due no earlier than a minute after the last but one time at which it was denied.
+func (n *denial) keepApart(key requestKey) {
+	if earliest := n.before.Add(perMinute); key.reach == thisChild && !n.before.IsZero() && n.due.Before(earliest) {
+		n.due = earliest
+	}
+}
+
+// accepted notes that a request was accepted that had begun at that time. Denials that came later stay.
+func (of *denialsOf) accepted(what Request, begun, now time.Time) {
+	lifted := false
+	for _, key := range what.keys() {
+		if known := of.requests[key]; known != nil && !known.last.After(begun) && known.times > 0 {
+			known.times, lifted = 0, true
+			known.due = now
+			known.keepApart(key)
+		}
+	}
+	if !lifted {
+		return
+	}
+	of.slot = time.Time{}
+	for key, known := range of.requests {
+		if key.verb == what.Verb && key.resource == what.Resource && known.due.After(now) && !known.last.After(begun) {
+			known.due = now
+			known.keepApart(key)
+		}
+	}
+}
+
+// forget drops the denials that were due long ago, from time to time.
+func (of *denialsOf) forget(now time.Time) {
+	if since := now.Sub(of.looked); since >= 0 && since < perMinute {
+		return
+	}
+	of.looked = now
+	for key, known := range of.requests {
+		if now.Sub(known.due) >= denialsForgottenAfter {
+			delete(of.requests, key)
+		}
+	}
+}
+
+// within returns those times that are less than that long ago.
+func within(d time.Duration, now time.Time, times []time.Time) []time.Time {
+	for len(times) > 0 && now.Sub(times[0]) >= d {
+		times = times[1:]
+	}
+	return times
+}
