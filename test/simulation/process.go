@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -58,6 +59,20 @@ func inOrder(n int) iter.Seq[int] {
 
 // Forget implements children.Runner.
 func (Runner) Forget(cache.ObjectName) {}
+
+// Racing is a clock that goes faster than the clock of the world. Denials that have it come to an end too early, which is a defect.
+type Racing struct{ *World }
+
+// Now returns the time.
+func (r Racing) Now() time.Time { return Beginning.Add(100 * r.World.now.Sub(Beginning)) }
+
+// Denials returns the real memory of denials of a controller that has just started. Impatient ones ask again too early, which is a defect.
+func (w *World) Denials(impatient bool) *children.Denials {
+	if impatient {
+		return children.NewDenials(Racing{w})
+	}
+	return children.NewDenials(w)
+}
 
 // Memory is the real memory of own writes. It is a children.Consistency.
 type Memory struct {

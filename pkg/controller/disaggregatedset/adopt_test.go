@@ -188,7 +188,7 @@ func TestOthersAreNotAdopted(t *testing.T) {
 			if diff := cmp.Diff(before, r.all(t)); diff != "" {
 				t.Errorf("children (-before +after):\n%s", diff)
 			}
-			if events := r.events.taken(); tc.child != nil && (err == nil || len(events) == 0 || !strings.HasPrefix(events[0], "Warning ")) {
+			if events := r.events.taken(); tc.child != nil && (err != nil || len(events) == 0 || !strings.HasPrefix(events[0], "Warning ")) {
 				t.Errorf("events %q (%v)", events, err)
 			}
 		})

@@ -124,13 +124,18 @@ func (a *applier) try(what plan.Refusal, kind string, write func() error) (done 
 func (a *applier) refuse(what plan.Refusal, kind string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if apierrors.IsConflict(err) || errors.Is(err, errNameFreed) || errors.Is(err, errOrphan) {
+	if apierrors.IsConflict(err) || errors.Is(err, errNameFreed) || errors.Is(err, errOrphan) || errors.Is(err, errNameTaken) {
 		return
 	}
 	if !children.NotAsked(err) {
 		a.refused++
 	}
-	a.over[kind] = a.over[kind] || children.RefusesAll(err) && !errors.Is(err, errNameTaken) && !errors.Is(err, errGoing)
+	a.over[kind] = a.over[kind] || children.RefusesAll(err) && !errors.Is(err, errGoing)
+	a.report(what, err)
+}
+
+// report adds to the refusals that are reported. The caller holds mu.
+func (a *applier) report(what plan.Refusal, err error) {
 	if len(a.results.Refusals) < maxRefusals {
 		what.Note = fmt.Sprintf("%s: %v", what.Note, cmp.Or(errors.Unwrap(err), err))
 		a.results.Refusals = append(a.results.Refusals, what)
@@ -245,7 +250,12 @@ func annotate(a plan.Annotation) []children.Operation {
 // create creates a child. One that exists and that the set controls is as good; if it has lost the labels by which
 // caches know it, it gets them back. It returns whether there is one now.
 func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T) (bool, error) {
-	return a.try(creating(child.GetName()), fmt.Sprintf("create %T", child), func() error {
+	ours := func(existing T) bool { return metav1.IsControlledBy(existing, a.ds) || orphanFor(a.ds, existing) }
+	if w.StillTaken(ctx, child, children.NamesTakenFor, ours) {
+		a.nameTaken(child.GetName())
+		return false, nil
+	}
+	done, err := a.try(creating(child.GetName()), fmt.Sprintf("create %T", child), func() error {
 		_, err := w.Create(ctx, a.ds, child)
 		if apierrors.IsAlreadyExists(err) {
 			existing, getErr := w.Get(ctx, a.ds.Namespace, child.GetName())
@@ -258,7 +268,7 @@ func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer
 			case orphanFor(a.ds, existing):
 				err = errOrphan
 			default:
-				err = errNameTaken
+				return errNameTaken
 			}
 		}
 		if err == nil || children.TerminatingNamespace(err) {
@@ -266,6 +276,20 @@ func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer
 		}
 		return fmt.Errorf("creating %T %s/%s: %w", child, a.ds.Namespace, child.GetName(), err)
 	})
+	if errors.Is(err, errNameTaken) {
+		w.NameTaken(child, children.NamesTakenFor)
+		a.nameTaken(child.GetName())
+		return false, nil
+	}
+	return done, err
+}
+
+// nameTaken notes that another object has the name of a child: that is a result, and no error.
+func (a *applier) nameTaken(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.results.NameTaken = true
+	a.report(creating(name), errNameTaken)
 }
 
 func restoreLabels[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T, labels map[string]string) error {

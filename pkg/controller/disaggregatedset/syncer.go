@@ -102,7 +102,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, p plan.Plan, out plan.Outcome) Out
 	ds := obs.Set
 	events := loop.Relate(loop.Steps(out.Events), func(name string) *corev1.ObjectReference { return childReference(ds, name) })
 	left := Outcome{
-		Owner: ds, Due: queue.Due{Continue: out.Continue}, Events: events,
+		Owner: ds, Due: queue.Due{Deadline: out.LookAfter, Continue: out.Continue}, Events: events,
 		NotStored: func(ctx context.Context, _ error) {
 			s.Report(ctx, ds, events...) // children were written all the same, and no later pass reports it
 		},

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -23,9 +22,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
-
-// namesTakenFor is for how long the controller does not try again to create a child whose name another object has.
-const namesTakenFor = 10 * time.Second
 
 // Apply writes the children of a plan, and returns what became of them. Applying the same plan twice does no harm: creations have fixed
 // names, deletions and patches name the incarnation or the version that they mean. The error joins those of the results.
@@ -84,7 +80,7 @@ func createAll[T metav1.Object](ctx context.Context, a *applier, w *children.Wri
 		return children.CreationResults{Results: make([]children.Result, len(wanted)), Errors: make([]error, len(wanted))}
 	}
 	return w.CreateAll(ctx, a.set, children.Creations[T]{
-		Children: wanted, TakenFor: namesTakenFor,
+		Children: wanted, TakenFor: plan.RetryNamesAfter(*a.obs),
 		Template: func(child T) string { return child.GetLabels()[leaderworkersetv1.RevisionKey] },
 		Controller: func(child T) metav1.Object {
 			owner := metav1.GetControllerOfNoCopy(child)
@@ -109,7 +105,7 @@ func (a *applier) createRevision(ctx context.Context, revision *appsv1.Controlle
 		return nil
 	case children.NameTaken:
 		a.failed(ctx, plan.ActionCreate, "revision", revision.Name, errTaken)
-		return fmt.Errorf("controllerrevision %s/%s exists and is not controlled by the LeaderWorkerSet", revision.Namespace, revision.Name)
+		return fmt.Errorf("controllerrevision %s/%s: %w", revision.Namespace, revision.Name, errTaken)
 	}
 	if err := done.Errors[0]; err != nil {
 		a.failed(ctx, plan.ActionCreate, "revision", revision.Name, err)
@@ -121,18 +117,15 @@ func (a *applier) createRevision(ctx context.Context, revision *appsv1.Controlle
 func (a *applier) createServices(ctx context.Context, services []*corev1.Service) error {
 	done := createAll(ctx, a, a.services, services)
 	a.accepted(done.Accepted)
-	errs := []error{done.Err}
 	for i, err := range done.Errors {
 		switch {
 		case done.Results[i] == children.NameTaken:
 			a.results.TakenServices = append(a.results.TakenServices, services[i].Name)
-			errs = append(errs, fmt.Errorf("service %s/%s exists and is not controlled by %s", services[i].Namespace, services[i].Name,
-				metav1.GetControllerOfNoCopy(services[i]).Name))
 		case err != nil && !apierrors.IsConflict(err) && a.results.ServiceError == "":
 			a.results.ServiceError = err.Error()
 		}
 	}
-	return children.FirstErrors(errs...)
+	return done.Err
 }
 
 func (a *applier) createPodGroups(ctx context.Context, groups []*unstructured.Unstructured) error {
@@ -153,15 +146,12 @@ func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) e
 	}
 	done := createAll(ctx, a, a.statefulSets, sets)
 	a.accepted(done.Accepted)
-	errs := []error{done.Err}
 	for i, result := range done.Results {
 		switch {
 		case result == children.Created:
 			a.results.CreatedWorkers = append(a.results.CreatedWorkers, i)
 		case result == children.NameTaken:
 			a.results.TakenWorkers = append(a.results.TakenWorkers, sets[i].Name)
-			errs = append(errs, fmt.Errorf("statefulset %s/%s exists and is not controlled by the leader pod of its name", sets[i].Namespace,
-				sets[i].Name))
 		case done.Errors[i] != nil && !apierrors.IsConflict(done.Errors[i]):
 			if a.results.WorkerErrors == nil {
 				a.results.WorkerErrors = map[string]string{}
@@ -169,5 +159,5 @@ func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) e
 			a.results.WorkerErrors[sets[i].Name] = done.Errors[i].Error()
 		}
 	}
-	return children.FirstErrors(errs...)
+	return done.Err
 }

@@ -31,8 +31,17 @@ const (
 	changeNudge = "nudge"
 )
 
-// applyLeader creates the revision of the leader StatefulSet, and applies the StatefulSet.
+// applyLeader creates the revision of the leader StatefulSet, and applies the StatefulSet. That others have their names is a result, and no
+// error.
 func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
+	err := a.createAndApply(ctx, p)
+	if errors.Is(err, errTaken) {
+		a.results.NameTaken, err = true, nil
+	}
+	return err
+}
+
+func (a *applier) createAndApply(ctx context.Context, p plan.Plan) error {
 	err := a.createRevision(ctx, p.CreateRevision)
 	if p.ApplyLeader == nil || err != nil || ctx.Err() != nil {
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {

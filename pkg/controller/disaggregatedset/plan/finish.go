@@ -6,6 +6,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,12 +17,18 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 )
 
+// retryNamesAfter is when to look again at names that other objects have. No watch shows when an object without our labels is gone.
+const retryNamesAfter = 30 * time.Second
+
 // Finish returns the next status, and the events about what was written.
 func Finish(obs Observed, p Plan, r Results) Outcome {
 	if obs.Set.DeletionTimestamp != nil {
 		return Outcome{}
 	}
 	out := Outcome{Events: events(obs, p, r), Continue: r.Interrupted && r.Accepted > 0}
+	if r.NameTaken {
+		out.LookAfter = retryNamesAfter
+	}
 	if next := status(obs, p); !equality.Semantic.DeepEqual(*next, obs.Set.Status) {
 		out.Status = next
 	}

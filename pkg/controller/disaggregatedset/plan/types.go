@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -159,6 +161,8 @@ type Results struct {
 	CreatedScalers, DeletedScalers []int
 	// Slices are in the order of the plan.
 	Slices []SliceResult
+	// NameTaken means that other objects have names of children. Refusals say so.
+	NameTaken bool
 	// Refusals are why writes were refused, for events.
 	Refusals []Refusal
 	// Accepted is the number of writes that were not.
@@ -201,6 +205,8 @@ type Outcome struct {
 	Events []Event
 	// Continue means that the next pass is to come at once, because this one was over before all was done.
 	Continue bool
+	// LookAfter is when to look again although nothing happens; 0 for never.
+	LookAfter time.Duration
 }
 
 // Event is an event about the set, and perhaps a LeaderWorkerSet.

@@ -98,7 +98,7 @@ func (p *process) newSyncer() *disaggregatedset.Syncer {
 		"disaggregatedsets": &p.sets, "disaggregatedsetrolescalers": &p.scalers, "leaderworkersets": &p.children, "services": &p.services,
 	})
 	return disaggregatedset.NewSyncer(disaggregatedset.SyncerConfig{
-		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: writes, Clock: p, Shuffle: p.Dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: writes, Clock: p, Denials: p.Denials(p.impatient), Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: recorder{p},
 		Sets:             func(string) children.LiveOwnerClient[disaggregatedSet] { return setClient{p, p.setClient()} },
 		LeaderWorkerSets: func(string) children.Client[leaderWorkerSet] { return p.leaderWorkerSetClient() },
@@ -119,7 +119,7 @@ func (e *env) sync() {
 		case e.restless && err == nil:
 			due = queue.Due{Deadline: 1e9}
 		case e.insistent && err != nil:
-			due = queue.Due{Continue: true}
+			due, err = queue.Due{Continue: true}, nil
 		}
 		return due, err
 	})

@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
@@ -24,7 +23,7 @@ const (
 	// maxRefusals is how many more children than were created may be refused in one pass, each for a reason of its own, before
 	// the rest is left to the next one. A webhook that denies all children gets no more requests than that.
 	maxRefusals = 100
-	// askBefore is how long before the next try a taken name is forgotten.
+	// askBefore is how long before the next try a taken name may be looked at.
 	askBefore = 100 * time.Millisecond
 )
 
@@ -65,7 +64,7 @@ type Creations[T metav1.Object] struct {
 	// Stored is called, by many goroutines, with each child that was created, and with what the API has made of it; nil if
 	// that does not matter.
 	Stored func(child, stored T)
-	// TakenFor is for how long a child is not created again if another object has its name.
+	// TakenFor is for how long a name is not looked at again that another object has, at most NamesTakenFor.
 	TakenFor time.Duration
 }
 
@@ -199,8 +198,8 @@ func (c *creation[T]) controllerOf(child T) metav1.Object {
 }
 
 func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
-	name := cache.MetaObjectToName(child).String()
-	if _, taken := c.Writer.taken.Get(name); taken {
+	ours := func(existing T) bool { return metav1.IsControlledBy(existing, c.controllerOf(child)) }
+	if c.StillTaken(ctx, child, c.TakenFor, ours) {
 		return NameTaken, nil
 	}
 	what := c.creationOf(c.owner, child)
@@ -212,9 +211,9 @@ func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 		case apierrors.IsNotFound(getErr):
 			return NameFreed, nil
 		case getErr != nil: // the next pass will see who has the name
-		case !metav1.IsControlledBy(existing, c.controllerOf(child)):
+		case !ours(existing):
 			// No failure: the children of other names are created, and this one when its name is free.
-			c.Writer.taken.Add(name, true, c.TakenFor-askBefore)
+			c.NameTaken(child, c.TakenFor)
 			return NameTaken, nil
 		default:
 			var result Result

@@ -194,9 +194,6 @@ func (w *Writer[T]) InOrder(ctx context.Context, owner metav1.Object, n int, do 
 // Guard is for writes of children of the kind that are made without the Writer.
 func (w *Writer[T]) Guard() *Guard { return w.guard }
 
-// NameFreed forgets that another object has a name.
-func (w *Writer[T]) NameFreed(name cache.ObjectName) { w.taken.Remove(name.String()) }
-
 // Foreground asks for a deletion that waits for the dependents, of this very incarnation, and of this version if one is given.
 func Foreground(uid types.UID, version string) metav1.DeleteOptions {
 	options := metav1.DeleteOptions{

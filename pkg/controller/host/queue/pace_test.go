@@ -35,10 +35,10 @@ func TestPace(t *testing.T) {
 		"but not twice in a row": {
 			[]sync{failure(time.Millisecond), failure(time.Millisecond), failure(time.Millisecond)}, []time.Duration{time.Millisecond, 2 * minBackoff, time.Millisecond},
 		},
-		"what is continued does not wait":            {[]sync{{Due{Continue: true, Deadline: time.Hour}, false}}, []time.Duration{0}},
-		"nothing is continued after a failure":       {[]sync{{Due{Continue: true}, true}, {Due{Continue: true}, true}}, []time.Duration{minBackoff, 2 * minBackoff}},
-		"a denied child delays nothing":              {[]sync{{Due{Continue: true, Denied: true, Acts: time.Minute}, true}, failure(0)}, []time.Duration{0, minBackoff}},
-		"a denied child has a time of its own":       {[]sync{failure(0), {Due{Denied: true, Acts: time.Minute}, true}, failure(0)}, []time.Duration{minBackoff, time.Minute, minBackoff}},
+		"what is continued does not wait":      {[]sync{{Due{Continue: true, Deadline: time.Hour}, false}}, []time.Duration{0}},
+		"nothing is continued after a failure": {[]sync{{Due{Continue: true}, true}, {Due{Continue: true}, true}}, []time.Duration{minBackoff, 2 * minBackoff}},
+		"a denied child delays nothing":        {[]sync{{Due{Continue: true, Denied: true, Acts: time.Minute}, true}, failure(0)}, []time.Duration{0, minBackoff}},
+		"a denied child has a time of its own": {[]sync{failure(0), {Due{Denied: true, Acts: time.Minute}, true}, failure(0)}, []time.Duration{minBackoff, time.Minute, minBackoff}},
 		"deadlines that act are not behind the backoff": {
 			append(slices.Repeat([]sync{failure(0)}, 12), sync{Due{Acts: 10 * time.Second}, true}, sync{Due{Acts: 10 * time.Second}, true}, sync{Due{Acts: time.Hour}, true}),
 			append(doubling(12), 10*time.Second, 10*time.Second, maxBackoff),

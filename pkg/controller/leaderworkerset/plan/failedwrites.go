@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // FailedWrite is a write that has failed.
@@ -93,6 +94,33 @@ func takenSince(o Observed, r Results) Taken {
 		return out
 	}
 	return Taken{since(r.TakenServices, o.TakenSince.Services), since(r.TakenWorkers, o.TakenSince.Workers)}
+}
+
+// RetryNamesAfter returns when to look again at a taken name: after as long as the youngest one has been taken so far, within limits. No watch
+// shows when an object without our labels is gone.
+func RetryNamesAfter(o Observed) time.Duration {
+	const soonest = 10 * time.Second
+	after := nameFreeAfter
+	for _, names := range []map[string]time.Time{o.TakenSince.Services, o.TakenSince.Workers} {
+		for _, since := range names {
+			after = min(after, o.Now.Sub(since))
+		}
+	}
+	if len(o.TakenSince.Services)+len(o.TakenSince.Workers) == 0 {
+		return soonest
+	}
+	return max(after, soonest)
+}
+
+// looksAtNames returns when to look again at the names that a pass has found taken; 0 for never.
+func looksAtNames(o Observed, r Results) (after time.Duration) {
+	if r.NameTaken {
+		after = nameFreeAfter
+	}
+	if len(r.TakenServices)+len(r.TakenWorkers) > 0 {
+		after = hostplan.Sooner(after, RetryNamesAfter(o))
+	}
+	return after
 }
 
 // takenByOthers returns whether the name of a child of the set, or of a leader pod with that name, is taken by another

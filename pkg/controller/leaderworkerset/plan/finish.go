@@ -40,6 +40,7 @@ const (
 func Finish(o Observed, p Plan, r Results) Outcome {
 	next, taken := p.begun(o, r), takenSince(o, r)
 	out := Outcome{Status: next, Events: p.Events, RequeueAfter: p.RequeueAfter, Evaluated: p.Evaluated, TakenSince: taken}
+	out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, looksAtNames(o, r))
 	if left := countsMayWait(o, next); left > 0 && len(p.Events) == 0 {
 		out.Status, out.CountsWait, out.RequeueAfter = nil, true, hostplan.Sooner(out.RequeueAfter, left)
 	}

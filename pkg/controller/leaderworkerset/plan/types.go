@@ -241,6 +241,8 @@ type Event = hostplan.Event
 
 // Results are what became of a plan.
 type Results struct {
+	// NameTaken means that another object has the name of the leader StatefulSet or of the revision. LeaderError or RevisionError says so.
+	NameTaken bool
 	// LeaderError is why the leader StatefulSet was not applied; empty if it was, or did not have to be.
 	LeaderError string
 	// ServiceError is why a Service was not created.
