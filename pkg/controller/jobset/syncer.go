@@ -207,7 +207,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 	s.createFrom.Note(key, out.CreateFrom)
 	s.refusedSince.Note(key, out.RefusedSince)
 	left := Outcome{
-		Owner: js, Due: queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue},
+		Owner: js, Due: queue.Due{Deadline: out.RequeueAfter, Acts: out.ActsAfter, Continue: out.Continue},
 		Writes: loop.Series(out.Warnings), Events: loop.Transitions(out.Events),
 	}
 	if out.DeleteJobSet {

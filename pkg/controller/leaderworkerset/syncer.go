@@ -162,7 +162,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 	}
 	pods := func(name string) *corev1.ObjectReference { return podReference(obs, name) }
 	left := Outcome{
-		Owner: obs.Set, Due: queue.Due{Deadline: out.RequeueAfter, Continue: out.Continue},
+		Owner: obs.Set, Due: queue.Due{Deadline: out.RequeueAfter, Acts: out.ActsAfter, Continue: out.Continue},
 		Writes: loop.Relate(loop.Steps(out.Others), pods), Events: loop.Relate(loop.Transitions(out.Events), pods),
 		NotStored: func(ctx context.Context, err error) { s.reportStatus(ctx, obs, err) },
 		Stored: func(*leaderworkersetv1.LeaderWorkerSet) error {

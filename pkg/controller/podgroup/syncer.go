@@ -15,6 +15,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
@@ -96,6 +97,7 @@ func (s *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 		p = s.noteRefusals(key, obs, p, done.refused)
 		errs = append(errs, err, applyErr, s.finish(ctx, key, obs, p))
 		due.Continue = due.Continue || done.labeled > 0 && done.skipped > 0
+		due.Acts = hostplan.Sooner(due.Acts, p.ActsAfter)
 		if p.LookAgain > 0 && (due.Deadline == 0 || p.LookAgain < due.Deadline) {
 			due.Deadline = p.LookAgain
 		}

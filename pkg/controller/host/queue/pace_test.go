@@ -101,3 +101,33 @@ func TestRefusedObjectsAreSyncedSeldom(t *testing.T) {
 		})
 	}
 }
+
+// TestDeadlinesThatActAreKept has an object with time limits that end 10 and 20 s after syncs have failed for long: it is synced when
+// they end, and not when the backoff does.
+func TestDeadlinesThatActAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var limits []time.Time
+		var late []time.Duration
+		failures := 0
+		failing := func(context.Context, cache.ObjectName) (Due, error) {
+			now, due := time.Now(), Due{}
+			if failures++; failures == 12 {
+				limits = []time.Time{now.Add(10 * time.Second), now.Add(20 * time.Second)}
+			}
+			for len(limits) > 0 && !limits[0].After(now) {
+				late, limits = append(late, now.Sub(limits[0])), limits[1:]
+			}
+			if len(limits) > 0 {
+				due.Acts = limits[0].Sub(now)
+			}
+			return due, errors.New("refused")
+		}
+		runQueue(t, "failing", 1, failing, func(q *Queue) {
+			q.Add(cache.NewObjectName("ns", "name"))
+			time.Sleep(20 * time.Minute)
+		})
+		if diff := cmp.Diff([]time.Duration{0, 0}, late); diff != "" {
+			t.Errorf("how late the limits are acted on (-want +got):\n%s", diff)
+		}
+	})
+}

@@ -99,7 +99,8 @@ func (b *statusBuilder) childWrites() Plan {
 	b.run(followInPlace, noteReady)
 	b.fold(endpoints(o))
 	b.fold(changes{edits: []edit{followClock(o)}})
-	p.RequeueAfter = hostplan.Sooner(timeToDeadline(o, b.next.StartTime), b.fold(unschedulable(o)), o.Moving.Value().After,
+	p.ActsAfter = timeToDeadline(o, b.next.StartTime)
+	p.RequeueAfter = hostplan.Sooner(p.ActsAfter, b.fold(unschedulable(o)), o.Moving.Value().After,
 		timeToForget(b.state), b.fold(podsRefused(o, owned)), p.Groups.After, o.Located.Value().After)
 	if p.BacklogFull = moreCreations || patched.backlogFull; p.BacklogFull {
 		// In case the Job controller does not take care of the Jobs that exist.

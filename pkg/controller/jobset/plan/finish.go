@@ -88,6 +88,8 @@ type Outcome struct {
 	RefusedSince time.Time
 	// RequeueAfter is the time after which the next sync is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
+	// ActsAfter is the part of RequeueAfter after which a time limit ends: then a rule acts. 0 for none.
+	ActsAfter time.Duration
 	// Continue is true if the plan was full, or took longer than a pass may, and something of it was accepted.
 	Continue bool
 }
@@ -98,7 +100,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	out := Outcome{
 		Status: p.Status, Events: p.Events, Warnings: warnings(o, p, r), CreateFrom: nextCreateFrom(o, p, r),
 		RefusedSince: hostplan.RefusedSince(o.RefusedSince, o.Now.Time, len(r.Refusals) > 0, r.Interrupted),
-		DeleteJobSet: p.DeleteJobSet && !r.Interrupted, RequeueAfter: p.RequeueAfter,
+		DeleteJobSet: p.DeleteJobSet && !r.Interrupted, RequeueAfter: p.RequeueAfter, ActsAfter: p.ActsAfter,
 	}
 	names := p.jobsWith(r, NameTaken)
 	if len(names) > 0 {

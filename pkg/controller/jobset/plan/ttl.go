@@ -33,7 +33,7 @@ func timeToLive(o Observed) Plan {
 	}
 	end := finished.LastTransitionTime.Add(timeAfterFinish(*ttl, finished))
 	if left := end.Sub(o.Now.Time); left > 0 {
-		return Plan{RequeueAfter: left}
+		return Plan{RequeueAfter: left, ActsAfter: left}
 	}
 	return Plan{DeleteJobSet: true}
 }

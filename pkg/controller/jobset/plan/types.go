@@ -137,6 +137,8 @@ type Plan struct {
 	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
+	// ActsAfter is the part of RequeueAfter after which a time limit ends: then a rule acts. 0 for none.
+	ActsAfter time.Duration
 	// Problems are children left alone because their data is malformed, one sentence each.
 	Problems []string
 }

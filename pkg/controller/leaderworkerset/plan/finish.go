@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -39,7 +40,7 @@ const (
 // Finish returns what to store, report and remember about a set, given what was observed and decided, and what became of it.
 func Finish(o Observed, p Plan, r Results) Outcome {
 	next, taken := p.begun(o, r), takenSince(o, r)
-	out := Outcome{Status: next, Events: p.Events, RequeueAfter: p.RequeueAfter, Evaluated: p.Evaluated, TakenSince: taken}
+	out := Outcome{Status: next, Events: p.Events, RequeueAfter: p.RequeueAfter, ActsAfter: p.ActsAfter, Evaluated: p.Evaluated, TakenSince: taken}
 	out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, looksAtNames(o, r))
 	if left := countsMayWait(o, next); left > 0 && len(p.Events) == 0 {
 		out.Status, out.CountsWait, out.RequeueAfter = nil, true, hostplan.Sooner(out.RequeueAfter, left)
@@ -76,6 +77,11 @@ func queueIgnored(queue string) Event {
 			"without quota",
 			jobsetv1alpha2.QueueNameKey, queue, kueueplan.Group),
 	}
+}
+
+// actAfter has the next decision made after a time at which a rule acts.
+func (p *Plan) actAfter(after time.Duration) {
+	p.RequeueAfter, p.ActsAfter = hostplan.Sooner(p.RequeueAfter, after), hostplan.Sooner(p.ActsAfter, after)
 }
 
 // notice adds an event, unless there are as many as a plan has writes.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // maxRestarts is the highest number of restarts that is counted.
@@ -190,7 +189,7 @@ func (r *restarts) waits(e *leaderworkersetv1.GroupStatus) bool {
 
 // wake has the next decision made when the restart of a group is due.
 func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
-	r.p.RequeueAfter = hostplan.Sooner(r.p.RequeueAfter, e.RestartAt.Sub(r.o.Now.Time))
+	r.p.actAfter(e.RestartAt.Sub(r.o.Now.Time))
 }
 
 // deleteDecided deletes the leaders of groups of which it is stored that they are recreated. What is decided now is stored first.

@@ -25,7 +25,7 @@ func replaceStuck(o Observed, rev revision, groups []group, p *Plan) {
 	if !rolls(o, rev) {
 		return
 	}
-	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, nextBroken(o, groups))
+	p.actAfter(nextBroken(o, groups))
 	spare, stuck := spareLeaders(o, groups)
 	if !stuck {
 		return

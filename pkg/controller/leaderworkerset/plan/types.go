@@ -208,6 +208,8 @@ type Plan struct {
 	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
+	// ActsAfter is the part of RequeueAfter after which a time limit ends: then a rule acts. 0 for none.
+	ActsAfter time.Duration
 	// Reading is what the decision found out, for the next one.
 	Reading *Reading
 }
@@ -289,6 +291,8 @@ type Outcome struct {
 	Events, Others []Event
 	// RequeueAfter is the time after which the next decision is due; 0 for none.
 	RequeueAfter time.Duration
+	// ActsAfter is the part of RequeueAfter after which a time limit ends: then a rule acts. 0 for none.
+	ActsAfter time.Duration
 	// Continue is true if there is more to do, and something of the plan was accepted.
 	Continue bool
 }

@@ -85,6 +85,8 @@ type Plan struct {
 	SizeProblemPod Ref
 	// LookAgain is when to look again though nothing changes; 0 for never.
 	LookAgain time.Duration
+	// ActsAfter is the part of LookAgain after which the group may be ready; 0 for none.
+	ActsAfter time.Duration
 }
 
 // Event is one about a PodReadinessGroup.
@@ -108,7 +110,7 @@ func Decide(o Observed) Plan {
 	case p.Ready:
 		p.Label = unlabeled(o, c.unlabeled)
 	case enough:
-		p.LookAgain = left
+		p.LookAgain, p.ActsAfter = left, left
 	case o.OwnersError == "" && s.source == FromOwners && p.Running > 0 && p.Running == p.Pods:
 		p.LookAgain = ownersEvery
 	}

@@ -72,7 +72,7 @@ func (s *status) advance(owned family, restored restoration) {
 		s.followClock()
 		s.fold(reportTroubles(o, *c, s.next))
 	}
-	s.fold(wants{requeueAfter: s.timeToDeadline()})
+	s.fold(wants{actsAfter: s.timeToDeadline()})
 	s.fold(deleteExpired(o, owned))
 }
 

@@ -33,9 +33,9 @@ func afterFinish(o Observed, owned family) wants {
 		}
 	}
 	expired := deleteExpired(o, owned)
-	w.delete, w.requeueAfter = append(w.delete, expired.delete...), expired.requeueAfter
+	w.delete, w.actsAfter = append(w.delete, expired.delete...), expired.actsAfter
 	if wait, set := timeToLive(o, finished); set {
-		w.deleteSequence, w.requeueAfter = wait == 0, hostplan.Sooner(w.requeueAfter, wait)
+		w.deleteSequence, w.actsAfter = wait == 0, hostplan.Sooner(w.actsAfter, wait)
 	}
 	return w
 }
@@ -56,7 +56,7 @@ func deleteExpired(o Observed, owned family) (w wants) {
 			continue
 		}
 		if wait := left(o, *entry.CompletionTime, *ttl); wait > 0 {
-			w.requeueAfter = hostplan.Sooner(w.requeueAfter, wait)
+			w.actsAfter = hostplan.Sooner(w.actsAfter, wait)
 			continue
 		}
 		w.delete = append(w.delete, Deletion{ChildRef: m.ChildRef, Index: m.index})

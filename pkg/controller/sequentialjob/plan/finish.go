@@ -29,7 +29,7 @@ const (
 // it.
 func Finish(o Observed, p Plan, r Results) Outcome {
 	out := Outcome{
-		Status: p.Status, Events: p.Events, ResourceVersion: r.ResourceVersion, RequeueAfter: p.RequeueAfter,
+		Status: p.Status, Events: p.Events, ResourceVersion: r.ResourceVersion, RequeueAfter: p.RequeueAfter, ActsAfter: p.ActsAfter,
 		RefusedSince:    hostplan.RefusedSince(o.RefusedSince, o.Now.Time, r.Refusal != nil, r.Interrupted),
 		RemoveFinalizer: p.RemoveFinalizer && r.Error == "", DeleteSequentialJob: p.DeleteSequentialJob && !r.Interrupted,
 	}

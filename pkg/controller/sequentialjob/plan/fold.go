@@ -45,6 +45,8 @@ type wants struct {
 	earlier   *EarlierQuery
 	// requeueAfter is when to decide again; 0 for never.
 	requeueAfter time.Duration
+	// actsAfter is when a time limit ends; 0 for never.
+	actsAfter time.Duration
 	// ready means that the current step lacks nothing but its child.
 	ready bool
 }
@@ -95,7 +97,8 @@ func (s *status) fold(w wants) {
 	p := &s.plan
 	p.Delete = append(p.Delete, w.delete...)
 	p.Suspend = append(p.Suspend, w.suspend...)
-	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, w.requeueAfter)
+	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, w.requeueAfter, w.actsAfter)
+	p.ActsAfter = hostplan.Sooner(p.ActsAfter, w.actsAfter)
 	if w.setActive != nil {
 		p.SetWorkloadActive = w.setActive
 	}

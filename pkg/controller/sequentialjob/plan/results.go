@@ -81,4 +81,6 @@ type Outcome struct {
 	RefusedSince time.Time
 	// RequeueAfter is the time after which the next sync is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
+	// ActsAfter is the part of RequeueAfter after which a time limit ends: then a rule acts. 0 for none.
+	ActsAfter time.Duration
 }

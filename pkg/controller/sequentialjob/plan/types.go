@@ -208,6 +208,8 @@ type Plan struct {
 
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
+	// ActsAfter is the part of RequeueAfter after which a time limit ends: then a rule acts. 0 for none.
+	ActsAfter time.Duration
 }
 
 // Deletion is a child to delete.
