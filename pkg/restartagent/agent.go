@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // agent is one process of the agent. Its fields belong to the goroutine of run.
@@ -127,9 +129,7 @@ func (a *agent) await(ctx context.Context, after time.Duration) (*int, error) {
 	}
 	select {
 	case set := <-a.sets:
-		if a.state.observe(set) == report {
-			go a.report(ctx, *a.state.attempt)
-		}
+		a.observe(ctx, set)
 	case pod := <-a.reports:
 		a.state.reported(pod, time.Now())
 	case <-timer:
@@ -146,6 +146,21 @@ func (a *agent) await(ctx context.Context, after time.Duration) (*int, error) {
 		return a.end(s), nil
 	}
 	return nil, nil
+}
+
+// observe takes a state of the set, and logs once that the server cannot read it, and that it can again.
+func (a *agent) observe(ctx context.Context, set *JobSet) {
+	was := a.state.unreadable
+	if a.state.observe(set) == report {
+		go a.report(ctx, *a.state.attempt)
+	}
+	switch log := klog.FromContext(ctx); {
+	case a.state.unreadable && !was:
+		log.Info("The server cannot read the JobSet; this pod stays as it is until the server can", "jobset", a.config.JobSet, "cause",
+			set.Annotations[unreadable.Annotation])
+	case was && !a.state.unreadable:
+		log.Info("The server can read the JobSet again", "jobset", a.config.JobSet)
+	}
 }
 
 // end passes a signal on to the worker, and waits for it. Without a worker the agent ends at once.

@@ -12,7 +12,8 @@
 //
 // Two things keep a barrier from being lifted too soon. The first state comes from a consistent read: a stale one could
 // give the pod an attempt that the others have already reached. And what is known never goes back: while no server
-// answers, the agent keeps its state and tries again.
+// answers, the agent keeps its state and tries again. A set that the server cannot read counts as one for which no
+// server answers: the placeholder has no failure policy, which must not be taken for a set whose pods do not wait.
 //
 // kubelet starts the containers of a pod again at once when a rule restarts all of them. So the agent of a sidecar
 // holds its barrier for a time that grows with the number of restarts in short succession, as kubelet does for single

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // state is what one process of the agent knows. It depends on nothing but its input.
@@ -18,6 +20,8 @@ type state struct {
 	set *JobSet
 	// uid is the UID of the first set. Another set of the name has other pods.
 	uid types.UID
+	// unreadable means that the server cannot read the set: what it wants now is not known.
+	unreadable bool
 	// attempt is the attempt of the process, once it is known.
 	attempt *int32
 	// pod is the answer to the write of the attempt, at reportTime; nil before.
@@ -43,13 +47,17 @@ const (
 // observe takes a state of the set, and returns what to do about the attempt of the process: report it, if this is the
 // first state that gives it one.
 func (s *state) observe(set *JobSet) action {
+	if unreadable.Is(set) {
+		s.unreadable = s.unreadable || s.uid == "" || set.UID == "" || set.UID == s.uid
+		return stay
+	}
 	if s.uid == "" {
 		s.uid = set.UID
 	}
 	if set.UID != s.uid {
 		return stay
 	}
-	s.set = set
+	s.set, s.unreadable = set, false
 	if s.attempt != nil || !set.waits() {
 		return stay
 	}
@@ -69,7 +77,7 @@ func (s *state) reported(pod *Pod, now time.Time) {
 // next returns what to do now. If that is to stay, it may become another after the time that is returned, unless that is 0.
 func (s *state) next(now time.Time) (action, time.Duration) {
 	switch {
-	case s.set == nil:
+	case s.set == nil || s.unreadable:
 		return stay, 0
 	case !s.set.waits():
 		if s.lifted {

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -60,6 +63,11 @@ func TestNext(t *testing.T) {
 	disabled.Annotations = map[string]string{disableKey: ""}
 	other := inPlace(nil, n(1))
 	other.UID = "uid-2"
+	damaged := func(uid types.UID) *JobSet {
+		set := &JobSet{}
+		set.UID, set.Annotations = uid, map[string]string{unreadable.Annotation: "its bytes are damaged"}
+		return set
+	}
 	recreates := inPlace(nil, nil)
 	recreates.Spec.FailurePolicy.RestartStrategy = "Recreate"
 	type states []*JobSet
@@ -85,6 +93,14 @@ func TestNext(t *testing.T) {
 		"the strategy is another one":                  {states: states{recreates}, want: lift},
 		"there is no failure policy":                   {states: states{{}}, want: lift},
 		"another set of the name":                      {states: states{inPlace(nil, n(0)), other}, reported: true, want: stay},
+		"the set cannot be read":                       {states: states{damaged("uid-1")}, want: stay},
+		"nothing of the set can be read":               {states: states{damaged("")}, want: stay},
+		"the set can be read no more":                  {states: states{inPlace(nil, nil), damaged("uid-1")}, reported: true, want: stay},
+		"the same, and not even its UID":               {states: states{inPlace(nil, nil), damaged("")}, reported: true, want: stay},
+		"the same after all have reached the attempt":  {states: states{inPlace(nil, nil), inPlace(nil, n(0)), damaged("")}, reported: true, want: stay},
+		"the same after another pod has begun":         {states: states{inPlace(nil, nil), inPlace(n(0), n(0)), damaged("")}, reported: true, lifted: true, want: stay},
+		"the set can be read again":                    {states: states{damaged(""), inPlace(nil, nil), damaged(""), inPlace(nil, n(0))}, reported: true, want: lift},
+		"another set of the name cannot be read":       {states: states{inPlace(nil, nil), inPlace(nil, n(0)), damaged("uid-2")}, reported: true, want: lift},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &state{lifted: tc.lifted}
