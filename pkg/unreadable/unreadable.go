@@ -4,8 +4,8 @@
 // Package unreadable says how clients recognize an object that is in the store, but that the server cannot read: its
 // bytes are damaged, a newer version has written it, or the key that encrypted it is gone. Lists and watches have a
 // placeholder for such an object, because the garbage collector deletes the children of an owner that lists lack. The
-// placeholder has the name of the object and, if they can still be read, its UID, creation time and owners, and nothing
-// else of it.
+// placeholder has the name of the object and, if its metadata can still be read, its UID, creation time, owners, labels
+// and annotations. It has nothing else of the object: its spec and its status are unknown, and not empty.
 package unreadable
 
 // Annotation is carried by placeholders alone; its value says why the object cannot be read. The server removes it from other objects.

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -156,8 +157,9 @@ func (c *codec) decode(data []byte, defaults *schema.GroupVersionKind,
 	return obj, kind, nil
 }
 
-// placeholder returns what takes the place of an object: as if it were stored with its name and nothing else, so that it has the defaults
-// of its kind, which clients rely on.
+// placeholder returns what takes the place of an object: as if it were stored with what can be read of its metadata and nothing else, so
+// that it has the defaults of its kind, which clients rely on. It keeps its labels, by which watches select it: one that lost them would
+// count as deleted.
 func (c *codec) placeholder(e *envelope, cause error, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj := c.of.newFunc()
@@ -165,15 +167,18 @@ func (c *codec) placeholder(e *envelope, cause error, defaults *schema.GroupVers
 	if err != nil {
 		return nil, nil, cause
 	}
-	name := c.of.name(e.key)
+	name, annotations := c.of.name(e.key), map[string]string{}
 	if known := MetadataOf(e.data); known != nil && known.Namespace == name.Namespace && known.Name == name.Name {
 		accessor.SetUID(known.UID)
 		accessor.SetCreationTimestamp(known.CreationTimestamp)
 		accessor.SetOwnerReferences(known.OwnerReferences)
+		accessor.SetLabels(known.Labels)
+		maps.Copy(annotations, known.Annotations)
 	}
+	annotations[unreadable.Annotation] = shown(cause)
 	accessor.SetNamespace(name.Namespace)
 	accessor.SetName(name.Name)
-	accessor.SetAnnotations(map[string]string{unreadable.Annotation: shown(cause)})
+	accessor.SetAnnotations(annotations)
 	data, err := runtime.Encode(c.Codec, obj)
 	if err != nil {
 		return nil, nil, cause

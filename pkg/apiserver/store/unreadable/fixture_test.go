@@ -105,7 +105,7 @@ func (e *env) serve(transformer value.Transformer, cached bool) {
 
 func newSet(name string) *jobset.JobSet {
 	set := &jobset.JobSet{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: name, UID: types.UID("uid-of-" + name), Labels: map[string]string{"a": "b"},
+		Namespace: "ns", Name: name, UID: types.UID("uid-of-" + name), Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch.jobset-apiserver.io/v1alpha1", Kind: "SequentialJob", Name: "owner", UID: "o"}},
 	}}
 	set.Spec.ReplicatedJobs = []jobset.ReplicatedJob{{Name: "workers", GroupName: ptr.To("default"), Replicas: ptr.To[int32](4)}}

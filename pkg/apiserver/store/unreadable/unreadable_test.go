@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -85,7 +87,8 @@ func (e *env) checkLists(known bool, cause string) {
 		}
 		bad := found["bad"]
 		wantUID := map[bool]types.UID{true: "uid-of-bad"}[known]
-		if bad.Namespace != "ns" || bad.UID != wantUID || (len(bad.OwnerReferences) == 1) != known || len(bad.Labels) > 0 || len(bad.Spec.ReplicatedJobs) > 0 {
+		if bad.Namespace != "ns" || bad.UID != wantUID || (len(bad.OwnerReferences) == 1) != known ||
+			(bad.Labels["a"] == "b") != known || (bad.Annotations["c"] == "d") != known || len(bad.Spec.ReplicatedJobs) > 0 {
 			e.t.Errorf("placeholder: %+v", bad)
 		}
 		if got := bad.Annotations[unreadable.Annotation]; !strings.Contains(got, cause) || got == "" {
@@ -224,6 +227,38 @@ func TestWatchersSeeNoDeletion(t *testing.T) {
 			t.Fatalf("event %s %v, want %s", event.Type, event.Object, want)
 		}
 	}
+}
+
+// TestSelectorsStillMatch watches with a selector: an object whose labels can be read does not leave, and the watch sees when it can be
+// read again.
+func TestSelectorsStillMatch(t *testing.T) {
+	e := newEnv(t)
+	e.start(nil)
+	e.create("bad")
+	e.eventually("the cache has it", func() bool { return len(e.list("0")) == 1 })
+	selected := storage.SelectionPredicate{Label: labels.SelectorFromSet(labels.Set{"a": "b"}), Field: fields.Everything(), GetAttrs: storage.DefaultNamespaceScopedAttr}
+	w, err := e.store.Watch(t.Context(), "/jobset.x-k8s.io/jobsets/", storage.ListOptions{ResourceVersion: "0", Recursive: true, Predicate: selected})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	sound := e.stored("bad")
+	next := func(want watch.EventType, damaged bool) {
+		t.Helper()
+		event := <-w.ResultChan()
+		obj := event.Object
+		if shared, ok := obj.(runtime.CacheableObject); ok { // watchers share what they encode
+			obj = shared.GetObject()
+		}
+		if set, ok := obj.(*jobset.JobSet); event.Type != want || !ok || unreadable.Is(set) != damaged {
+			t.Fatalf("event %s %v, want %s, unreadable=%t", event.Type, event.Object, want, damaged)
+		}
+	}
+	next(watch.Added, false)
+	e.put("bad", damages["a flipped bit in a length of the spec"].damage(e.stored("bad")))
+	next(watch.Modified, true)
+	e.put("bad", sound)
+	next(watch.Modified, false)
 }
 
 // TestMostlyUnreadableStoreIsRefused: when most objects cannot be read, the server is configured wrongly, and must not
