@@ -248,13 +248,13 @@ func (f *Factory) Build(kinds ...*Kind) (*Watches, error) {
 		informers = append(informers, k.informers...)
 	}
 	// Those that need all objects come first.
-	slices.SortStableFunc(informers, func(a, b *Informer) int { return cmp.Compare(a.Label, b.Label) })
+	slices.SortStableFunc(informers, func(a, b *Informer) int { return cmp.Compare(a.watchLabel(), b.watchLabel()) })
 	for _, i := range informers {
 		n := slices.IndexFunc(w.all, func(w *sharedWatch) bool {
-			return w.GroupVersionResource == i.GroupVersionResource && (w.label == "" || w.label == i.Label)
+			return w.GroupVersionResource == i.GroupVersionResource && (w.label == "" || w.label == i.watchLabel())
 		})
 		if n < 0 {
-			n, w.all = len(w.all), append(w.all, &sharedWatch{Resource: i.Resource, label: i.Label})
+			n, w.all = len(w.all), append(w.all, &sharedWatch{Resource: i.Resource, label: i.watchLabel()})
 		}
 		w.all[n].informers = append(w.all[n].informers, i)
 	}

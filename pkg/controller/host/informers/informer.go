@@ -25,6 +25,9 @@ type Need struct {
 	Resource
 	// Label is a key that objects carry which the kind needs. It is empty if the kind needs all.
 	Label string
+	// Unlabeled means that the watch selects nothing by the label, because the server of the resource has placeholders for
+	// objects that it cannot read: these may have lost their labels. The kind sees the same objects, and all placeholders.
+	Unlabeled bool
 	// Only returns whether the kind needs an object that carries the label; nil if it needs all of them. It must not change the object.
 	Only func(obj runtime.Object) bool
 	// Transform returns what the cache keeps of an object for the kind. It may change the object, accepts its own results,
@@ -101,6 +104,9 @@ func (i *Informer) indexName(index string) string { return i.kind + "/" + index 
 
 // part returns what the kind sees of an object in the cache; nil if it does not see it.
 func (i *Informer) part(obj any) any {
+	if p, ok := obj.(*placeholder); ok {
+		obj = p.kept
+	}
 	if all, ok := obj.(*parted); ok {
 		return all.parts[i.number]
 	}
@@ -168,7 +174,7 @@ type sharedWatch struct {
 }
 
 func (w *sharedWatch) build() error {
-	indexers := cache.Indexers{}
+	indexers := cache.Indexers{indexUnreadable: unreadableIn}
 	for n, i := range w.informers {
 		i.number = n
 		for name, index := range i.Indexers {
@@ -177,7 +183,11 @@ func (w *sharedWatch) build() error {
 	}
 	w.failures = logging.NewRepeats(clock.RealClock{})
 	w.shared = cache.NewSharedIndexInformerWithOptions(w.source(w.label), w.example, cache.SharedIndexInformerOptions{Indexers: indexers})
-	errs := []error{w.shared.SetTransform(w.keeping(w.transform())), w.shared.SetWatchErrorHandlerWithContext(w.logWatchError)}
+	transform := w.transform()
+	if w.mayBeUnreadable() {
+		transform = w.keeping(transform)
+	}
+	errs := []error{w.shared.SetTransform(transform), w.shared.SetWatchErrorHandlerWithContext(w.logWatchError)}
 	for _, i := range w.informers {
 		i.shared, i.failure = w.shared, w.failure // another kind may have declared the resource that is watched
 		for _, handler := range i.handlers {
@@ -191,7 +201,7 @@ func (w *sharedWatch) build() error {
 // transform returns what makes an object in the cache of what the API returns: for a single kind that needs all objects
 // what the kind keeps.
 func (w *sharedWatch) transform() cache.TransformFunc {
-	if len(w.informers) == 1 && w.informers[0].Only == nil {
+	if len(w.informers) == 1 && w.informers[0].Only == nil && w.informers[0].Label == w.label {
 		return w.informers[0].Transform
 	}
 	return w.split
@@ -240,6 +250,14 @@ func (w *sharedWatch) split(obj any) (any, error) {
 		}
 	}
 	return all, nil
+}
+
+// watchLabel returns the label by which the watch selects objects.
+func (i *Informer) watchLabel() string {
+	if i.Unlabeled {
+		return ""
+	}
+	return i.Label
 }
 
 // needs returns whether the kind needs the object.

@@ -4,59 +4,163 @@
 package informers
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/scheme"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
+
+// Placeholder is what is known of an object that the server cannot read.
+type Placeholder struct {
+	Namespace, Name string
+	// UID, Labels and OwnerReferences are empty if the metadata cannot be read, either. Then the object may have any owner and any label.
+	UID             types.UID
+	Labels          map[string]string
+	OwnerReferences []metav1.OwnerReference
+	// Cause is why the object cannot be read.
+	Cause string
+	// Part is what the kind sees of the object: as it was before, or of the placeholder. It is nil if the kind does not see it.
+	Part any
+}
+
+// indexUnreadable is the index of placeholders by their namespace. No kind has an index of this name.
+const indexUnreadable = "/unreadable"
+
+// placeholder is what the cache keeps of an object that the server cannot read.
+type placeholder struct {
+	Placeholder
+	version string
+	// kept is what the cache held of the object before, or holds of the placeholder.
+	kept any
+}
+
+var _ metav1.ObjectMetaAccessor = &placeholder{}
+
+// GetObjectMeta returns what the cache needs to know of an object.
+func (p *placeholder) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.version}
+}
+
+func newPlaceholder(obj metav1.Object) *placeholder {
+	return &placeholder{version: obj.GetResourceVersion(), Placeholder: Placeholder{
+		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), Labels: maps.Clone(obj.GetLabels()),
+		OwnerReferences: slices.Clone(obj.GetOwnerReferences()), Cause: obj.GetAnnotations()[unreadable.Annotation],
+	}}
+}
+
+// unreadableIn indexes placeholders by their namespace.
+func unreadableIn(obj any) ([]string, error) {
+	if p, ok := obj.(*placeholder); ok {
+		return []string{p.Namespace}, nil
+	}
+	return nil, nil
+}
+
+// Unreadable returns the objects in a namespace that the server cannot read, and that the kind needs or may need.
+func (i *Informer) Unreadable(namespace string) (list []Placeholder, err error) {
+	objs, err := i.shared.GetIndexer().ByIndex(indexUnreadable, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s that cannot be read: %w", i.Resource.Resource, err)
+	}
+	for _, obj := range objs {
+		p, ok := obj.(*placeholder)
+		if !ok {
+			continue
+		}
+		found := p.Placeholder
+		found.Part = i.part(obj)
+		if _, carried := p.Labels[i.Label]; carried || i.Label == "" || p.UID == "" || found.Part != nil {
+			list = append(list, found)
+		}
+	}
+	return list, nil
+}
+
+// mayBeUnreadable returns whether the objects come from a server that has placeholders. On objects of other servers the
+// annotation means nothing: anyone can write it there.
+func (w *sharedWatch) mayBeUnreadable() bool {
+	kinds, _, err := scheme.Scheme.ObjectKinds(w.example)
+	return err == nil && len(kinds) > 0
+}
 
 // keeping returns a transform with which an object that the server cannot read any more stays in the cache as it was,
 // with the annotation. What it holds, such as topology domains, is still in use.
 func (w *sharedWatch) keeping(next cache.TransformFunc) cache.TransformFunc {
 	return func(obj any) (any, error) {
-		placeholder, ok := obj.(metav1.Object)
-		if !ok || !unreadable.Is(placeholder) {
+		if _, ok := obj.(*placeholder); ok {
+			return obj, nil
+		}
+		object, ok := obj.(metav1.Object)
+		if !ok || !unreadable.Is(object) {
 			return next(obj)
 		}
-		known, found, err := w.shared.GetIndexer().GetByKey(cache.MetaObjectToName(placeholder).String())
-		if err != nil || !found {
-			return next(obj)
-		}
-		all, ok := known.(*parted)
-		if !ok {
-			if kept, ok := marked(known, placeholder); ok {
-				return kept, nil
+		p := newPlaceholder(object)
+		known, found, err := w.shared.GetIndexer().GetByKey(cache.MetaObjectToName(object).String())
+		if err == nil && found {
+			if p.kept = asBefore(known, object); p.kept != nil {
+				return p, nil
 			}
-			return next(obj)
 		}
-		kept := &parted{namespace: all.namespace, name: all.name, parts: make([]any, len(all.parts))}
-		kept.version, _ = strconv.ParseUint(placeholder.GetResourceVersion(), 10, 64)
-		for i, part := range all.parts {
-			kept.parts[i], _ = marked(part, placeholder)
-		}
-		return kept, nil
+		p.kept, err = next(obj)
+		return p, err
 	}
 }
 
-// marked returns a copy of an object that has the annotation of a placeholder. It returns what it got, and false, if
-// that is no object, or is another object of the same name.
-func marked(known any, placeholder metav1.Object) (any, bool) {
-	object, ok := known.(runtime.Object)
+// asBefore returns what the cache holds of an object, for its placeholder. It returns nil if that is another object of the same name.
+func asBefore(known any, object metav1.Object) any {
+	if p, ok := known.(*placeholder); ok {
+		known = p.kept
+	}
+	all, ok := known.(*parted)
 	if !ok {
-		return known, false
+		return marked(known, object)
+	}
+	kept := &parted{namespace: all.namespace, name: all.name, parts: make([]any, len(all.parts))}
+	kept.version, _ = strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	for i, part := range all.parts {
+		if part == nil {
+			continue
+		}
+		if kept.parts[i] = marked(part, object); kept.parts[i] == nil {
+			return nil
+		}
+	}
+	return kept
+}
+
+// marked returns a copy of what a kind keeps of an object, with the annotation of a placeholder. A kind that keeps less
+// than objects finds placeholders with Unreadable, and gets what it keeps as it is. It returns nil for another object of the same name.
+func marked(part any, placeholder metav1.Object) any {
+	var was metav1.Object
+	switch o := part.(type) {
+	case metav1.Object:
+		was = o
+	case metav1.ObjectMetaAccessor:
+		was = o.GetObjectMeta()
+	}
+	if was != nil && placeholder.GetUID() != "" && was.GetUID() != "" && placeholder.GetUID() != was.GetUID() {
+		return nil
+	}
+	object, ok := part.(runtime.Object)
+	if !ok {
+		return part
 	}
 	kept, ok := object.DeepCopyObject().(metav1.Object)
-	if !ok || placeholder.GetUID() != "" && placeholder.GetUID() != kept.GetUID() {
-		return known, false
+	if !ok {
+		return part
 	}
 	annotations := map[string]string{}
 	maps.Copy(annotations, kept.GetAnnotations())
 	annotations[unreadable.Annotation] = placeholder.GetAnnotations()[unreadable.Annotation]
 	kept.SetAnnotations(annotations)
 	kept.SetResourceVersion(placeholder.GetResourceVersion())
-	return kept, true
+	return kept
 }
