@@ -97,6 +97,8 @@ func (c *Controller) handleEvents() {
 	c.caches.children.AddEventHandler(handler(c.enqueueOwner))
 	c.caches.services.AddEventHandler(handler(c.enqueueOwner))
 	c.caches.scalers.AddEventHandler(handler(c.enqueueOwner))
+	c.caches.children.OnUnreadable(c.onUnreadable)
+	c.caches.scalers.OnUnreadable(c.onUnreadable)
 }
 
 // handler calls a function with each object before and after a change.

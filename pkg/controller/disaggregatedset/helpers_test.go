@@ -38,6 +38,8 @@ type rig struct {
 	kube   *fake.Clientset
 	client *versionedfake.Clientset
 	events *recorder
+	// watches fill the caches once they are started; tests that do not start them fill the caches with cached.
+	watches *informers.Watches
 
 	mu sync.Mutex
 	// version is the newest one, writes are the requests that change something, and own are the verbs and resources that
@@ -73,7 +75,7 @@ func newRigAt(t *testing.T, now clock.PassiveClock, objects ...runtime.Object) *
 	var err error
 	r.Controller, err = New(Config{Client: r.client, Kube: r.kube, Informers: kind, Recorder: r.events, Clock: now, Workers: 2})
 	if err == nil {
-		_, err = factory.Build(kind)
+		r.watches, err = factory.Build(kind)
 	}
 	if err != nil {
 		t.Fatal(err)

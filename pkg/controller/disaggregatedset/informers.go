@@ -53,8 +53,8 @@ func newCaches(kind *informers.Kind, client versioned.Interface) caches {
 	return caches{
 		sets:    kind.Informer(informers.Need{Resource: sets, Transform: transform}),
 		scalers: kind.Informer(informers.Need{Resource: scalers, Transform: transform, Indexers: byOwner}),
-		children: kind.Informer(informers.Need{Resource: children, Label: disaggregatedsetv1.SetNameLabelKey, Transform: transform,
-			Indexers: byOwner}),
+		children: kind.Informer(informers.Need{Resource: children, Label: disaggregatedsetv1.SetNameLabelKey, Unlabeled: true,
+			Transform: transform, Indexers: byOwner}),
 		services: kind.Informer(informers.Need{Resource: kind.Services(), Label: disaggregatedsetv1.SetNameLabelKey, Transform: transform,
 			Indexers: byOwner}),
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // formerWait is how long a set waits for the garbage collector to take LeaderWorkerSets from a former set of its name, or to delete them.
@@ -71,6 +72,9 @@ func (s *Syncer) observe(_ context.Context, key cache.ObjectName, obs *plan.Obse
 	if obs.Orphans, err = s.deps.Caches.Orphans(key); err != nil {
 		return false, err
 	}
+	if obs.Unreadable, err = s.deps.Caches.Unreadable(obs.Set); err != nil {
+		return false, err
+	}
 	return false, s.observeTaken(obs)
 }
 
@@ -86,7 +90,7 @@ func (s *Syncer) observeTaken(obs *plan.Observed) error {
 		if err != nil {
 			return err
 		}
-		if scaler != nil && !metav1.IsControlledBy(scaler, obs.Set) && plan.OrphanOf(scaler) == nil {
+		if scaler != nil && !unreadable.Is(scaler) && !metav1.IsControlledBy(scaler, obs.Set) && plan.OrphanOf(scaler) == nil {
 			if obs.TakenScalers == nil {
 				obs.TakenScalers = map[string]bool{}
 			}

@@ -30,6 +30,8 @@ type Caches interface {
 	Scaler(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSetRoleScaler, error)
 	// Orphans returns the objects with the label of the set that have no controller and are made like its children.
 	Orphans(key cache.ObjectName) ([]plan.Orphan, error)
+	// Unreadable returns the LeaderWorkerSets and scalers that the server cannot read, and that the set controls or may control.
+	Unreadable(ds *disaggregatedsetv1.DisaggregatedSet) ([]plan.Unreadable, error)
 	// Former returns whether a set that had the name before controls LeaderWorkerSets that are not being deleted.
 	Former(ds *disaggregatedsetv1.DisaggregatedSet) (bool, error)
 }

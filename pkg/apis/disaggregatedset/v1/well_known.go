@@ -30,6 +30,8 @@ const (
 	ReasonAllRolesReady = "AllRolesReady"
 	// ReasonRolloutInProgress is the reason of Progressing.
 	ReasonRolloutInProgress = "RolloutInProgress"
+	// ReasonChildUnreadable is the reason of Progressing while the set waits for a child that the server cannot read.
+	ReasonChildUnreadable = "ChildUnreadable"
 	// ReasonBound is the reason of Ready.
 	ReasonBound = "Bound"
 )

@@ -74,6 +74,9 @@ func (r roleState) desired() (int64, bool) {
 // planScalers creates the scalers of roles that others scale, with the groups that these roles have, and deletes those
 // of other roles. How many groups a role has is known once all LeaderWorkerSets are adopted.
 func planScalers(obs Observed, state map[int32]*slice, p *Plan) {
+	if len(obs.Unreadable) > 0 {
+		return // it is not known which scalers there are, or with how many groups a new one would begin
+	}
 	wanted := map[string]bool{}
 	for _, role := range state[0].roles {
 		if !role.external {
@@ -122,7 +125,7 @@ func planSlices(obs Observed, state map[int32]*slice, p *Plan) {
 	for _, slice := range slices.Sorted(maps.Keys(state)) {
 		s := state[slice]
 		switch {
-		case s.awaits():
+		case s.awaits() || s.unknown():
 		case slice >= count:
 			p.Slices = append(p.Slices, s.remove())
 		default:

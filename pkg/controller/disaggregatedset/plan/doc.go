@@ -8,6 +8,9 @@
 // Objects without a controller that are made like children of the set come first: the set adopts them. A slice waits
 // until its LeaderWorkerSets are adopted, since everything else depends on what runs.
 //
+// A child that the server cannot read is unknown: its slice stays as it is, and no scaler comes or goes. Of a child whose
+// metadata cannot be read, either, the slice is not known, so that all slices stay.
+//
 // A slice that has groups of a former revision is rolled: Next plans one step at a time for all roles together, and a
 // step waits until the groups of the step before are ready. The next step depends only on what the LeaderWorkerSets ask
 // for, so that nothing is lost in a crash.

@@ -46,6 +46,15 @@ func status(obs Observed, p Plan) *disaggregatedsetv1.DisaggregatedSetStatus {
 	available := true
 	for _, role := range roles(obs) {
 		count := disaggregatedsetv1.RoleStatus{Name: role.Name}
+		if obs.unknownRole(role.Name) {
+			for _, known := range obs.Set.Status.RoleStatuses {
+				if known.Name == role.Name {
+					count = known
+				}
+			}
+			next.RoleStatuses = append(next.RoleStatuses, count)
+			continue
+		}
 		for _, c := range obs.Children {
 			if c.Role != role.Name {
 				continue
@@ -80,6 +89,10 @@ func setConditions(status *disaggregatedsetv1.DisaggregatedSetStatus, available 
 		is, isNot, reason = isNot, is, disaggregatedsetv1.ReasonAllRolesReady
 		message = "All roles have reached their desired replica count, ready and updated to the current revision"
 	}
+	if wait := obs.waitMessage(); wait != "" {
+		is, isNot, reason, message = disaggregatedsetv1.ConditionProgressing, disaggregatedsetv1.ConditionAvailable,
+			disaggregatedsetv1.ReasonChildUnreadable, wait
+	}
 	condition := metav1.Condition{
 		Type: is, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: obs.Set.Generation,
 		LastTransitionTime: obs.Now,
@@ -94,7 +107,10 @@ func setConditions(status *disaggregatedsetv1.DisaggregatedSetStatus, available 
 // scalerStatuses returns the scalers of roles whose status changes.
 func scalerStatuses(obs Observed, p Plan) (changed []*disaggregatedsetv1.DisaggregatedSetRoleScaler) {
 	for _, role := range roles(obs) {
-		if role.scaler == nil {
+		unreadable := func(u Unreadable) bool {
+			return u.Kind == OrphanScaler && role.scaler != nil && u.Name == role.scaler.Name
+		}
+		if role.scaler == nil || obs.unknownRole(role.Name) || obs.unreadable(unreadable) {
 			continue
 		}
 		next := role.scaler.Status.DeepCopy()

@@ -27,6 +27,8 @@ type Observed struct {
 	TakenScalers map[string]bool
 	// Orphans are objects without a controller that are made like children of the set.
 	Orphans []Orphan
+	// Unreadable are children, or objects that may be children, that the server cannot read.
+	Unreadable []Unreadable
 	// Conflicts are those names that were reported before.
 	Conflicts map[string]bool
 	// Now is the time of the observation, in whole seconds.

@@ -238,6 +238,8 @@ func (c caches) Orphans(cache.ObjectName) (list []plan.Orphan, err error) {
 	return orphansOf(c.p, list, c.p.scalers.Objects), nil
 }
 
+func (c caches) Unreadable(disaggregatedSet) ([]plan.Unreadable, error) { return nil, nil }
+
 func (c caches) Former(ds disaggregatedSet) (bool, error) {
 	return !c.p.hasty && slices.ContainsFunc(c.p.children.Objects, func(lws leaderWorkerSet) bool {
 		return ownedBySet(lws) && !metav1.IsControlledBy(lws, ds) && lws.DeletionTimestamp == nil

@@ -45,6 +45,8 @@ type Informer struct {
 	Need
 	kind     string
 	handlers []cache.ResourceEventHandler
+	// unreadable is called with placeholders; it may be nil.
+	unreadable func(Placeholder)
 
 	// shared follows the resource for all kinds that need it, and number is the place of this one among them.
 	shared cache.SharedIndexInformer
@@ -192,6 +194,10 @@ func (w *sharedWatch) build() error {
 		i.shared, i.failure = w.shared, w.failure // another kind may have declared the resource that is watched
 		for _, handler := range i.handlers {
 			_, err := w.shared.AddEventHandler(i.handle(handler))
+			errs = append(errs, err)
+		}
+		if i.unreadable != nil {
+			_, err := w.shared.AddEventHandler(i.handleUnreadable())
 			errs = append(errs, err)
 		}
 	}

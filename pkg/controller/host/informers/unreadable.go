@@ -71,17 +71,43 @@ func (i *Informer) Unreadable(namespace string) (list []Placeholder, err error) 
 		return nil, fmt.Errorf("listing %s that cannot be read: %w", i.Resource.Resource, err)
 	}
 	for _, obj := range objs {
-		p, ok := obj.(*placeholder)
-		if !ok {
-			continue
-		}
-		found := p.Placeholder
-		found.Part = i.part(obj)
-		if _, carried := p.Labels[i.Label]; carried || i.Label == "" || p.UID == "" || found.Part != nil {
-			list = append(list, found)
+		if p, needed := i.placeholder(obj); needed {
+			list = append(list, p)
 		}
 	}
 	return list, nil
+}
+
+// placeholder returns what is known of an object in the cache; false if the object can be read, or if the kind does not need it.
+func (i *Informer) placeholder(obj any) (Placeholder, bool) {
+	p, ok := obj.(*placeholder)
+	if !ok {
+		return Placeholder{}, false
+	}
+	found := p.Placeholder
+	found.Part = i.part(obj)
+	_, carried := p.Labels[i.Label]
+	return found, carried || i.Label == "" || p.UID == "" || found.Part != nil
+}
+
+// OnUnreadable sets what is called when an object that the kind needs or may need cannot be read, changes, can be read again,
+// or is gone. It is called before the watch is built.
+func (i *Informer) OnUnreadable(handle func(Placeholder)) { i.unreadable = handle }
+
+func (i *Informer) handleUnreadable() cache.ResourceEventHandler {
+	look := func(obj any) {
+		if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = missed.Obj
+		}
+		if p, needed := i.placeholder(obj); needed {
+			i.unreadable(p)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    look,
+		UpdateFunc: func(before, after any) { look(before); look(after) },
+		DeleteFunc: look,
+	}
 }
 
 // mayBeUnreadable returns whether the objects come from a server that has placeholders. On objects of other servers the
