@@ -21,6 +21,7 @@ func (c *Controller) handleEvents() {
 	c.caches.sequentialJobs.AddEventHandler(c.onSequences())
 	c.caches.jobs.AddEventHandler(c.onChildren(c.jobs.NameFreed))
 	c.caches.jobSets.AddEventHandler(c.onChildren(c.jobSets.NameFreed))
+	c.caches.jobSets.OnUnreadable(c.onUnreadable)
 	c.caches.pods.AddEventHandler(c.onPods())
 	c.caches.OnRefusal(c.caches.jobs, c.enqueueOwner)
 }

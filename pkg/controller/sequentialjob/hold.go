@@ -81,7 +81,7 @@ func (c *Controller) holdQuota(ctx context.Context, key cache.ObjectName, obs *p
 	defer end()
 	now := metav1.NewTime(c.Clock.Now())
 	ended := c.endOthers(ctx, key, obs, now)
-	if obs == nil || helper.ManagedElsewhere(obs.SequentialJob) {
+	if obs == nil || helper.ManagedElsewhere(obs.SequentialJob) || len(plan.Unknown(*obs)) > 0 {
 		return ended
 	}
 	sj := obs.SequentialJob

@@ -51,15 +51,15 @@ func newCaches(kind *informers.Kind, client versioned.Interface, clock clock.Pas
 	sets := informers.NewResource(kind.Aggregated(jobsetv1alpha2.SchemeGroupVersion),
 		jobsetv1alpha2.SchemeGroupVersion.WithResource(resourceJobSets),
 		&jobsetv1alpha2.JobSet{}, client, client.JobsetV1alpha2().JobSets(metav1.NamespaceAll))
-	children := func(resource informers.Resource) *informers.Informer {
+	children := func(resource informers.Resource, unlabeled bool) *informers.Informer {
 		return kind.Informer(informers.Need{
-			Resource: resource, Label: batchv1alpha1.SequentialJobUIDKey, Transform: transform, Indexers: cache.Indexers{indexOwner: ownerUID},
+			Resource: resource, Label: batchv1alpha1.SequentialJobUIDKey, Unlabeled: unlabeled, Transform: transform, Indexers: cache.Indexers{indexOwner: ownerUID},
 		})
 	}
 	return caches{
 		sequentialJobs: kind.Informer(informers.Need{Resource: sequences, Transform: transform}),
-		jobs:           children(kind.Jobs()),
-		jobSets:        children(sets),
+		jobs:           children(kind.Jobs(), false),
+		jobSets:        children(sets, true),
 		pods: kind.Informer(informers.Need{
 			Resource: kind.Pods(), Label: batchv1alpha1.SequentialJobUIDKey, Transform: transform,
 			Indexers: cache.Indexers{indexUnschedulable: unschedulableOf},

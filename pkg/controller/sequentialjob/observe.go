@@ -39,6 +39,9 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
 // observe adds what else a decision is made on. It returns true while the caches do not show what the status already
 // holds. Whether a child is gone that no cache shows is read from the API.
 func (s *Syncer) observe(ctx context.Context, _ cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	if obs.Unreadable, err = s.deps.Caches.Unreadable(obs.SequentialJob); err != nil || len(plan.Unknown(*obs)) > 0 {
+		return false, err // nothing else is asked: nothing is done
+	}
 	if lags, err = s.lags(ctx, *obs); err == nil && !lags {
 		err = s.observeOthers(ctx, obs)
 	}

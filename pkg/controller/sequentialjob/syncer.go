@@ -31,6 +31,8 @@ type Caches interface {
 	SequentialJob(key cache.ObjectName) (*batchv1alpha1.SequentialJob, error)
 	// Children returns the Jobs and JobSets that the sequence controls.
 	Children(sj *batchv1alpha1.SequentialJob) ([]plan.Child, error)
+	// Unreadable returns the JobSets that the server cannot read, and that the sequence controls or may control.
+	Unreadable(sj *batchv1alpha1.SequentialJob) ([]plan.Unreadable, error)
 	// PodRefusal returns why the API refuses pods of a Job; nil if it does not, as far as is known. Lacks means that the Job has too few.
 	PodRefusal(job types.UID, lacks bool) *refusals.Refusal
 	// Unschedulable returns the number of pods of the sequence for which the scheduler finds no node, and its reason for one of

@@ -103,6 +103,8 @@ const (
 	// ReasonSuspendedByOthers is the reason of Progressing while the current child is suspended, although the sequence is
 	// not, because another party suspended it again three times within a minute after the controller had resumed it.
 	ReasonSuspendedByOthers = "SuspendedByOthers"
+	// ReasonChildUnreadable is the reason of Progressing while the server cannot read the JobSet of a step that may run.
+	ReasonChildUnreadable = "ChildUnreadable"
 	// ReasonCompleted is the reason of Progressing when all steps have completed.
 	ReasonCompleted = "Completed"
 	// ReasonJobFailed is the reason of Failed and Progressing when a step has failed permanently.

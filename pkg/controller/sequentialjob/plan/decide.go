@@ -16,11 +16,15 @@ import (
 
 // Decide returns what to do about a sequence. doc.go describes the order.
 func Decide(o Observed) Plan {
+	unknown := Unknown(o)
+	o = o.readable()
 	switch {
 	case helper.ManagedElsewhere(o.SequentialJob):
 		return Plan{}
 	case o.SequentialJob.DeletionTimestamp != nil:
-		return stopForDeletion(o)
+		return stopForDeletion(o).without(unknown)
+	case len(unknown) > 0:
+		return waitForUnreadable(o, unknown)
 	case o.Restored.Open() && restoreMatters(o):
 		return Plan{AskRestored: true}
 	}

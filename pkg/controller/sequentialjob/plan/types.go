@@ -22,6 +22,8 @@ type Observed struct {
 	SequentialJob *batchv1alpha1.SequentialJob
 	// Children are the Jobs and JobSets that the sequence controls by UID, in any order, terminating ones included.
 	Children []Child
+	// Unreadable are JobSets that the server cannot read, and that are or may be children.
+	Unreadable []Unreadable
 	// Restored is known of a sequence whose status no controller has written since the store was restored from a backup. There is none for
 	// another sequence.
 	Restored hostplan.Known[Restored]

@@ -74,6 +74,8 @@ func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, e
 	return owned, nil
 }
 
+func (caches) Unreadable(*batchv1alpha1.SequentialJob) ([]plan.Unreadable, error) { return nil, nil }
+
 func (caches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
 
 func (caches) Unschedulable(*batchv1alpha1.SequentialJob) (int, string, error) { return 0, "", nil }
