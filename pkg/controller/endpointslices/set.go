@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // set is what the cache keeps of a JobSet.
@@ -29,6 +30,8 @@ type set struct {
 	first string
 	// pods is the number of pods that run at the same time.
 	pods int
+	// unknown means that the server cannot read the set, and that this process has not read it before. Then the fields above are empty.
+	unknown bool
 	// deleted means that the set is being deleted.
 	deleted bool
 }
@@ -50,6 +53,9 @@ func (s *set) id() types.UID {
 	return s.uid
 }
 
+// isUnknown returns whether there is a set, and nothing is known of what it asks for.
+func (s *set) isUnknown() bool { return s != nil && s.unknown }
+
 // ends returns whether the set is gone or about to be.
 func (s *set) ends() bool { return s == nil || s.deleted }
 
@@ -70,6 +76,11 @@ func (s *set) sameAs(other *set) bool {
 
 // newSet returns what is kept of a JobSet.
 func newSet(js *jobsetv1alpha2.JobSet) *set {
+	if unreadable.Is(js) {
+		s := &set{namespace: js.Namespace, name: js.Name, uid: js.UID, unknown: true}
+		s.version, _ = strconv.ParseUint(js.ResourceVersion, 10, 64)
+		return s
+	}
 	s := &set{namespace: js.Namespace, name: js.Name, uid: js.UID, mode: js.Annotations[jobsetv1alpha2.ServiceEndpointsKey],
 		deleted: js.DeletionTimestamp != nil}
 	s.version, _ = strconv.ParseUint(js.ResourceVersion, 10, 64) // a version that is not well-formed counts as absent

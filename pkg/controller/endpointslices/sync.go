@@ -241,7 +241,7 @@ func (c *Syncer) chooseWriter(obs *observed, view *view) {
 	switch {
 	case obs.service == nil:
 		return
-	case obs.ends():
+	case obs.ends() || obs.set.isUnknown():
 		obs.verdict = undecided
 		return
 	}
@@ -261,6 +261,9 @@ func (c *Syncer) chooseWriter(obs *observed, view *view) {
 // asked decides who is to write the addresses, whatever the Service.
 func (c *Syncer) asked(obs *observed) (verdict, refusal) {
 	s := obs.set
+	if s.isUnknown() {
+		return undecided, refusal{}
+	}
 	if s == nil || !c.asks(s) {
 		return byCluster, refusal{}
 	}

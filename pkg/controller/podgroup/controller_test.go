@@ -23,6 +23,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
 	groupsfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // TestBothFamilies has a group of each family, under the same name.
@@ -249,4 +250,25 @@ func TestAnswersAboutAnotherPod(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { diff(t, "replaced", tc.want, replaced(tc.err)) })
 	}
+}
+
+// TestUnreadableGroup: how many pods a group needs is unknown while its PodReadinessGroup cannot be read. No pod is labeled until it can.
+func TestUnreadableGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sound := newGroup(2)
+		bad := newGroup(2)
+		bad.Spec, bad.Annotations = batchv1alpha1.PodReadinessGroupSpec{}, map[string]string{unreadable.Annotation: "its bytes are damaged"}
+		r := newRig(t, bad, newPod("a", inGroup(0)), newPod("b", inGroup(0)))
+		r.pass(time.Minute)
+		if got := r.labeled(0); len(got) > 0 {
+			t.Errorf("pods that are labeled while the group cannot be read: %q", got)
+		}
+		if _, err := r.groups.BatchV1alpha1().PodReadinessGroups("ns").Update(t.Context(), sound, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(time.Second)
+		if got := r.labeled(0); len(got) != 2 {
+			t.Errorf("pods that are labeled when it can be read again: %q", got)
+		}
+	})
 }

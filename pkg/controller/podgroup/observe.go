@@ -17,6 +17,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 const (
@@ -59,6 +60,10 @@ func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	unknown := group != nil && unreadable.Is(group)
+	if unknown {
+		group = nil // what is left of it says nothing
+	}
 	now := s.Clock.Now()
 	var found []*snapshot
 	for i, family := range plan.Families {
@@ -83,7 +88,7 @@ func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 		found = []*snapshot{{Observed: plan.Observed{Family: plan.Families[0]}}}
 	}
 	for i, obs := range found {
-		obs.Group, obs.Now, obs.ShowStatus = group, now, i == 0
+		obs.Group, obs.GroupUnknown, obs.Now, obs.ShowStatus = group, unknown, now, i == 0
 		obs.LastNew, obs.Written = s.memory.times(key, obs.family, now)
 		obs.Refused = s.memory.refusals(key, obs.family).describe(obs.Family)
 	}

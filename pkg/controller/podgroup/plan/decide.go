@@ -27,6 +27,8 @@ type Observed struct {
 	Pods []*Pod
 	// Group is the PodReadinessGroup of the name; nil if there is none.
 	Group *batchv1alpha1.PodReadinessGroup
+	// GroupUnknown means that there is a PodReadinessGroup of the name, and that the server cannot read it.
+	GroupUnknown bool
 	// ShowStatus means that the status of the PodReadinessGroup is about these pods, and not about those of another family.
 	ShowStatus bool
 	// Owners are the sizes of those owners that were read.

@@ -55,6 +55,9 @@ type size struct {
 
 // sizeOf returns the size of a group (docs/reference/batch.md#size).
 func sizeOf(o Observed) size {
+	if o.GroupUnknown {
+		return size{source: FromGroup, unread: true}
+	}
 	if min := o.minMember(); min != nil {
 		return size{pods: *min, source: FromGroup}
 	}
@@ -192,9 +195,12 @@ func creations(pods []*Pod) map[Owner][]int64 {
 	return created
 }
 
-// Needs returns the owners whose sizes decide about the group: none if the size is known without them, if too few pods run whatever
-// they say, or if nothing depends on it. In the order in which the pods come.
+// Needs returns the owners whose sizes decide about the group: none if the size is known without them or cannot be known, if too few pods
+// run whatever they say, or if nothing depends on it. In the order in which the pods come.
 func Needs(o Observed) []Owner {
+	if o.GroupUnknown {
+		return nil // whatever they say
+	}
 	if o.minMember() != nil || statedSize(o.Pods, o.Family).pods > 0 {
 		return nil
 	}
