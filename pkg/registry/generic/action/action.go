@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/strategy"
@@ -111,7 +112,7 @@ func (r *REST[P, T, R]) Create(ctx context.Context, name string, obj runtime.Obj
 	if err := r.address(ctx, req, name); err != nil {
 		return nil, err
 	}
-	if errs := r.Validate(req); len(errs) > 0 {
+	if errs := append(validation.Placeholder(req), r.Validate(req)...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(kind.GroupKind(), name, bounds.Causes(errs))
 	}
 	if createValidation != nil {

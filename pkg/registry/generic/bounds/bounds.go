@@ -3,6 +3,7 @@
 
 // Package bounds keeps the answers to refused requests small, for every kind: no answer has more than 100 causes. The
 // library joins the messages of all errors in quadratic time, so that errors are cut before it makes an answer of them.
+// It also refuses placeholders of objects that cannot be read, in every write of every kind.
 package bounds
 
 import (
@@ -81,6 +82,9 @@ func (s CreateStrategy) Validate(ctx context.Context, obj runtime.Object) field.
 	if errs := metadataSizes(obj).Grown(func() *validation.Sizes { return &validation.Sizes{} }); len(errs) > 0 {
 		return errs
 	}
+	if m, err := meta.Accessor(obj); err == nil && len(validation.Placeholder(m)) > 0 {
+		return validation.Placeholder(m)
+	}
 	return Causes(s.RESTCreateStrategy.Validate(ctx, obj))
 }
 
@@ -106,7 +110,7 @@ func metadataSizes(obj runtime.Object) *validation.Sizes {
 	return s
 }
 
-// Metadata refuses changed objects whose metadata alone has more errors than an answer may have. Otherwise the library
+// Metadata refuses placeholders, whose status a write of the status alone would take, and changed objects whose metadata alone has more errors than an answer may have. Otherwise the library
 // would find these errors before it asks the strategy of an update, and put them all into its answer.
 func Metadata(info rest.UpdatedObjectInfo, kind schema.GroupKind) rest.UpdatedObjectInfo {
 	return updated{UpdatedObjectInfo: info, kind: kind}
@@ -125,6 +129,9 @@ func (u updated) UpdatedObject(ctx context.Context, old runtime.Object) (runtime
 	m, err := meta.Accessor(obj)
 	if err != nil {
 		return nil, errors.NewInternalError(err)
+	}
+	if errs := validation.Placeholder(m); len(errs) > 0 {
+		return nil, errors.NewInvalid(u.kind, m.GetName(), errs)
 	}
 	errs := apivalidation.ValidateObjectMetaAccessor(m, m.GetNamespace() != "", anyName, field.NewPath("metadata"))
 	if len(errs) > MaxCauses {

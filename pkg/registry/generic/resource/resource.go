@@ -74,7 +74,7 @@ func (r *Resource) Serve(host provider.Host) (map[string]rest.Storage, *registry
 	}
 	return map[string]rest.Storage{
 		name:             bounds.NewStore(store, r.Kind, r.ShortNames...).InCategories(r.Categories...),
-		name + "/status": newStatus(store, r.Status),
+		name + "/status": newStatus(store, r.Kind, r.Status),
 	}, store, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -24,14 +25,15 @@ type StatusStrategy interface {
 // status serves the status subresource over the store of the main resource.
 type status struct {
 	store *registry.Store
+	kind  schema.GroupKind
 }
 
 // newStatus returns the storage of the status subresource, over the store of the main resource, which must be complete.
-func newStatus(main *registry.Store, strategy StatusStrategy) *status {
+func newStatus(main *registry.Store, kind schema.GroupKind, strategy StatusStrategy) *status {
 	store := *main
 	store.UpdateStrategy = bounds.UpdateStrategy{RESTUpdateStrategy: strategy}
 	store.ResetFieldsStrategy = strategy
-	return &status{store: &store}
+	return &status{store: &store, kind: kind}
 }
 
 var (
@@ -54,7 +56,7 @@ func (s *status) Get(ctx context.Context, name string, options *metav1.GetOption
 // Update changes the status of an object that exists; it never creates one, not even for an applier.
 func (s *status) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+	return s.store.Update(ctx, name, bounds.Metadata(objInfo, s.kind), createValidation, updateValidation, false, options)
 }
 
 // GetResetFields names what a write of the status never changes.

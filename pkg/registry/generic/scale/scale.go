@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 )
 
@@ -193,7 +194,7 @@ func (i *updatedInfo[P]) UpdatedObject(ctx context.Context, old runtime.Object) 
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body must be a Scale of %s, not a %T", autoscalingv1.SchemeGroupVersion, obj))
 	}
-	if errs := i.kind.Validate(scale); len(errs) > 0 {
+	if errs := append(validation.Placeholder(scale), i.kind.Validate(scale)...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(scaleKind.GroupKind(), parent.GetName(), bounds.Causes(errs))
 	}
 	if scale.ResourceVersion != "" { // without one, the size is set whatever the version is, as of a custom resource
