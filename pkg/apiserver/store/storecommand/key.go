@@ -10,9 +10,11 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
@@ -23,6 +25,10 @@ import (
 type keyed struct {
 	client          *options.StoreClient
 	key, encryption string
+	// resource and name are those of the object, and withoutUID means that its UID cannot be read. They are known once the key was read.
+	resource   schema.GroupResource
+	name       string
+	withoutUID bool
 }
 
 func (k *keyed) addFlags(fs *pflag.FlagSet) {
@@ -41,7 +47,7 @@ func (k *keyed) read(ctx context.Context) (source backup.Source, found *backup.S
 	if err != nil {
 		return source, nil, nil, err
 	}
-	resource, _, known := r.resource(k.key)
+	resource, name, known := r.resource(k.key)
 	if !known {
 		return source, nil, nil, fmt.Errorf("--key: must be %s/GROUP/RESOURCE/NAMESPACE/NAME of a resource of this server, not %s",
 			k.client.Prefix(), strconv.Quote(k.key))
@@ -55,7 +61,9 @@ func (k *keyed) read(ctx context.Context) (source backup.Source, found *backup.S
 	if found == nil {
 		return source, nil, nil, fmt.Errorf("--key: the store has no key %s", strconv.Quote(k.key))
 	}
-	_, unreadable = r.read(ctx, resource, backup.Entry{Key: found.Key, Value: found.Value})
+	entry := backup.Entry{Key: found.Key, Value: found.Value}
+	_, unreadable = r.read(ctx, resource, entry)
+	k.resource, k.name, k.withoutUID = resource, name, r.lacksUID(ctx, resource, name, entry)
 	return source, found, unreadable, nil
 }
 
@@ -93,45 +101,88 @@ func writeNew(path string, data []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-func newRemove(streams genericiooptions.IOStreams) *cobra.Command {
-	var k keyed
-	dryRun := false
+// removal is `store remove`.
+type removal struct {
+	keyed
+	streams  genericiooptions.IOStreams
+	connect  func() (*clients, error)
+	dryRun   bool
+	children string
+}
+
+func newRemove(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove --key=KEY",
 		Short: "Remove an object that the server cannot read",
 		Long: "Remove one object from the store that this version cannot read. The garbage collector then deletes its Jobs and other " +
 			"children, as after\n" +
 			"any deletion; finalizers of the object do not count. An object that can be read is refused: delete it with kubectl. The server\n" +
-			"may run, and notices by itself.",
+			"may run, and notices by itself.\n\n" +
+			"If not even the UID of the object can be read, the garbage collector does not notice: the command then looks for the children in " +
+			"the main\n" +
+			"cluster by the name of their owner, and names them. --children says what else to do with them.",
 		Args: noArguments,
 	}
-	k.addFlags(cmd.Flags())
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "Only say what would be removed.")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		source, found, unreadable, err := k.read(cmd.Context())
-		switch {
-		case err != nil:
-			return err
-		case errors.Is(unreadable, errEncrypted):
-			return fmt.Errorf("--encryption-provider-config: must be set, because %s is encrypted: give the file of the server", found.Key)
-		case unreadable == nil:
-			return fmt.Errorf("--key: %s can be read, so that it must be deleted through the API: use kubectl delete", found.Key)
-		}
-		if dryRun {
-			fmt.Fprintf(streams.Out, "Would remove %s, which cannot be read: %s\n", found.Key, quoted(unreadable))
-			return nil
-		}
-		removed, err := source.Remove(cmd.Context(), found)
-		if err == nil && !removed {
-			err = fmt.Errorf("--key: %s was written in between: look again", found.Key)
-		}
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(streams.Out, "Removed %s, which could not be read: %s\n", found.Key, quoted(unreadable))
+	r := &removal{streams: streams}
+	r.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "Only say what would be removed.")
+	cmd.Flags().StringVar(&r.children, "children", childrenName, "What to do with the children: \"release\" lets them run to their end; "+
+		"\"name\" and \"delete\" are for an object whose UID cannot be read, and only name them, or delete them.")
+	flags := addClusterFlags(cmd)
+	r.connect = func() (*clients, error) { return connect(flags) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) }
+	return cmd
+}
+
+func (r *removal) run(ctx context.Context) error {
+	if r.children != childrenName && r.children != childrenRelease && r.children != childrenDelete {
+		return fmt.Errorf("--children: must be name, release or delete, not %q", r.children)
+	}
+	source, found, unreadable, err := r.read(ctx)
+	switch {
+	case err != nil:
+		return err
+	case errors.Is(unreadable, errEncrypted):
+		return fmt.Errorf("--encryption-provider-config: must be set, because %s is encrypted: give the file of the server", found.Key)
+	case unreadable == nil:
+		return fmt.Errorf("--key: %s can be read, so that it must be deleted through the API: use kubectl delete", found.Key)
+	}
+	if err := r.careForChildren(ctx, found); err != nil {
+		return fmt.Errorf("%w\nThe object was not removed, because its children are found by its key: correct this and run the command again", err)
+	}
+	if r.dryRun {
+		fmt.Fprintf(r.streams.Out, "Would remove %s, which cannot be read: %s\n", found.Key, quoted(unreadable))
 		return nil
 	}
-	return cmd
+	removed, err := source.Remove(ctx, found)
+	if err == nil && !removed {
+		err = fmt.Errorf("--key: %s was written in between: look again", found.Key)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(r.streams.Out, "Removed %s, which could not be read: %s\n", found.Key, quoted(unreadable))
+	return nil
+}
+
+// careForChildren leaves the children of an object whose UID can be read to the garbage collector, unless they are to be
+// released. That children cannot be named keeps no object from being removed.
+func (r *removal) careForChildren(ctx context.Context, found *backup.Stored) error {
+	if !r.withoutUID && r.children != childrenRelease {
+		return nil
+	}
+	namespace, name, _ := strings.Cut(r.name, "/")
+	cluster, err := r.connect()
+	if err == nil {
+		care := &childCare{clients: cluster, streams: r.streams, owner: unknownOwner{r.resource, namespace, name}, mode: r.children, dryRun: r.dryRun}
+		err = care.run(ctx)
+	}
+	if err != nil && r.children == childrenName {
+		fmt.Fprintf(r.streams.ErrOut, "The UID of %s cannot be read, so the garbage collector does not notice that it is gone, and its children are "+
+			"not known: %v\n", found.Key, err)
+		return nil
+	}
+	return err
 }
 
 // quoted returns an error as a line. What is stored may be anything.

@@ -19,6 +19,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/unreadable"
 )
 
 const (
@@ -72,21 +73,39 @@ func (r *reader) resource(key string) (schema.GroupResource, string, bool) {
 
 // read decodes an object. It returns whether it is stored in the form that this version writes.
 func (r *reader) read(ctx context.Context, resource schema.GroupResource, entry backup.Entry) (current bool, err error) {
-	data, current := entry.Value, true
-	if r.transformers != nil {
-		var stale bool
-		data, stale, err = r.transformers.TransformerForResource(resource).TransformFromStorage(ctx, data, value.DefaultContext(entry.Key))
-		if err != nil {
-			return false, fmt.Errorf("decrypting it: %w", err)
-		}
-		current = !stale
-	} else if bytes.HasPrefix(data, []byte(encrypted)) {
-		return false, errEncrypted
+	data, current, err := r.decrypt(ctx, resource, entry)
+	if err != nil {
+		return false, err
 	}
 	if _, _, err := r.decoder.Decode(data, nil, nil); err != nil {
 		return false, err
 	}
 	return current && r.isCurrent(data), nil
+}
+
+// decrypt returns the bytes of an object, and whether the key of its encryption is the present one.
+func (r *reader) decrypt(ctx context.Context, resource schema.GroupResource, entry backup.Entry) (data []byte, current bool, err error) {
+	if r.transformers == nil {
+		if bytes.HasPrefix(entry.Value, []byte(encrypted)) {
+			return nil, false, errEncrypted
+		}
+		return entry.Value, true, nil
+	}
+	data, stale, err := r.transformers.TransformerForResource(resource).TransformFromStorage(ctx, entry.Value, value.DefaultContext(entry.Key))
+	if err != nil {
+		return nil, false, fmt.Errorf("decrypting it: %w", err)
+	}
+	return data, !stale, nil
+}
+
+// lacksUID returns whether the UID of the object of a name cannot be read. Metadata of another name is that of another object.
+func (r *reader) lacksUID(ctx context.Context, resource schema.GroupResource, name string, entry backup.Entry) bool {
+	data, _, err := r.decrypt(ctx, resource, entry)
+	if err != nil {
+		return true
+	}
+	known := unreadable.MetadataOf(data)
+	return known == nil || known.Namespace+"/"+known.Name != name
 }
 
 var errEncrypted = errors.New("it is encrypted")

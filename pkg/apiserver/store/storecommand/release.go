@@ -56,7 +56,7 @@ func newReleaseOrphans(streams genericiooptions.IOStreams, connect connector) *c
 		if err != nil {
 			return err
 		}
-		r := &release{clients: c, streams: streams, lost: lost, dryRun: dryRun}
+		r := &release{clients: c, streams: streams, lost: lost, owners: lost, dryRun: dryRun}
 		return r.run(cmd.Context())
 	}
 	return cmd
@@ -67,7 +67,11 @@ type release struct {
 	*clients
 	streams genericiooptions.IOStreams
 	lost    *lostOwners
-	dryRun  dryRun
+	// owners finds the references that are taken off.
+	owners interface {
+		referencesOf(object *metav1.PartialObjectMetadata) []int
+	}
+	dryRun dryRun
 	// failed is how many objects were not released.
 	failed int
 }

@@ -22,11 +22,11 @@ const maxTries = 5
 // errDeleting: an object that is being deleted ends, with and without an owner.
 var errDeleting = errors.New("it is being deleted, which cannot be undone")
 
-// one takes the references to lost owners off an object. One that is gone, or that has none any more, is no error.
+// one takes the references to the owners off an object. One that is gone, or that has none any more, is no error.
 func (r *release) one(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata) error {
 	client := r.metadata.Resource(resource).Namespace(object.Namespace)
 	for try := 1; ; try++ {
-		references := r.lost.referencesOf(object)
+		references := r.owners.referencesOf(object)
 		switch {
 		case len(references) == 0:
 			return nil
