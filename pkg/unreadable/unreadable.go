@@ -11,6 +11,9 @@ package unreadable
 // Annotation is carried by placeholders alone; its value says why the object cannot be read. The server removes it from other objects.
 const Annotation = "jobset-apiserver.io/unreadable"
 
+// Phase is the state of a placeholder in one word, for every kind. Its spec and status say nothing.
+const Phase = "Unreadable"
+
 // Annotated is an object with annotations.
 type Annotated interface {
 	GetAnnotations() map[string]string
@@ -20,4 +23,9 @@ type Annotated interface {
 func Is(obj Annotated) bool {
 	_, found := obj.GetAnnotations()[Annotation]
 	return found
+}
+
+// Explain returns why a placeholder is one, in a sentence.
+func Explain(obj Annotated) string {
+	return "the server cannot read the object in its store: " + obj.GetAnnotations()[Annotation]
 }

@@ -4,6 +4,7 @@
 package jobset
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
@@ -42,7 +43,8 @@ var (
 
 func newPhaseCounts() *children.PhaseCounts {
 	return children.NewPhaseCounts("jobset_jobsets",
-		"Number of JobSets by phase: Terminating, Completed, Failed, Suspended, Restarting, Pending, Running or Starting.", helper.Phases)
+		"Number of JobSets by phase: Terminating, Completed, Failed, Suspended, Restarting, Pending, Running, Starting or Unreadable.",
+		append(slices.Clone(helper.Phases), helper.PhaseUnreadable))
 }
 
 var registerMetrics = sync.OnceFunc(func() {

@@ -24,7 +24,7 @@ var (
 	}, []string{"result"})
 
 	phases = children.NewPhaseCounts("sequentialjob_sequentialjobs",
-		"Number of SequentialJobs by phase: Pending, Running, Suspended, Waiting, Completed or Failed.", helper.Phases())
+		"Number of SequentialJobs by phase: Pending, Running, Suspended, Waiting, Completed, Failed or Unreadable.", helper.Phases())
 )
 
 var registerMetrics = sync.OnceFunc(func() {

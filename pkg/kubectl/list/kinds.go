@@ -67,7 +67,7 @@ var kinds = []*listed{
 // phases are the phases of all kinds.
 var phases = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(helper.Phases),
 	string(batchv1alpha1.PhaseWaiting), lwshelper.PhaseAvailable, lwshelper.PhaseProgressing, lwshelper.PhaseUpdating,
-	lwshelper.PhasePaused))))
+	lwshelper.PhasePaused, helper.PhaseUnreadable))))
 
 func rowsOf[L, O any](items func(*L) ([]O, metav1.ListMeta), row func(*O) Row) func([]byte) ([]Row, metav1.ListMeta, error) {
 	return func(content []byte) ([]Row, metav1.ListMeta, error) {

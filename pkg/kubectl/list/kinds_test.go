@@ -16,7 +16,9 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -109,5 +111,21 @@ vllm  Progressing  2/3                    90m  GroupsProgressing
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnreadableObjectsAreNamed: what a list has of an object that the server cannot read has no state, and must not look like one that
+// waits or runs.
+func TestUnreadableObjectsAreNamed(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: "bad", Annotations: map[string]string{unreadable.Annotation: "its bytes are damaged"}}
+	for kind, row := range map[string]Row{
+		"JobSet":           rowOf(&jobsetv1alpha2.JobSet{ObjectMeta: meta}),
+		"SequentialJob":    rowOfSequence(&batchv1alpha1.SequentialJob{ObjectMeta: meta}),
+		"LeaderWorkerSet":  rowOfLeaderWorkerSet(&leaderworkersetv1.LeaderWorkerSet{ObjectMeta: meta}),
+		"DisaggregatedSet": rowOfRoles(&disaggregatedsetv1.DisaggregatedSet{ObjectMeta: meta}),
+	} {
+		if row.Kind != kind || row.Phase != "Unreadable" || row.Reason != "Unreadable" {
+			t.Errorf("%s: %+v", kind, row)
+		}
 	}
 }

@@ -152,7 +152,7 @@ func columns(allNamespaces bool) []cli.Column {
 
 // phaseColors are the colors of the phases; others are not painted.
 var phaseColors = map[string]cli.Color{
-	helper.PhaseRunning: cli.Good, helper.PhaseCompleted: cli.Good, helper.PhaseFailed: cli.Bad,
+	helper.PhaseUnreadable: cli.Bad, helper.PhaseRunning: cli.Good, helper.PhaseCompleted: cli.Good, helper.PhaseFailed: cli.Bad,
 	helper.PhaseRestarting: cli.Busy, helper.PhaseStarting: cli.Busy, helper.PhasePending: cli.Busy,
 	string(batchv1alpha1.PhaseWaiting): cli.Busy, lwshelper.PhaseAvailable: cli.Good, lwshelper.PhaseProgressing: cli.Busy,
 	lwshelper.PhaseUpdating: cli.Busy,

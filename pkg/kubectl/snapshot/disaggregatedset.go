@@ -24,6 +24,7 @@ import (
 	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // Roles is a DisaggregatedSet with its LeaderWorkerSets, as read at one time.
@@ -248,6 +249,9 @@ func SummarizeRoles(set *disaggregatedsetv1.DisaggregatedSet) RolesSummary {
 }
 
 func phaseOfRoles(set *disaggregatedsetv1.DisaggregatedSet) Phase {
+	if unreadable.Is(set) {
+		return Phase{State: unreadable.Phase, Reason: unreadable.Phase, Message: cli.Clean(unreadable.Explain(set))}
+	}
 	if set.DeletionTimestamp != nil {
 		return Phase{State: lwshelper.PhaseTerminating}
 	}

@@ -11,6 +11,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // Finished returns the condition that says that the sequence has completed or failed permanently; nil if it has not. A sequence
@@ -35,12 +36,15 @@ func Held(sj *batchv1alpha1.SequentialJob) bool {
 func Phases() []string {
 	return []string{
 		string(batchv1alpha1.PhasePending), string(batchv1alpha1.PhaseRunning), string(batchv1alpha1.PhaseSuspended),
-		string(batchv1alpha1.PhaseWaiting), string(batchv1alpha1.PhaseCompleted), string(batchv1alpha1.PhaseFailed),
+		string(batchv1alpha1.PhaseWaiting), string(batchv1alpha1.PhaseCompleted), string(batchv1alpha1.PhaseFailed), unreadable.Phase,
 	}
 }
 
 // Phase returns the state of a sequence in one word.
 func Phase(sj *batchv1alpha1.SequentialJob) batchv1alpha1.SequentialJobPhase {
+	if unreadable.Is(sj) {
+		return unreadable.Phase
+	}
 	if c := Finished(sj); c != nil {
 		if c.Type == batchv1alpha1.ConditionComplete {
 			return batchv1alpha1.PhaseCompleted
@@ -60,10 +64,13 @@ func Phase(sj *batchv1alpha1.SequentialJob) batchv1alpha1.SequentialJobPhase {
 }
 
 // waits are the reasons of Progressing that say more than the phase.
-var waits = []string{batchv1alpha1.ReasonWaitingForPods, batchv1alpha1.ReasonSuspendedByOthers}
+var waits = []string{batchv1alpha1.ReasonWaitingForPods, batchv1alpha1.ReasonSuspendedByOthers, batchv1alpha1.ReasonChildUnreadable}
 
 // Reason returns why a sequence is in its phase, in one word; "" while it runs as it should, has completed, or is suspended.
 func Reason(sj *batchv1alpha1.SequentialJob) string {
+	if unreadable.Is(sj) {
+		return unreadable.Phase
+	}
 	if c := Finished(sj); c != nil {
 		switch {
 		case c.Type == batchv1alpha1.ConditionComplete:

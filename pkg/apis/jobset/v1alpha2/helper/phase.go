@@ -9,21 +9,23 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // The phases of a set, in the order of precedence: the first that applies is the phase.
 const (
-	PhaseTerminating = "Terminating" // it is being deleted
-	PhaseCompleted   = "Completed"   // it finished with success
-	PhaseFailed      = "Failed"      // it finished without success
-	PhaseSuspended   = "Suspended"   // spec.suspend is true
-	PhaseRestarting  = "Restarting"  // the condition RestartingJobSet is True: not all Jobs of the new attempt are ready
-	PhasePending     = "Pending"     // no Job has pods, and none has finished
-	PhaseRunning     = "Running"     // every Job is ready or has succeeded
-	PhaseStarting    = "Starting"    // otherwise: some Jobs are not ready, at first or after pods were replaced
+	PhaseUnreadable  = unreadable.Phase // the server cannot read it
+	PhaseTerminating = "Terminating"    // it is being deleted
+	PhaseCompleted   = "Completed"      // it finished with success
+	PhaseFailed      = "Failed"         // it finished without success
+	PhaseSuspended   = "Suspended"      // spec.suspend is true
+	PhaseRestarting  = "Restarting"     // the condition RestartingJobSet is True: not all Jobs of the new attempt are ready
+	PhasePending     = "Pending"        // no Job has pods, and none has finished
+	PhaseRunning     = "Running"        // every Job is ready or has succeeded
+	PhaseStarting    = "Starting"       // otherwise: some Jobs are not ready, at first or after pods were replaced
 )
 
-// Phases are all phases.
+// Phases are all phases of sets that can be read.
 var Phases = []string{
 	PhaseTerminating, PhaseCompleted, PhaseFailed, PhaseSuspended, PhaseRestarting, PhasePending, PhaseRunning, PhaseStarting,
 }
@@ -32,6 +34,8 @@ var Phases = []string{
 func Phase(js *jobsetv1alpha2.JobSet) string {
 	counts := CountJobs(js)
 	switch finished, _ := Finished(js); {
+	case unreadable.Is(js):
+		return PhaseUnreadable
 	case js.DeletionTimestamp != nil:
 		return PhaseTerminating
 	case finished != "":

@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // The reasons of a phase that no condition explains.
@@ -71,6 +72,8 @@ func Reason(js *jobsetv1alpha2.JobSet) (reason, message string) { return reasonO
 func reasonOf(js *jobsetv1alpha2.JobSet, phase string) (reason, message string) {
 	queue := js.Labels[jobsetv1alpha2.QueueNameKey]
 	switch {
+	case phase == PhaseUnreadable:
+		return PhaseUnreadable, unreadable.Explain(js)
 	case phase == PhaseTerminating:
 		return whyTerminating(js)
 	case phase == PhaseSuspended && queue != "" && !Held(js):

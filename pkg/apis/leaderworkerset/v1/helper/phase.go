@@ -9,17 +9,19 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // The states of a set in one word.
 const (
-	PhaseTerminating = "Terminating" // it is being deleted
-	PhaseFailed      = "Failed"      // a group has used up maxGroupRestarts
-	PhasePaused      = "Paused"      // an update is in progress, and a user has paused it
-	PhaseUpdating    = "Updating"    // groups are being replaced
-	PhaseAvailable   = "Available"   // all groups are ready and updated
-	PhaseProgressing = "Progressing" // groups are being created, or become ready
-	PhasePending     = "Pending"     // the controller has not acted on it, or must not
+	PhaseUnreadable  = unreadable.Phase // the server cannot read it
+	PhaseTerminating = "Terminating"    // it is being deleted
+	PhaseFailed      = "Failed"         // a group has used up maxGroupRestarts
+	PhasePaused      = "Paused"         // an update is in progress, and a user has paused it
+	PhaseUpdating    = "Updating"       // groups are being replaced
+	PhaseAvailable   = "Available"      // all groups are ready and updated
+	PhaseProgressing = "Progressing"    // groups are being created, or become ready
+	PhasePending     = "Pending"        // the controller has not acted on it, or must not
 )
 
 // The reasons of events about children that the API refuses, of LeaderWorkerSets and DisaggregatedSets.
@@ -36,6 +38,9 @@ func Phase(set *leaderworkersetv1.LeaderWorkerSet) (string, *metav1.Condition) {
 			return c
 		}
 		return nil
+	}
+	if unreadable.Is(set) {
+		return PhaseUnreadable, &metav1.Condition{Reason: PhaseUnreadable, Message: unreadable.Explain(set)}
 	}
 	if set.DeletionTimestamp != nil {
 		return PhaseTerminating, nil
