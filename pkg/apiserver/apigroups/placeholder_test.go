@@ -6,6 +6,7 @@ package apigroups
 import (
 	"context"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,9 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if convertor, ok := served.(rest.TableConvertor); ok && sub == "" && group.Group() != "disaggregatedset.x-k8s.io" { // which has upstream's columns
+					checkTable(t, convertor, main)
+				}
 				for verb, err := range writes(t, served, sub) {
 					seen[verb]++
 					want := "metadata.annotations[" + unreadable.Annotation + "]"
@@ -105,6 +109,17 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 	}
 	if seen["create"] < 6 || seen["update"] < 15 || seen["action"] < 5 {
 		t.Errorf("too few kinds of writes were tried: %v", seen)
+	}
+}
+
+// checkTable prints a placeholder.
+func checkTable(t *testing.T, convertor rest.TableConvertor, object runtime.Object) {
+	t.Helper()
+	object = object.DeepCopyObject()
+	named(t, object, map[string]string{unreadable.Annotation: "its bytes are damaged"})
+	table, err := convertor.ConvertToTable(t.Context(), object, nil)
+	if err != nil || !slices.Contains(table.Rows[0].Cells, any("Unreadable")) {
+		t.Errorf("the row does not say that the object cannot be read: %v, %v", table, err)
 	}
 }
 

@@ -73,6 +73,8 @@ var (
 	ScalerNameTaken          = cause("ScalerNameTaken")
 	LeaderWorkerSetRefused   = cause("LeaderWorkerSetRefused")
 	JobSuspendedByOther      = cause("JobSuspendedByOther")
+	// ChildUnreadable means that the server cannot read a child, of sequences and DisaggregatedSets.
+	ChildUnreadable = cause("ChildUnreadable")
 	// ChildUndoneByOther means that another party deletes a child each time it was created, or removes what the controller sets on it.
 	ChildUndoneByOther = cause("ChildUndoneByOther")
 

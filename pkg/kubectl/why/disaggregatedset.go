@@ -66,8 +66,8 @@ var (
 		lwshelper.PhaseTerminating: {rolesDeletion, childrenBlocked},
 	}
 	rolesRunning = []rule{
-		olderThanNamespace, controllerOfGate, roleSetNameTaken, scalerNameTaken, roleChildRefused, serviceOfRoleForeign, childrenBlocked,
-		rolesUnreadable,
+		olderThanNamespace, controllerOfGate, childUnreadable, roleSetNameTaken, scalerNameTaken, roleChildRefused, serviceOfRoleForeign,
+		childrenBlocked, rolesUnreadable,
 		roleSetGoing, causesOfRoles, rolloutInProgress, rolesHealth,
 	}
 )

@@ -172,6 +172,9 @@ func rolesCases() map[string]rolesCase {
 			c.TakenRoleSets = map[string]*leaderworkersetv1.LeaderWorkerSet{"llm-0-x-decode": {ObjectMeta: metav1.ObjectMeta{Name: "llm-0-x-decode"}}}
 		}, warnsOfRoles("FailedCreate", "Could not create llm-0-x-decode: another object that this DisaggregatedSet does not control has the name: delete it")}, want: LeaderWorkerSetNameTaken,
 			wantSummary: "the set needs the name of the LeaderWorkerSet llm-0-x-decode, which exists and has no owner", wantCommand: "delete lws llm-0-x-decode"},
+		"a LeaderWorkerSet that the server cannot read": {change: []func(*rolesCluster){func(c *rolesCluster) {
+			c.RolesSet.Status.Conditions = []metav1.Condition{{Type: "Progressing", Status: metav1.ConditionTrue, Reason: "ChildUnreadable", Message: "The server cannot read LeaderWorkerSet llm-0-x-decode, so what depends on it stays as it is until an administrator repairs or removes it: damaged"}}
+		}}, want: ChildUnreadable, wantSummary: "The server cannot read LeaderWorkerSet llm-0-x-decode", wantCommand: "jobset doctor"},
 		"the name of a scaler is taken": {change: []func(*rolesCluster){scaled(5, false)}, want: ScalerNameTaken,
 			wantSummary: "the role decode needs the name of the scaler llm-decode, which exists and belongs to an earlier DisaggregatedSet of this name, UID before", wantCommand: "delete dsrs llm-decode"},
 		"the name of a Service is taken": {change: []func(*rolesCluster){func(c *rolesCluster) {

@@ -48,6 +48,18 @@ func (e *Evidence) conditions() []metav1.Condition {
 	return nil
 }
 
+// childUnreadable reports that the controller waits for a child that the server cannot read in its store.
+func childUnreadable(d *diagnosis) []Finding {
+	c := meta.FindStatusCondition(d.conditions(), batchv1alpha1.ConditionProgressing)
+	if c == nil || c.Reason != batchv1alpha1.ReasonChildUnreadable {
+		return nil
+	}
+	return []Finding{{
+		Cause: ChildUnreadable, Summary: oneLine(c.Message), Evidence: []Fact{conditionFact(d.set(), c)},
+		Commands: []string{"kubectl jobset doctor  # names the key in etcd"},
+	}}
+}
+
 // olderThanNamespace reports that the controller leaves the object alone because its namespace is not the one in which it was created.
 func olderThanNamespace(d *diagnosis) []Finding {
 	c := meta.FindStatusCondition(d.conditions(), namespaceuid.Condition)

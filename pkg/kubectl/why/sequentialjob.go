@@ -146,12 +146,13 @@ var (
 		stateNotFound:                        {notFound, childrenBlocked},
 		string(batchv1alpha1.PhaseCompleted): {sequenceCompleted},
 		string(batchv1alpha1.PhaseFailed):    {sequenceFailed},
-		string(batchv1alpha1.PhaseSuspended): {managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, sequenceSuspended},
+		string(batchv1alpha1.PhaseSuspended): {managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, childUnreadable,
+			sequenceSuspended},
 	}
 	sequenceDeleting = []rule{sequenceDeletion, childrenBlocked, nodesLost, terminatingPods}
 	sequenceRunning  = []rule{
-		managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, reconciliation, stepNameTaken, stepRefused, stepQueued,
-		stepElsewhere, podsRefused, childrenBlocked, stepUnreadable,
+		managedByOther, olderThanNamespace, heldAfterRestore, controllerGone, childUnreadable, reconciliation, stepNameTaken, stepRefused,
+		stepQueued, stepElsewhere, podsRefused, childrenBlocked, stepUnreadable,
 		nodesLost, terminatingPods, stepWaitsForPods, stepSuspended, schedulingRefused, podGroups, containersWaiting, podsFailed, stepOfJobSet,
 		sequenceHealth,
 	}

@@ -136,6 +136,9 @@ func sequenceCases() map[string]sequenceCase {
 		"the name is taken": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionAvailable, metav1.ConditionFalse, "NameConflict", "taken"), func(e *Evidence) {
 			e.TakenJobs["etl-1"] = &batchv1.Job{}
 		}}, want: JobNameTaken, wantSummary: "the sequence needs the name of the job etl-1, which exists and has no owner; the sequence waits until that job is deleted"},
+		"a JobSet that the server cannot read": {change: []func(*Evidence){tells(batchv1alpha1.ConditionProgressing, metav1.ConditionFalse, "ChildUnreadable",
+			"The server cannot read JobSet etl-1, so the sequence stays as it is until an administrator repairs or removes it: damaged")}, want: ChildUnreadable,
+			wantSummary: "The server cannot read JobSet etl-1", wantCommand: "jobset doctor"},
 		"pods of an earlier step run": {change: []func(*Evidence){withoutJob, tells(batchv1alpha1.ConditionProgressing, metav1.ConditionFalse, "WaitingForPods",
 			"Job 1 starts once the pods of earlier jobs have ended: pod etl-0-x on node node-1 still runs")}, want: EarlierStepRuns, wantCommand: "get pods -o wide -l batch.jobset-apiserver.io/sequentialjob-name=etl",
 			wantSummary: "step 2/3 (transform) waits: Job 1 starts once the pods of earlier jobs have ended: pod etl-0-x on node node-1 still runs"},

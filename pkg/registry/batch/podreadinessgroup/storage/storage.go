@@ -14,6 +14,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // New returns the storage of podreadinessgroups and of their status by name, over one store.
@@ -49,6 +50,9 @@ func row(group *batch.PodReadinessGroup, age string) []any {
 		minMember = int64(*n)
 	}
 	s := &group.Status
+	if unreadable.Is(group) {
+		return []any{group.Name, unreadable.Phase, nil, nil, nil, age, nil, nil}
+	}
 	return []any{
 		group.Name, table.Text(string(s.Phase)), int64(s.Pods), int64(s.Running), int64(s.Ready), age, minMember, string(group.Spec.ReadyWhen),
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // columns are the columns of upstream, and after them one of ours, which clients show with -o wide only.
@@ -27,6 +28,9 @@ func row(lws *leaderworkerset.LeaderWorkerSet, age string) []any {
 	var desired any
 	if lws.Spec.Replicas != nil {
 		desired = int64(*lws.Spec.Replicas)
+	}
+	if unreadable.Is(lws) {
+		return []any{lws.Name, nil, nil, nil, age, unreadable.Phase}
 	}
 	return []any{lws.Name, count(lws.Status.ReadyReplicas), desired, count(lws.Status.UpdatedReplicas), age,
 		table.Text(helper.Reason(lws.Status.Conditions))}
