@@ -25,26 +25,29 @@ type overlay struct {
 	gates string
 }
 
+// installations are the values of the chart, and what gives the same with kustomize.
+var installations = map[string]overlay{
+	"{}": {name: "embedded"},
+	"store: {embedded: {backup: {enabled: true}}}":                       {name: "embedded-backup"},
+	"store: {embedded: {backup: {enabled: true, s3: {enabled: true}}}}":  {name: "embedded-backup-s3"},
+	"store: {type: external, external: {backup: {s3: {enabled: true}}}}": {name: "external-etcd-backup-s3"},
+	"tls: {mode: secret}":                                                                           {name: "embedded", components: []string{"tls-secret"}},
+	"{store: {type: external}, tls: {mode: secret}}":                                                {name: "external-etcd", components: []string{"tls-secret"}},
+	"tls: {mode: cert-manager}":                                                                     {name: "embedded-cert-manager"},
+	"monitoring: {serviceMonitors: true, rules: true, dashboards: true}":                            {name: "embedded-monitoring"},
+	"store: {type: external}":                                                                       {name: "external-etcd"},
+	"{store: {type: external}, tls: {mode: cert-manager}}":                                          {name: "external-etcd-cert-manager"},
+	"kinds: {disaggregatedset: true}":                                                               {name: "embedded", components: []string{"disaggregatedset"}},
+	"{store: {type: external}, kinds: {disaggregatedset: true}}":                                    {name: "external-etcd", components: []string{"disaggregatedset"}},
+	"{store: {type: external}, monitoring: {serviceMonitors: true, rules: true, dashboards: true}}": {name: "external-etcd", components: []string{"monitoring"}},
+	"featureGates: {SequentialJobWorkload: true}": {
+		name: "embedded", components: []string{"sequentialjob-workload"}, gates: "--feature-gates=SequentialJobWorkload=true",
+	},
+}
+
 // TestOverlays compares what the chart renders with what kustomize builds, object by object.
 func TestOverlays(t *testing.T) {
-	for values, o := range map[string]overlay{
-		"{}": {name: "embedded"},
-		"store: {embedded: {backup: {enabled: true}}}":                       {name: "embedded-backup"},
-		"store: {embedded: {backup: {enabled: true, s3: {enabled: true}}}}":  {name: "embedded-backup-s3"},
-		"store: {type: external, external: {backup: {s3: {enabled: true}}}}": {name: "external-etcd-backup-s3"},
-		"tls: {mode: secret}":                                                                           {name: "embedded", components: []string{"tls-secret"}},
-		"{store: {type: external}, tls: {mode: secret}}":                                                {name: "external-etcd", components: []string{"tls-secret"}},
-		"tls: {mode: cert-manager}":                                                                     {name: "embedded-cert-manager"},
-		"monitoring: {serviceMonitors: true, rules: true, dashboards: true}":                            {name: "embedded-monitoring"},
-		"store: {type: external}":                                                                       {name: "external-etcd"},
-		"{store: {type: external}, tls: {mode: cert-manager}}":                                          {name: "external-etcd-cert-manager"},
-		"kinds: {disaggregatedset: true}":                                                               {name: "embedded", components: []string{"disaggregatedset"}},
-		"{store: {type: external}, kinds: {disaggregatedset: true}}":                                    {name: "external-etcd", components: []string{"disaggregatedset"}},
-		"{store: {type: external}, monitoring: {serviceMonitors: true, rules: true, dashboards: true}}": {name: "external-etcd", components: []string{"monitoring"}},
-		"featureGates: {SequentialJobWorkload: true}": {
-			name: "embedded", components: []string{"sequentialjob-workload"}, gates: "--feature-gates=SequentialJobWorkload=true",
-		},
-	} {
+	for values, o := range installations {
 		t.Run(values, func(t *testing.T) {
 			t.Parallel()
 			want, got := o.build(t), release{values: values}.objects(t)

@@ -6,12 +6,15 @@ package apiserver_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	genericserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/webhook"
 )
 
 // Each filter writes down its name before it passes a request on. The chain of the library stands for authentication and authorization.
@@ -44,5 +47,33 @@ func TestRequestsPassFiltersInOrder(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
+	}
+}
+
+// TestPodsAreCompletedWhateverTheServerRefuses has every other filter refuse what it gets, as they do while the store is refused, while no
+// token is known, and before the server is ready.
+func TestPodsAreCompletedWhateverTheServerRefuses(t *testing.T) {
+	refuse := func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	}
+	config := newConfig(t)
+	config.Generic.BuildHandlerChainFunc = func(api http.Handler, _ *genericserver.Config) http.Handler { return refuse(api) }
+	config.Filters = apiserver.Filters{
+		StoreCheck: refuse, Tokens: refuse, Channel: refuse, Space: refuse, Migration: refuse, Routing: refuse,
+		Webhooks: func(next http.Handler) http.Handler {
+			return webhook.NewHandler(next, webhook.Callers{}, apigroups.Webhooks()...)
+		},
+	}
+	config.Complete()
+	handler := config.Generic.BuildHandlerChainFunc(refuse(nil), &config.Generic.Config)
+	const question = `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","namespace":"default",
+		"kind":{"version":"v1","kind":"Pod"},"resource":{"version":"v1","resource":"pods"},"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a-1",
+		"labels":{"leaderworkerset.sigs.k8s.io/name":"a","leaderworkerset.sigs.k8s.io/worker-index":"0"},"annotations":{"leaderworkerset.sigs.k8s.io/size":"4"}},
+		"spec":{"subdomain":"a","containers":[{"name":"main","image":"image"}]}}}}`
+	w, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, apigroups.PodsPath, strings.NewReader(question))
+	req.Header.Set("Content-Type", "application/json")
+	handler.ServeHTTP(w, req)
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"patchType":"JSONPatch"`) {
+		t.Errorf("%d: %s", w.Code, w.Body)
 	}
 }

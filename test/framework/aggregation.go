@@ -38,6 +38,13 @@ func (p *ControlPlane) Aggregate(t testing.TB, s *Server) {
 func (p *ControlPlane) AggregatePort(t testing.TB, port int, ca []byte) {
 	t.Helper()
 	p.awaitNoGroups(t)
+	p.RegisterPort(t, port, ca)
+	p.awaitGroups(t)
+}
+
+// RegisterPort is AggregatePort without the waiting, for a server that does not serve yet.
+func (p *ControlPlane) RegisterPort(t testing.TB, port int, ca []byte) {
+	t.Helper()
 	if err := p.Register(t.Context(), port, ca); err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +60,12 @@ func (p *ControlPlane) AggregatePort(t testing.TB, port int, ca []byte) {
 		if err := webhooks.Delete(ctx, apiservice.WebhookName, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		if err := p.Kube.CoreV1().Services(apiservice.Namespace).Delete(ctx, apiservice.ServiceName, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
+		for _, service := range apiservice.Services(port) {
+			if err := p.Kube.CoreV1().Services(service.Namespace).Delete(ctx, service.Name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
 		}
 	})
-	p.awaitGroups(t)
 }
 
 // awaitNoGroups waits until kube-apiserver has forgotten our groups.
@@ -151,9 +159,10 @@ func (p *ControlPlane) Register(ctx context.Context, port int, ca []byte) error 
 
 // Register makes a kube-apiserver forward our groups to a port of this machine, and ask it about pods of LeaderWorkerSets.
 func Register(ctx context.Context, kube kubernetes.Interface, all dynamic.Interface, port int, ca []byte) error {
-	service := apiservice.Service(port)
-	if _, err := kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
-		return err
+	for _, service := range apiservice.Services(port) {
+		if _, err := kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
+			return err
+		}
 	}
 	for _, group := range apiservice.Groups {
 		object := apiservice.New(group, port, ca)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -43,7 +44,7 @@ func (c *supervisor) apiServerCommand() []string {
 		"--kubeconfig=" + c.path("apiserver.kubeconfig"),
 		"--bind-address=127.0.0.1", "--secure-port=" + c.port("apiserver"),
 		"--cert-dir=" + c.path("pki", "apiserver"),
-		"--tls-san=localhost,127.0.0.1," + apiservice.ServiceName + "." + apiservice.Namespace + ".svc",
+		"--tls-san=localhost,127.0.0.1," + strings.Join(apiservice.Hosts(), ","),
 		"--shutdown-delay-duration=1s"}
 	if c.storage == etcdStorage {
 		command = append(command, "--etcd-servers=http://127.0.0.1:"+c.port("etcd"))
@@ -139,8 +140,10 @@ func (c *supervisor) register(ctx context.Context, ca []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := c.admin.apply(ctx, "/api/v1/namespaces/"+apiservice.Namespace+"/services/"+apiservice.ServiceName, apiservice.Service(port)); err != nil {
-		return err
+	for _, service := range apiservice.Services(port) {
+		if err := c.admin.apply(ctx, "/api/v1/namespaces/"+service.Namespace+"/services/"+service.Name, service); err != nil {
+			return err
+		}
 	}
 	for _, group := range c.groups() {
 		if err := c.admin.apply(ctx, apiServicePath+apiservice.Name(group), apiservice.New(group, port, ca)); err != nil {

@@ -50,6 +50,7 @@ func (o *Options) applyAuthentication(ctx context.Context, config *apiserver.Con
 	if err := trusted.check(ctx); err != nil {
 		return err
 	}
+	o.pods.trust(trusted)
 	options := *o.Recommended.Authentication
 	client, err := newReviewClient("authentication-kubeconfig", options.RemoteKubeConfigFile, 0)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/admission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/selfcheck"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
@@ -25,7 +24,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/watchcache"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/webhook"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
 )
@@ -190,11 +188,8 @@ func (o *Options) applySelfCheck(config *apiserver.Config, main *clients, embedd
 
 // applyWebhooks answers kube-apiserver's questions about pods.
 func (o *Options) applyWebhooks(config *apiserver.Config) {
-	callers := webhook.Callers{Names: o.PodWebhookClientNames}
 	if authority := config.Generic.SecureServing.ClientCA; authority != nil {
-		callers.Authorities = authority.VerifyOptions
+		o.pods.follow(authority)
 	}
-	config.Filters.Webhooks = func(next http.Handler) http.Handler {
-		return webhook.NewHandler(next, callers, apigroups.Webhooks()...)
-	}
+	config.Filters.Webhooks = func(next http.Handler) http.Handler { return o.pods.handler(next, o.PodWebhookClientNames) }
 }

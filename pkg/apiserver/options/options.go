@@ -49,6 +49,8 @@ type Options struct {
 
 	gate      featuregate.MutableVersionedFeatureGate
 	apiGroups apigroups.List
+	// pods answers questions about pods, from the first moment.
+	pods podWebhook
 	// startup answers while the server waits, and meanwhile does the work that needs no other server. Both are set by Run.
 	startup   *startup.Server
 	meanwhile func() error
@@ -83,7 +85,7 @@ func NewOptions() (*Options, error) {
 		Recommended:   genericoptions.NewRecommendedOptions(etcdPrefix, nil),
 		Limits:        genericoptions.NewServerRunOptionsForComponent(componentName, registry),
 		Storage:       NewStorageOptions(),
-		SANs:          []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc"},
+		SANs:          []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc", "jobset-apiserver-webhook.jobset-system.svc"},
 		ManagedCert:   ManagedCertOptions{Policy: servingcert.DefaultPolicy},
 		APIEnablement: genericoptions.NewAPIEnablementOptions(),
 		Logs:          logs.NewOptions(),

@@ -35,7 +35,8 @@ func (o *Options) Run(ctx context.Context) error {
 }
 
 // run starts in the order of how cheap it is to find out that something is wrong, and ends in the reverse order, so that the store stops
-// last. The embedded etcd needs no other server, so that it starts while the main API is away: the server serves sooner then.
+// last. The embedded etcd needs no other server, so that it starts while the main API is away: the server serves sooner then. An external
+// etcd comes after the main API, which has the serving certificate: without it, kube-apiserver would not ask this server about pods.
 func (o *Options) run(ctx context.Context) error {
 	listener, err := o.listen()
 	if err != nil {
@@ -49,7 +50,7 @@ func (o *Options) run(ctx context.Context) error {
 		return err
 	}
 	defer o.startup.Close()
-	store, err := o.Storage.open(ctx, o.Recommended.Etcd, o.startup)
+	store, err := o.Storage.open(o.Recommended.Etcd)
 	if err != nil {
 		return err
 	}
@@ -73,6 +74,11 @@ func (o *Options) run(ctx context.Context) error {
 	config.Recorder, config.Revisions = told, revisionReader{client: main.kube.AppsV1()}
 	if err := o.meanwhile(); err != nil {
 		return err
+	}
+	if store == nil {
+		if err := openExternal(ctx, &o.Recommended.Etcd.StorageConfig.Transport, o.startup); err != nil {
+			return err
+		}
 	}
 	guard, err := o.newStoreCheck(config, main)
 	if err != nil {

@@ -164,12 +164,13 @@ func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 		"the garbage collector delete running Jobs (tests may set --allow-ephemeral-data)")
 }
 
-// open makes sure that the storage can be used: an external etcd answers, or the directory of an embedded one is ours.
-// It returns the embedded etcd, if there is one.
-func (s *StorageOptions) open(ctx context.Context, external *genericoptions.EtcdOptions, waits *startup.Server) (*etcd.Server, error) {
+// open makes sure that the storage can be used, as far as no other server is needed for that: the files for an external etcd can be read,
+// or the directory of an embedded one is ours. It returns the embedded etcd, if there is one.
+func (s *StorageOptions) open(external *genericoptions.EtcdOptions) (*etcd.Server, error) {
 	transport := &external.StorageConfig.Transport
 	if len(transport.ServerList) > 0 {
-		return nil, openExternal(ctx, transport, waits)
+		_, err := etcdTLS(*transport)
+		return nil, err
 	}
 	server, err := etcd.Open(etcd.Config{
 		DataDir:            s.DataDir,

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -33,7 +34,7 @@ const (
 // errLeft is returned when the process was asked to end while it waited.
 var errLeft = errors.New("the server was asked to end while it waited")
 
-// startWaiting answers on the port until the server serves.
+// startWaiting answers on the port until the server serves: pods are completed from then on.
 func (o *Options) startWaiting(listener net.Listener) (*startup.Server, error) {
 	tcp, ok := listener.(*net.TCPListener)
 	if !ok {
@@ -43,7 +44,7 @@ func (o *Options) startWaiting(listener net.Listener) (*startup.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := startup.Start(tcp, config)
+	s := startup.Start(tcp, config, func(next http.Handler) http.Handler { return o.pods.handler(next, o.PodWebhookClientNames) })
 	o.Recommended.SecureServing.Listener = s.Listener()
 	return s, nil
 }
@@ -70,7 +71,7 @@ func (o *Options) waitingTLS() (*tls.Config, error) {
 		return nil, wrapFlagError("tls-cert-file", err, "give a certificate and in --tls-private-key-file its key, both PEM")
 	}
 	return &tls.Config{
-		MinVersion: minimum, CipherSuites: ciphers,
+		MinVersion: minimum, CipherSuites: ciphers, ClientAuth: tls.RequestClientCert,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			pair, err := current()
 			return &pair, err

@@ -12,6 +12,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,7 +27,7 @@ import (
 const (
 	// reportEvery is how often the log says what the server waits for.
 	reportEvery = 30 * time.Second
-	// requestTimeout bounds a request.
+	// requestTimeout bounds the time in which a request arrives, and twice of it bounds its answer.
 	requestTimeout = 5 * time.Second
 	maxHeaderBytes = 16 << 10
 )
@@ -45,12 +46,15 @@ type Server struct {
 	since, reported time.Time
 }
 
-// Start answers on the port until the API server does.
-func Start(listener *net.TCPListener, config *tls.Config) *Server {
+// Start answers on the port until the API server does. What the filters answer needs nothing that the server waits for.
+func Start(listener *net.TCPListener, config *tls.Config, filters ...func(http.Handler) http.Handler) *Server {
 	s := &Server{clock: clock.RealClock{}, listener: &ours{TCPListener: listener}, ended: make(chan struct{})}
 	s.http = &http.Server{
-		Handler: s, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: s, ReadTimeout: requestTimeout, WriteTimeout: 2 * requestTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	for _, filter := range slices.Backward(filters) {
+		s.http.Handler = filter(s.http.Handler)
 	}
 	// A connection that stayed open would be answered by this server for as long as it does.
 	s.http.SetKeepAlivesEnabled(false)

@@ -16,8 +16,17 @@ import (
 // Namespace is where the manifests put our programs, their Service and their service accounts.
 const Namespace = "jobset-system"
 
-// ServiceName is the name of the Service of our API server.
-const ServiceName = "jobset-apiserver"
+const (
+	// ServiceName is the name of the Service of our API server.
+	ServiceName = "jobset-apiserver"
+	// WebhookServiceName is the name of the Service under which kube-apiserver asks it about pods, also while it is not ready.
+	WebhookServiceName = "jobset-apiserver-webhook"
+)
+
+// Hosts are the names under which kube-apiserver reaches our API server.
+func Hosts() []string {
+	return []string{ServiceName + "." + Namespace + ".svc", WebhookServiceName + "." + Namespace + ".svc"}
+}
 
 // Resource is the resource in which kube-apiserver registers groups of other servers.
 var Resource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
@@ -46,6 +55,13 @@ func Service(port int) *corev1.Service {
 			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: int32(port)}},
 		},
 	}
+}
+
+// Services returns all Services of an API server on this machine.
+func Services(port int) []*corev1.Service {
+	webhook := Service(port)
+	webhook.Name = WebhookServiceName
+	return []*corev1.Service{Service(port), webhook}
 }
 
 // New returns the APIService that makes kube-apiserver forward a group to the Service.

@@ -24,7 +24,7 @@ func Webhook(port int, ca []byte) *admissionregistrationv1.MutatingWebhookConfig
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{
 				CABundle: ca,
 				Service: &admissionregistrationv1.ServiceReference{
-					Namespace: Namespace, Name: ServiceName, Path: ptr.To("/mutate--v1-pod"), Port: ptr.To(int32(port)),
+					Namespace: Namespace, Name: WebhookServiceName, Path: ptr.To("/mutate--v1-pod"), Port: ptr.To(int32(port)),
 				},
 			},
 			Rules: []admissionregistrationv1.RuleWithOperations{{

@@ -114,7 +114,7 @@ func (c *Cluster) KillServer() {
 // runServer starts the process.
 func (c *Cluster) runServer(ctx context.Context, authority *framework.Authority, port string) error {
 	dir := filepath.Join(c.Dir, "server")
-	_, cert, key, err := authority.WriteServer(filepath.Join(dir, "tls"), apiservice.ServiceName+"."+apiservice.Namespace+".svc")
+	_, cert, key, err := authority.WriteServer(filepath.Join(dir, "tls"), apiservice.Hosts()...)
 	if err != nil {
 		return err
 	}
@@ -133,9 +133,10 @@ func (c *Cluster) runServer(ctx context.Context, authority *framework.Authority,
 
 // register creates what the component beside-upstream has of the Service, the APIServices and the webhook.
 func (c *Cluster) register(ctx context.Context, ca []byte, port int) error {
-	_, err := c.Kube.CoreV1().Services(apiservice.Namespace).Create(ctx, apiservice.Service(port), metav1.CreateOptions{})
-	if err != nil {
-		return err
+	for _, service := range apiservice.Services(port) {
+		if _, err := c.Kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
+			return err
+		}
 	}
 	batch := apiservice.Groups[slices.IndexFunc(apiservice.Groups, func(g schema.GroupVersion) bool {
 		return g.Group != jobsetv1alpha2.SchemeGroupVersion.Group && g.Version == "v1alpha1"
@@ -146,6 +147,6 @@ func (c *Cluster) register(ctx context.Context, ca []byte, port int) error {
 	}
 	webhook := apiservice.Webhook(port, ca)
 	webhook.Webhooks[0].MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "after-migration", Expression: "false"}}
-	_, err = c.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, webhook, metav1.CreateOptions{})
+	_, err := c.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, webhook, metav1.CreateOptions{})
 	return err
 }

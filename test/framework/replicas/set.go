@@ -68,8 +68,7 @@ func Start(ctx context.Context, settings Settings, size int) (_ *Set, err error)
 		return nil, err
 	}
 	s := &Set{CA: authority.CA(), settings: settings}
-	host := apiservice.ServiceName + "." + apiservice.Namespace + ".svc"
-	if _, s.certFile, s.keyFile, err = authority.WriteServer(filepath.Join(settings.Dir, "tls"), host); err != nil {
+	if _, s.certFile, s.keyFile, err = authority.WriteServer(filepath.Join(settings.Dir, "tls"), apiservice.Hosts()...); err != nil {
 		return nil, err
 	}
 	ports, err := localcluster.FreePorts(1)

@@ -25,7 +25,7 @@ func TestUpgradeToManagedCertificate(t *testing.T) {
 	tier.OnRequest(t, "rotates certificates in real time")
 	m := newManaged(t)
 	m.serving, m.old = t.TempDir(), newAuthority(t)
-	if _, _, _, err := m.old.WriteServer(m.serving, apiservice.ServiceName+"."+apiservice.Namespace+".svc"); err != nil {
+	if _, _, _, err := m.old.WriteServer(m.serving, apiservice.Hosts()...); err != nil {
 		t.Fatal(err)
 	}
 	old := plane.LaunchServer(t, append(m.etcd.Flags, "--tls-cert-file="+filepath.Join(m.serving, "server.crt"), "--tls-private-key-file="+filepath.Join(m.serving, "server.key"))...)

@@ -170,6 +170,30 @@ func TestPodWebhookAnswersAnybody(t *testing.T) {
 	}
 }
 
+// TestPodsAreCompletedBeforeTheStoreAnswers starts a server, with an empty Secret for its certificate, before its etcd.
+func TestPodsAreCompletedBeforeTheStoreAnswers(t *testing.T) {
+	tier.OnRequest(t, "waits in real time for what is away")
+	m := newManaged(t)
+	// An etcd that is killed before it has stored its own membership never serves again.
+	if _, err := m.etcd.Client(t).Put(t.Context(), "/test/started", "yes"); err != nil {
+		t.Fatal(err)
+	}
+	m.etcd.Kill()
+	server := plane.LaunchServer(t, m.flags...)
+	plane.RegisterPort(t, server.Port, nil)
+	e := newEnv(t, server, plane.Config)
+	e.awaitPodWebhook(t)
+	awaitWaiting(t, server, "etcd at "+m.etcd.Endpoint)
+	if _, err := e.createPod(t.Context(), groupPod("sample-1"), metav1.CreateOptions{}); err != nil {
+		t.Errorf("while etcd is away: %v", err)
+	}
+	m.etcd.Launch(t)
+	m.ready(t, server)
+	if _, err := e.createPod(t.Context(), groupPod("sample-2"), metav1.CreateOptions{}); err != nil {
+		t.Errorf("while the server serves: %v", err)
+	}
+}
+
 // askAboutPod sends the question of kube-apiserver about a pod of a set.
 func askAboutPod(t *testing.T, server *framework.Server) {
 	t.Helper()

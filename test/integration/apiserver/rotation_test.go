@@ -49,7 +49,7 @@ type rotation struct {
 func TestRotation(t *testing.T) {
 	tier.OnRequest(t, "rotates certificates in real time")
 	r := &rotation{etcd: plane.StartEtcd(t), serving: t.TempDir(), old: newAuthority(t), new: newAuthority(t)}
-	if _, _, _, err := r.old.WriteServer(r.serving, "jobset-apiserver.jobset-system.svc"); err != nil {
+	if _, _, _, err := r.old.WriteServer(r.serving, apiservice.Hosts()...); err != nil {
 		t.Fatal(err)
 	}
 	server := plane.LaunchServer(t, append(r.etcd.Flags, "--tls-cert-file="+filepath.Join(r.serving, "server.crt"),
@@ -149,7 +149,7 @@ func (r *rotation) rotateServing(t *testing.T) {
 		if i > 0 {
 			continue
 		}
-		cert, key, err := r.new.Server("jobset-apiserver.jobset-system.svc")
+		cert, key, err := r.new.Server(apiservice.Hosts()...)
 		if err != nil {
 			t.Fatal(err)
 		}
