@@ -198,7 +198,7 @@ func TestFaultsOfTheWay(t *testing.T) {
 		"certificate of another name": {complain("tls: failed to verify certificate: x509: certificate is valid for localhost, not jobset-apiserver.jobset-system.svc"), "certificate", Fail,
 			"must be for jobset-apiserver.jobset-system.svc: x509: certificate is valid for localhost", "create secret tls"},
 		"certificate ends soon": {func(t *testing.T, i *installation) {
-			_, i.health.Certificate = chainFor(t, serverName+".jobset-system.svc", 50*time.Hour)
+			_, i.health.Certificate = chainFor(t, 50*time.Hour, serverName+".jobset-system.svc", serverName+"-webhook.jobset-system.svc")
 			for _, s := range i.registered { // of a public authority
 				unstructured.RemoveNestedField(s.Object, "spec", "caBundle")
 			}
@@ -221,6 +221,11 @@ func TestFaultsOfTheWay(t *testing.T) {
 			i.flows[0].Spec.PriorityLevelConfiguration.Name = "global-default"
 		}, "flow-schemas", Warn, "has another priority level", applyRoles},
 		"webhook missing": {func(_ *testing.T, i *installation) { i.webhook = nil }, "webhook", Fail, "there is no MutatingWebhookConfiguration jobset-apiserver-pods", applyWebhook},
+		"certificate without the webhook": {func(t *testing.T, i *installation) {
+			ca, chain := chainFor(t, 90*24*time.Hour, serverName+".jobset-system.svc")
+			i.health.Certificate = chain
+			i.trust(ca)
+		}, "webhook", Fail, "the certificate of the server is not for jobset-apiserver-webhook.jobset-system.svc, so kube-apiserver refuses pods of LeaderWorkerSets", "create secret tls jobset-apiserver-tls"},
 		"clock": {func(_ *testing.T, i *installation) { i.health.Time = metav1.NewMicroTime(time.Now().Add(time.Minute)) }, "clocks", Warn,
 			"the clock of jobset-apiserver is", "timedatectl"},
 	} {

@@ -68,20 +68,26 @@ func healthy(t *testing.T) *installation {
 	for name, level := range map[string]string{"jobset-apiserver-delegated": "exempt", "jobset-controller": "workload-high", "jobset-controller-leader-election": "leader-election"} {
 		i.flows = append(i.flows, flowSchema(name, level))
 	}
-	ca, chain := chainFor(t, serverName+".jobset-system.svc", 90*24*time.Hour)
+	ca, chain := chainFor(t, 90*24*time.Hour, serverName+".jobset-system.svc", serverName+"-webhook.jobset-system.svc")
 	i.health = &selfcheck.Document{
 		Server: "server-0", Version: version.Get().GitVersion, Time: metav1.NowMicro(), Certificate: chain, FeatureGates: map[string]bool{"ElasticJobSet": true, "SequentialJobWorkload": false},
 		Etcd: []selfcheck.Member{{Endpoint: "https://etcd-0:2379", Version: "3.7.3", SizeBytes: 900 << 20, InUseBytes: 400 << 20, QuotaBytes: 2048 << 20, LatencyMicroseconds: 3000}},
 	}
 	for _, object := range all("True", "Passed", "") {
-		s := object.(*unstructured.Unstructured)
+		i.registered = append(i.registered, object.(*unstructured.Unstructured))
+	}
+	i.trust(ca)
+	return i
+}
+
+// trust makes kube-apiserver trust an authority.
+func (i *installation) trust(ca string) {
+	for _, s := range i.registered {
 		_ = unstructured.SetNestedField(s.Object, base64.StdEncoding.EncodeToString([]byte(ca)), "spec", "caBundle")
-		i.registered = append(i.registered, s)
 	}
 	configuration := podWebhook(unchanged)
 	configuration.Webhooks[1].ClientConfig.CABundle = []byte(ca)
 	i.webhook = configuration
-	return i
 }
 
 func flowSchema(name, level string) *flowcontrolv1.FlowSchema {
@@ -101,15 +107,15 @@ func readyPod(name, program string) *corev1.Pod {
 	}
 }
 
-// chainFor returns an authority, and a certificate for a name that ends after some time, signed by it.
-func chainFor(t *testing.T, name string, left time.Duration) (ca, chain string) {
+// chainFor returns an authority, and a certificate for names that ends after some time, signed by it.
+func chainFor(t *testing.T, left time.Duration, names ...string) (ca, chain string) {
 	t.Helper()
 	begin := time.Now().Add(-80 * 24 * time.Hour)
 	top, err := authority.New(certutil.Config{CommonName: "authority", NotBefore: begin}, time.Now().Add(left+time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := certutil.Config{CommonName: name, NotBefore: begin, AltNames: certutil.AltNames{DNSNames: []string{name}}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	config := certutil.Config{CommonName: names[0], NotBefore: begin, AltNames: certutil.AltNames{DNSNames: names}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	pair, err := top.Issue(config, time.Now().Add(left))
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ var checks = []check{
 	{"server", server, []string{"available", "server-rights"}},
 	{"etcd", etcd, []string{"available", "server"}},
 	{"questions", questions, []string{"available", "server-rights", "server"}},
-	{"webhook", repaired(webhook, applyWebhook), []string{"kube-apiserver", "registered"}},
+	{"webhook", certifiedWebhook, []string{"kube-apiserver", "registered"}},
 	{"controller-rights", controllerRights, []string{"kube-apiserver"}},
 	{"controller", controller, []string{"controller-rights"}},
 	{"versions", versions, []string{"available", "server", "controller"}},

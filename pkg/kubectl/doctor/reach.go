@@ -130,7 +130,7 @@ func (p *inspection) newCertificate() string {
 		return fmt.Sprintf("kubectl -n %s delete pod %s   # a server that starts renews its certificate", p.namespace, pod)
 	}
 	return fmt.Sprintf("kubectl -n %s create secret tls jobset-apiserver-tls --cert=tls.crt --key=tls.key --dry-run=client -o yaml | "+
-		"kubectl apply -f -   # a certificate for %s", p.namespace, p.serverDNS())
+		"kubectl apply -f -   # a certificate for %s and %s", p.namespace, p.serverDNS(), p.webhookDNS())
 }
 
 // presented checks the chain that the server presents: it must be for the Service, be signed by what the APIServices

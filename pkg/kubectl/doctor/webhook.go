@@ -10,11 +10,13 @@ import (
 	"encoding/pem"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	certutil "k8s.io/client-go/util/cert"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
@@ -23,8 +25,12 @@ import (
 const (
 	// webhookConfiguration, webhookName and webhookPath are the names and the path in artifacts/base/webhook.yaml.
 	webhookConfiguration, webhookName, webhookPath = "jobset-apiserver-pods", "mpod.kb.io", "/mutate--v1-pod"
+	// webhookServiceSuffix makes the name of the Service of the webhook of the name of the Service of the APIServices.
+	webhookServiceSuffix = "-webhook"
 	// webhookLocation is how messages name the configuration.
 	webhookLocation = "MutatingWebhookConfiguration " + webhookConfiguration
+	// noWebhook is the message when there are no pods to ask about.
+	noWebhook = "no webhook is needed, because jobset-apiserver does not serve LeaderWorkerSets"
 	// maxCertificates is how many certificates of a bundle are looked at.
 	maxCertificates = 1000
 )
@@ -37,7 +43,7 @@ func webhook(ctx context.Context, p *inspection) (Status, string) {
 	ours := outage.Name(cli.LeaderWorkerSet)
 	service := p.services[slices.IndexFunc(outage.Kinds(), func(kind cli.Kind) bool { return outage.Name(kind) == ours })]
 	if service == nil || backend(service) == "" {
-		return OK, "no webhook is needed, because jobset-apiserver does not serve LeaderWorkerSets"
+		return OK, noWebhook
 	}
 	config, err := p.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(ctx, webhookConfiguration, metav1.GetOptions{})
 	switch {
@@ -55,17 +61,39 @@ func webhook(ctx context.Context, p *inspection) (Status, string) {
 	return asked(&config.Webhooks[i], service)
 }
 
+// certifiedWebhook is webhook, and checks that the certificate of the server is for the Service that kube-apiserver asks, as far as both
+// are known.
+func certifiedWebhook(ctx context.Context, p *inspection) finding {
+	f := repaired(webhook, applyWebhook)(ctx, p)
+	if f.status != OK || p.health == nil {
+		return f
+	}
+	host := p.webhookDNS()
+	chain, err := certutil.ParseCertsPEM([]byte(p.health.Certificate))
+	if err != nil || chain[0].VerifyHostname(host) == nil || f.message == noWebhook {
+		return f
+	}
+	return finding{status: Fail, certain: true, fix: p.newCertificate(), message: fmt.Sprintf("the certificate of the server is not for %s, so "+
+		"kube-apiserver refuses pods of LeaderWorkerSets", host)}
+}
+
+// webhookDNS is the name under which kube-apiserver asks about pods.
+func (p *inspection) webhookDNS() string {
+	service, rest, _ := strings.Cut(p.serverDNS(), ".")
+	return service + webhookServiceSuffix + "." + rest
+}
+
 // asked checks where the webhook points to, and what it trusts there.
 func asked(w *admissionregistrationv1.MutatingWebhook, service *unstructured.Unstructured) (Status, string) {
-	to, want := addressOf(&w.ClientConfig), "Service "+backend(service)+" with path "+webhookPath
+	to, serves := addressOf(&w.ClientConfig), "Service "+backend(service)+" with path "+webhookPath
+	want := "Service " + backend(service) + webhookServiceSuffix + " with path " + webhookPath
 	bundle, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle")
 	trusted, err := base64.StdEncoding.DecodeString(bundle)
 	switch {
 	case err != nil:
 		return Fail, fmt.Sprintf("caBundle of APIService %s could not be read: %v", service.GetName(), err)
-	case to != want:
-		return Fail, fmt.Sprintf("%s asks %s, but LeaderWorkerSets are served by %s; apply the manifests of jobset-apiserver", webhookLocation,
-			to, want)
+	case to != want && to != serves:
+		return Fail, fmt.Sprintf("%s asks %s, but must ask %s; apply the manifests of jobset-apiserver", webhookLocation, to, want)
 	case len(w.ClientConfig.CABundle) == 0:
 		return Fail, webhookLocation + " has no caBundle, so kube-apiserver does not trust the server and refuses pods of LeaderWorkerSets; " +
 			"set that of the APIServices"
@@ -76,6 +104,9 @@ func asked(w *admissionregistrationv1.MutatingWebhook, service *unstructured.Uns
 		return Warn, fmt.Sprintf("failurePolicy of %s must be Fail, not %s: while the server is away, pods of LeaderWorkerSets start without "+
 			"their index and environment",
 			webhookLocation, *w.FailurePolicy)
+	case to != want:
+		return Warn, fmt.Sprintf("%s asks %s, which drops servers that are not ready, so no pod of a LeaderWorkerSet is created while a store is "+
+			"refused; apply the manifests of jobset-apiserver, which ask %s", webhookLocation, to, want)
 	}
 	return OK, "kube-apiserver asks the server of LeaderWorkerSets about their pods"
 }

@@ -32,7 +32,7 @@ func podWebhook(change func(w *admissionregistrationv1.MutatingWebhook)) *admiss
 		Name: "mpod.kb.io", FailurePolicy: ptr.To(admissionregistrationv1.Fail),
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{
 			CABundle: bundleOf("ours"),
-			Service:  &admissionregistrationv1.ServiceReference{Namespace: "jobset-system", Name: "jobset-apiserver", Path: ptr.To("/mutate--v1-pod")},
+			Service:  &admissionregistrationv1.ServiceReference{Namespace: "jobset-system", Name: "jobset-apiserver-webhook", Path: ptr.To("/mutate--v1-pod")},
 		},
 	}
 	change(&w)
@@ -55,7 +55,7 @@ func trusting(bundle string) []runtime.Object {
 func TestWebhook(t *testing.T) {
 	const config = "MutatingWebhookConfiguration jobset-apiserver-pods"
 	const good = "kube-apiserver asks the server of LeaderWorkerSets about their pods"
-	const foreign = ", but LeaderWorkerSets are served by Service jobset-system/jobset-apiserver with path /mutate--v1-pod; apply the manifests of jobset-apiserver"
+	const foreign = ", but must ask Service jobset-system/jobset-apiserver-webhook with path /mutate--v1-pod; apply the manifests of jobset-apiserver"
 	ours := trusting(base64.StdEncoding.EncodeToString(bundleOf("older", "ours")))
 	custom := service(cli.LeaderWorkerSet, "True", "Local", "")
 	unstructured.RemoveNestedField(custom.Object, "spec", "service")
@@ -91,11 +91,16 @@ func TestWebhook(t *testing.T) {
 		},
 		"another Service": {
 			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Namespace = "lws-system" }), Fail,
-			config + " asks Service lws-system/jobset-apiserver with path /mutate--v1-pod" + foreign,
+			config + " asks Service lws-system/jobset-apiserver-webhook with path /mutate--v1-pod" + foreign,
+		},
+		"the Service of earlier versions": {
+			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Name = "jobset-apiserver" }), Warn,
+			config + " asks Service jobset-system/jobset-apiserver with path /mutate--v1-pod, which drops servers that are not ready, so no pod of a LeaderWorkerSet is " +
+				"created while a store is refused; apply the manifests of jobset-apiserver, which ask Service jobset-system/jobset-apiserver-webhook with path /mutate--v1-pod",
 		},
 		"no path": {
 			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Path = nil }), Fail,
-			config + " asks Service jobset-system/jobset-apiserver without a path" + foreign,
+			config + " asks Service jobset-system/jobset-apiserver-webhook without a path" + foreign,
 		},
 		"a URL": {
 			with(ours, func(w *admissionregistrationv1.MutatingWebhook) {
