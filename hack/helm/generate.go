@@ -27,6 +27,8 @@ var handwritten = map[string]bool{
 var conditions = map[string]string{
 	"base/serving.yaml":            `eq .Values.tls.mode "managed"`,
 	"base/rbac/serving.yaml":       `eq .Values.tls.mode "managed"`,
+	"base/rbac/ca-bundles.yaml":    `eq .Values.tls.mode "managed"`,
+	"base/rbac/controller-leaderw": ".Values.kinds.leaderworkerset",
 	"base/webhook.yaml":            ".Values.kinds.leaderworkerset",
 	"components/cert-manager/":     `eq .Values.tls.mode "cert-manager"`,
 	"components/disaggregatedset/": ".Values.kinds.disaggregatedset",

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +16,9 @@ func TestPodWebhookIsReached(t *testing.T) {
 	for values, o := range installations {
 		t.Run(values, func(t *testing.T) {
 			t.Parallel()
+			if slices.Contains(o.components, "without-leaderworkerset") {
+				return // TestLeaderWorkerSetsAreLeftToUpstream
+			}
 			for by, all := range map[string]objects{"kustomize": o.build(t), "chart": release{values: values}.objects(t)} {
 				for _, problem := range unreached(all) {
 					t.Errorf("%s: %s", by, problem)
@@ -81,4 +85,42 @@ func matches(selector any, workload object) bool {
 		}
 	}
 	return len(labels) > 0
+}
+
+// TestLeaderWorkerSetsAreLeftToUpstream checks that nothing of an installation touches the sets of another controller: a webhook without a server would
+// refuse all their pods, and two controllers would work on the same sets.
+func TestLeaderWorkerSetsAreLeftToUpstream(t *testing.T) {
+	const values = "kinds: {leaderworkerset: false}"
+	for by, all := range map[string]objects{"kustomize": installations[values].build(t), "chart": release{values: values}.objects(t)} {
+		for key, o := range all {
+			switch {
+			case key == "MutatingWebhookConfiguration/jobset-apiserver-pods", key == "Service/jobset-apiserver-webhook", key == "APIService/v1.leaderworkerset.x-k8s.io":
+				t.Errorf("%s: there is %s", by, key)
+			case strings.HasPrefix(key, "ClusterRole/jobset-controller-manager") && touches(o, "leaderworkersets", "statefulsets", "controllerrevisions"):
+				t.Errorf("%s: %s allows to change objects of LeaderWorkerSets", by, key)
+			}
+		}
+		if args := at(all[server], container+"args"); !strings.Contains(args, "--runtime-config=leaderworkerset.x-k8s.io/v1=false") {
+			t.Errorf("%s: the flags of the server are %s", by, args)
+		}
+		if args := at(all[controller], container+"args"); !strings.Contains(args, "--controllers=*,-leaderworkerset") {
+			t.Errorf("%s: the flags of the controller are %s", by, args)
+		}
+	}
+}
+
+// touches returns whether a role allows to do more than read a resource.
+func touches(role object, resources ...string) bool {
+	rules, _ := role["rules"].([]any)
+	for _, rule := range rules {
+		named, _ := value(rule, "resources").([]any)
+		verbs, _ := value(rule, "verbs").([]any)
+		for _, resource := range named {
+			name, _, _ := strings.Cut(fmt.Sprint(resource), "/")
+			if slices.Contains(resources, name) && slices.ContainsFunc(verbs, func(verb any) bool { return verb != "get" && verb != "list" && verb != "watch" }) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -57,6 +57,7 @@ var refused = map[string]struct{ values, message string }{
 	"variable of the chart":             {"controller: {extraEnv: [{name: GOMEMLIMIT, value: 1GiB}]}", "controller.extraEnv: the variable GOMEMLIMIT belongs to the chart: remove it"},
 	"volume without a name":             {"controller: {extraVolumes: [{emptyDir: {}}]}", "at '/controller/extraVolumes/0': missing property 'name'"},
 	"DisaggregatedSets alone":           {"kinds: {disaggregatedset: true, leaderworkerset: false}", "kinds.disaggregatedset: DisaggregatedSets consist of LeaderWorkerSets: set kinds.leaderworkerset=true as well"},
+	"nothing to serve":                  {"kinds: {jobset: false, sequentialjob: false, leaderworkerset: false}", "kinds: all are false, and the server would have nothing to serve: set one of kinds.jobset,"},
 	"gate with an APIService":           {"controller: {featureGates: {DisaggregatedSet: true}}", "controller.featureGates.DisaggregatedSet: its APIService belongs to the gate: remove it, and set kinds.disaggregatedset"},
 	"authority that cert-manager makes": {"tls: {mode: cert-manager, caBundle: '-----BEGIN CERTIFICATE-----'}", "tls.caBundle: is for tls.mode=secret only, and tls.mode is cert-manager: remove it"},
 	"authority that is a file name":     {"tls: {mode: secret, caBundle: ca.crt}", "tls.caBundle: must be certificates in PEM, not a file name or base64: use --set-file tls.caBundle=ca.crt"},

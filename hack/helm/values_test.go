@@ -120,6 +120,8 @@ var rendered = map[string]struct {
 	}},
 	"only LeaderWorkerSets": {values: "kinds: {jobset: false, sequentialjob: false}", wants: []want{
 		absent("APIService/v1alpha2.jobset.x-k8s.io"), absent("APIService/v1alpha1.batch.jobset-apiserver.io"), present("APIService/v1.leaderworkerset.x-k8s.io"),
+		{server, container + "args.7", "--runtime-config=jobset.x-k8s.io/v1alpha2=false,batch.jobset-apiserver.io/v1alpha1=false"},
+		{controller, container + "args.5", "--controllers=*,-jobset,-endpoints,-sequentialjob,-podgroup"},
 	}},
 	"DisaggregatedSets": {values: "kinds: {disaggregatedset: true}", wants: []want{
 		present("APIService/v1.disaggregatedset.x-k8s.io"), present("ClusterRole/disaggregatedset-edit"),

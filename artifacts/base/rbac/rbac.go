@@ -16,4 +16,7 @@ var (
 	// Controller are the roles of jobset-controller and what binds them.
 	//go:embed controller.yaml
 	Controller string
+	// LeaderWorkerSets are the additional roles of a jobset-controller that works on LeaderWorkerSets, and what binds them.
+	//go:embed controller-leaderworkersets.yaml
+	LeaderWorkerSets string
 )

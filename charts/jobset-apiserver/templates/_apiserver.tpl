@@ -29,6 +29,7 @@
 - --etcd-certfile=/etc/jobset-apiserver/etcd/tls.crt
 - --etcd-keyfile=/etc/jobset-apiserver/etcd/tls.key
 {{- end }}
+{{- include "jobset.runtimeConfig" . }}
 {{- include "jobset.featureGates" (list $ .Values.apiserver) }}
 {{- with .Values.apiserver.extraArgs }}
 {{ toYaml . }}

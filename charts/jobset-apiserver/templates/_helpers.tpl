@@ -57,6 +57,28 @@ Nodes do not find an image that was imported by its digest.
 {{- end }}
 {{- end }}
 
+{{/* The flag that switches API groups of the server off, or nothing. */}}
+{{- define "jobset.runtimeConfig" -}}
+{{- $off := list }}
+{{- if not .Values.kinds.jobset }}{{ $off = append $off "jobset.x-k8s.io/v1alpha2=false" }}{{ end }}
+{{- if not .Values.kinds.sequentialjob }}{{ $off = append $off "batch.jobset-apiserver.io/v1alpha1=false" }}{{ end }}
+{{- if not .Values.kinds.leaderworkerset }}{{ $off = append $off "leaderworkerset.x-k8s.io/v1=false" }}{{ end }}
+{{- with $off }}
+- --runtime-config={{ join "," . }}
+{{- end }}
+{{- end }}
+
+{{/* The flag that leaves controllers out, or nothing. */}}
+{{- define "jobset.controllers" -}}
+{{- $off := list }}
+{{- if not .Values.kinds.jobset }}{{ $off = append $off "-jobset,-endpoints" }}{{ end }}
+{{- if not .Values.kinds.sequentialjob }}{{ $off = append $off "-sequentialjob,-podgroup" }}{{ end }}
+{{- if not .Values.kinds.leaderworkerset }}{{ $off = append $off "-leaderworkerset" }}{{ end }}
+{{- with $off }}
+- --controllers=*,{{ join "," . }}
+{{- end }}
+{{- end }}
+
 {{/* Nine tenths of the memory limit of a program, or nothing: its values. */}}
 {{- define "jobset.memoryLimit" -}}
 {{- with (.resources.limits).memory }}

@@ -46,7 +46,11 @@ func (p *inspection) managed() string {
 
 // controllerRights checks that the controller may do what its manifests allow.
 func controllerRights(ctx context.Context, p *inspection) finding {
-	return p.rights(ctx, accountOf(p.controllers, "jobset-controller-manager"), rbac.Controller)
+	manifest := rbac.Controller
+	if p.servesLeaderWorkerSets() {
+		manifest += "\n---\n" + rbac.LeaderWorkerSets
+	}
+	return p.rights(ctx, accountOf(p.controllers, "jobset-controller-manager"), manifest)
 }
 
 // accountOf is the service account of pods, or else the service account in the manifests.

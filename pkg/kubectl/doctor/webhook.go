@@ -40,8 +40,7 @@ func webhook(ctx context.Context, p *inspection) (Status, string) {
 	if p.serviceErr != nil {
 		return unread("APIServices", p.serviceErr)
 	}
-	ours := outage.Name(cli.LeaderWorkerSet)
-	service := p.services[slices.IndexFunc(outage.Kinds(), func(kind cli.Kind) bool { return outage.Name(kind) == ours })]
+	service := p.leaderWorkerSets()
 	if service == nil || backend(service) == "" {
 		return OK, noWebhook
 	}
@@ -59,6 +58,22 @@ func webhook(ctx context.Context, p *inspection) (Status, string) {
 			", so pods of LeaderWorkerSets start without their index and environment; apply the manifests of jobset-apiserver"
 	}
 	return asked(&config.Webhooks[i], service)
+}
+
+// leaderWorkerSets is the APIService of LeaderWorkerSets; nil if there is none, or if it could not be read.
+func (p *inspection) leaderWorkerSets() *unstructured.Unstructured {
+	ours := outage.Name(cli.LeaderWorkerSet)
+	i := slices.IndexFunc(outage.Kinds(), func(kind cli.Kind) bool { return outage.Name(kind) == ours })
+	if i >= len(p.services) {
+		return nil
+	}
+	return p.services[i]
+}
+
+// servesLeaderWorkerSets returns whether jobset-apiserver serves LeaderWorkerSets; also if that is not known.
+func (p *inspection) servesLeaderWorkerSets() bool {
+	service := p.leaderWorkerSets()
+	return p.serviceErr != nil || service != nil && backend(service) != ""
 }
 
 // certifiedWebhook is webhook, and checks that the certificate of the server is for the Service that kube-apiserver asks, as far as both
