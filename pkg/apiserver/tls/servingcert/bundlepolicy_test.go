@@ -1,0 +1,149 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+)
+
+// forbiddenChanges are changes of a webhook configuration that the server has no reason for.
+var forbiddenChanges = map[string]func(c *admissionregistrationv1.MutatingWebhookConfiguration){
+	"label": func(c *admissionregistrationv1.MutatingWebhookConfiguration) { c.Labels = map[string]string{"a": "b"} },
+	"annotation": func(c *admissionregistrationv1.MutatingWebhookConfiguration) {
+		c.Annotations = map[string]string{"a": "b"}
+	},
+	"finalizer": func(c *admissionregistrationv1.MutatingWebhookConfiguration) { c.Finalizers = []string{"a/b"} },
+	"owner": func(c *admissionregistrationv1.MutatingWebhookConfiguration) {
+		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "a", UID: "1"}}
+	},
+	"no webhook": func(c *admissionregistrationv1.MutatingWebhookConfiguration) { c.Webhooks = nil },
+	"another webhook": func(c *admissionregistrationv1.MutatingWebhookConfiguration) {
+		another := c.Webhooks[0]
+		another.Name = "another.kb.io"
+		c.Webhooks = append(c.Webhooks, another)
+	},
+	"name":    onWebhook(func(w *admissionregistrationv1.MutatingWebhook) { w.Name = "other.kb.io" }),
+	"Service": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Name = "other" }),
+	"path":    onWebhook(func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Path = ptr.To("/other") }),
+	"URL": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) {
+		w.ClientConfig.Service, w.ClientConfig.URL = nil, ptr.To("https://example.com/")
+	}),
+	"resources": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) { w.Rules[0].Resources = []string{"pods", "secrets"} }),
+	"another rule": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) {
+		w.Rules = append(w.Rules, w.Rules[0])
+		w.Rules[1].Resources = []string{"secrets"}
+	}),
+	"pods without the label": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) { w.ObjectSelector = nil }),
+	"namespaces": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) {
+		w.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+	}),
+	"condition": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) {
+		w.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "a", Expression: "false"}}
+	}),
+	"failure policy": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) {
+		w.FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
+	}),
+	"match policy": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) {
+		w.MatchPolicy = ptr.To(admissionregistrationv1.Exact)
+	}),
+	"reinvocation policy": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) { w.ReinvocationPolicy = nil }),
+	"side effects": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) {
+		w.SideEffects = ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun)
+	}),
+	"timeout": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) { w.TimeoutSeconds = ptr.To[int32](1) }),
+	"versions": onWebhook(func(w *admissionregistrationv1.MutatingWebhook) {
+		w.AdmissionReviewVersions = []string{"v1", "v1beta1"}
+	}),
+}
+
+func onWebhook(change func(*admissionregistrationv1.MutatingWebhook)) func(*admissionregistrationv1.MutatingWebhookConfiguration) {
+	return func(c *admissionregistrationv1.MutatingWebhookConfiguration) { change(&c.Webhooks[0]) }
+}
+
+func decode[T any](t *testing.T, file string) *T {
+	t.Helper()
+	content, err := os.ReadFile("../../../../artifacts/base/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := new(T)
+	// A policy and its binding are in one file; the binding has none of the fields that are read here.
+	if err := yaml.Unmarshal(bytes.SplitN(content, []byte("\n---\n"), 2)[0], object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+// TestServerMayChangeOnlyBundles evaluates the policy for changes that the server makes, and for those of whoever has its token.
+func TestServerMayChangeOnlyBundles(t *testing.T) {
+	policy := decode[admissionregistrationv1.ValidatingAdmissionPolicy](t, "rbac/ca-bundles.yaml")
+	stored := decode[admissionregistrationv1.MutatingWebhookConfiguration](t, "webhook.yaml")
+	const server = "system:serviceaccount:jobset-system:jobset-apiserver"
+	if !allows(t, policy, server, stored, onWebhook(func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.CABundle = []byte("a") })) {
+		t.Error("the server may not write caBundle")
+	}
+	for name, change := range forbiddenChanges {
+		if allows(t, policy, server, stored, change) {
+			t.Errorf("the server may change: %s", name)
+		}
+		if !allows(t, policy, "admin", stored, change) {
+			t.Errorf("an administrator may not change: %s", name)
+		}
+	}
+}
+
+// allows returns whether the policy allows a change.
+func allows(t *testing.T, policy *admissionregistrationv1.ValidatingAdmissionPolicy, name string, stored *admissionregistrationv1.MutatingWebhookConfiguration,
+	change func(*admissionregistrationv1.MutatingWebhookConfiguration)) bool {
+	t.Helper()
+	changed := stored.DeepCopy()
+	change(changed)
+	kind := admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
+	attributes := admission.NewAttributesRecord(changed, stored, kind, "", stored.Name, pods.Resource, "", admission.Update, &metav1.UpdateOptions{}, false,
+		&user.DefaultInfo{Name: name})
+	versioned := &admission.VersionedAttributes{Attributes: attributes, VersionedKind: kind, VersionedObject: admission.NewLazyObject(changed), VersionedOldObject: admission.NewLazyObject(stored)}
+	request := cel.CreateAdmissionRequest(attributes, metav1.GroupVersionResource(pods.Resource), metav1.GroupVersionKind(kind))
+	holds := func(expressions ...string) bool {
+		var accessors []cel.ExpressionAccessor
+		for _, expression := range expressions {
+			accessors = append(accessors, &validating.ValidationCondition{Expression: expression})
+		}
+		compiler := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+		conditions := compiler.CompileCondition(accessors, cel.OptionalVariableDeclarations{}, environment.NewExpressions)
+		results, _, err := conditions.ForInput(t.Context(), versioned, request, cel.OptionalVariableBindings{}, nil, celconfig.RuntimeCELCostBudget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, result := range results {
+			if result.Error != nil {
+				t.Fatal(result.Error)
+			}
+			if result.EvalResult.Value() != true {
+				return false
+			}
+		}
+		return true
+	}
+	if !holds(policy.Spec.MatchConditions[0].Expression) {
+		return true
+	}
+	var expressions []string
+	for _, validation := range policy.Spec.Validations {
+		expressions = append(expressions, validation.Expression)
+	}
+	return holds(expressions...)
+}
