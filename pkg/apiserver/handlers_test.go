@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	genericserver "k8s.io/apiserver/pkg/server"
 
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/webhook"
@@ -75,5 +76,35 @@ func TestPodsAreCompletedWhateverTheServerRefuses(t *testing.T) {
 	handler.ServeHTTP(w, req)
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"patchType":"JSONPatch"`) {
 		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+}
+
+// TestGroupsThatAreSwitchedOffAreUnavailable asks for a group that is not served: the garbage collector takes a 404 for the deletion of an owner.
+func TestGroupsThatAreSwitchedOffAreUnavailable(t *testing.T) {
+	config := newConfig(t)
+	config.Generic.BuildHandlerChainFunc = func(api http.Handler, _ *genericserver.Config) http.Handler { return api }
+	config.Generic.MergedResourceConfig = config.APIGroups.Enabled()
+	config.Generic.MergedResourceConfig.DisableVersions(leaderworkersetv1.SchemeGroupVersion)
+	config.Complete()
+	handler := config.Generic.BuildHandlerChainFunc(http.NotFoundHandler(), &config.Generic.Config)
+	for path, want := range map[string]int{
+		"/apis/leaderworkerset.x-k8s.io/v1":                                            http.StatusServiceUnavailable,
+		"/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets/a":      http.StatusServiceUnavailable,
+		"//apis/leaderworkerset.x-k8s.io//v1/namespaces/default/leaderworkersets/a":    http.StatusServiceUnavailable,
+		"/apis/leaderworkerset.x-k8s.io":                                               http.StatusNotFound,
+		"/apis/leaderworkerset.x-k8s.io/v2/namespaces/default/leaderworkersets/a":      http.StatusNotFound,
+		"/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets/a":                  http.StatusNotFound,
+		"/namespaces/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/jobsets/a":    http.StatusNotFound,
+		"/apis/batch.jobset-apiserver.io/v1alpha1/namespaces/default/sequentialjobs/a": http.StatusNotFound,
+	} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d: %s", path, w.Code, want, w.Body)
+		}
+		const message = "leaderworkerset.x-k8s.io/v1 is switched off in this server: delete its APIService, or switch it on with --runtime-config and --feature-gates"
+		if want == http.StatusServiceUnavailable && !strings.Contains(w.Body.String(), message) {
+			t.Errorf("%s: %s", path, w.Body)
+		}
 	}
 }

@@ -146,6 +146,11 @@ func (l List) Served(config serverstorage.APIResourceConfigSource) []schema.Grou
 	return versions
 }
 
+// Absent returns the versions that are not among those which are served.
+func (l List) Absent(served []schema.GroupVersion) []schema.GroupVersion {
+	return slices.DeleteFunc(l.PrioritizedVersionsAllGroups(), func(v schema.GroupVersion) bool { return slices.Contains(served, v) })
+}
+
 // PodsPath is where kube-apiserver sends pods of LeaderWorkerSets that are being created.
 const PodsPath = "/mutate--v1-pod"
 
