@@ -82,10 +82,11 @@ func NewOptions() (*Options, error) {
 	}
 
 	o := &Options{
-		Recommended:   genericoptions.NewRecommendedOptions(etcdPrefix, nil),
-		Limits:        genericoptions.NewServerRunOptionsForComponent(componentName, registry),
-		Storage:       NewStorageOptions(),
-		SANs:          []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc", "jobset-apiserver-webhook.jobset-system.svc"},
+		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, nil),
+		Limits:      genericoptions.NewServerRunOptionsForComponent(componentName, registry),
+		Storage:     NewStorageOptions(),
+		SANs: []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc",
+			"jobset-apiserver-webhook.jobset-system.svc"},
 		ManagedCert:   ManagedCertOptions{Policy: servingcert.DefaultPolicy},
 		APIEnablement: genericoptions.NewAPIEnablementOptions(),
 		Logs:          logs.NewOptions(),

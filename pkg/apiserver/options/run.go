@@ -72,13 +72,8 @@ func (o *Options) run(ctx context.Context) error {
 	told := events.Start(ctx, componentName, main.kube.EventsV1())
 	defer told.Close()
 	config.Recorder, config.Revisions = told, revisionReader{client: main.kube.AppsV1()}
-	if err := o.meanwhile(); err != nil {
+	if err := o.awaitStore(ctx, store); err != nil {
 		return err
-	}
-	if store == nil {
-		if err := openExternal(ctx, &o.Recommended.Etcd.StorageConfig.Transport, o.startup); err != nil {
-			return err
-		}
 	}
 	guard, err := o.newStoreCheck(config, main)
 	if err != nil {
@@ -93,6 +88,14 @@ func (o *Options) run(ctx context.Context) error {
 	o.applySelfCheck(config, main, store != nil, objects)
 	defer o.backUp(ctx, store, guard)()
 	return serve(ctx, config, store, guard)
+}
+
+// awaitStore waits until the embedded etcd has started, or until an external one answers.
+func (o *Options) awaitStore(ctx context.Context, store *etcd.Server) error {
+	if store != nil {
+		return o.meanwhile()
+	}
+	return openExternal(ctx, &o.Recommended.Etcd.StorageConfig.Transport, o.startup)
 }
 
 // startEmbedded starts the embedded etcd, if there is one, and saves what another version of the server has written before this one does.

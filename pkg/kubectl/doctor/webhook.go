@@ -88,8 +88,8 @@ func certifiedWebhook(ctx context.Context, p *inspection) finding {
 	if err != nil || chain[0].VerifyHostname(host) == nil || f.message == noWebhook {
 		return f
 	}
-	return finding{status: Fail, certain: true, fix: p.newCertificate(), message: fmt.Sprintf("the certificate of the server is not for %s, so "+
-		"kube-apiserver refuses pods of LeaderWorkerSets", host)}
+	return finding{status: Fail, certain: true, fix: p.newCertificate(),
+		message: fmt.Sprintf("the certificate of the server is not for %s, so kube-apiserver refuses pods of LeaderWorkerSets", host)}
 }
 
 // webhookDNS is the name under which kube-apiserver asks about pods.
@@ -120,8 +120,8 @@ func asked(w *admissionregistrationv1.MutatingWebhook, service *unstructured.Uns
 			"their index and environment",
 			webhookLocation, *w.FailurePolicy)
 	case to != want:
-		return Warn, fmt.Sprintf("%s asks %s, which drops servers that are not ready, so no pod of a LeaderWorkerSet is created while a store is "+
-			"refused; apply the manifests of jobset-apiserver, which ask %s", webhookLocation, to, want)
+		return Warn, fmt.Sprintf("%s asks %s, which drops servers that are not ready, so no pod of a LeaderWorkerSet is created while a "+
+			"store is refused; apply the manifests of jobset-apiserver, which ask %s", webhookLocation, to, want)
 	}
 	return OK, "kube-apiserver asks the server of LeaderWorkerSets about their pods"
 }
