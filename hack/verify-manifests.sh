@@ -183,12 +183,6 @@ jobset-controller-manager delete controllerrevisions.apps
 jobset-controller-manager delete pods
 jobset-controller-manager update pods/finalizers
 jobset-controller-manager watch nodes
-jobset-controller-manager create podgroups.scheduling.volcano.sh
-jobset-controller-manager create podgroups.scheduling.k8s.io
-jobset-controller-manager delete podgroups.scheduling.volcano.sh
-jobset-controller-manager create podgroups.scheduling.x-k8s.io
-jobset-controller-manager delete podgroups.scheduling.x-k8s.io
-jobset-controller-manager create workloads.scheduling.k8s.io
 jobset-controller-manager create jobs.batch
 jobset-controller-manager delete jobs.batch
 jobset-controller-manager patch jobs.batch
@@ -311,6 +305,10 @@ jobset-controller-manager update statefulsets.apps/status
 jobset-controller-manager update controllerrevisions.apps
 jobset-controller-manager update namespaces
 jobset-controller-manager delete nodes
+jobset-controller-manager list podgroups.scheduling.k8s.io
+jobset-controller-manager create podgroups.scheduling.volcano.sh
+jobset-controller-manager delete podgroups.scheduling.x-k8s.io
+jobset-controller-manager create workloads.scheduling.k8s.io
 jobset-controller-manager patch workloads.scheduling.k8s.io
 jobset-controller-manager create pods
 jobset-controller-manager update nodes

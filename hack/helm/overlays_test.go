@@ -44,6 +44,9 @@ var installations = map[string]overlay{
 	"kinds: {disaggregatedset: true}":                                                               {name: "embedded", components: []string{"disaggregatedset"}},
 	"{store: {type: external}, kinds: {disaggregatedset: true}}":                                    {name: "external-etcd", components: []string{"disaggregatedset"}},
 	"{store: {type: external}, monitoring: {serviceMonitors: true, rules: true, dashboards: true}}": {name: "external-etcd", components: []string{"monitoring"}},
+	"featureGates: {JobSetWorkloadAwareSchedulingAPI: true}": {
+		name: "embedded", components: []string{"pod-groups"}, gates: "--feature-gates=JobSetWorkloadAwareSchedulingAPI=true",
+	},
 	"featureGates: {SequentialJobWorkload: true}": {
 		name: "embedded", components: []string{"sequentialjob-workload"}, gates: "--feature-gates=SequentialJobWorkload=true",
 	},

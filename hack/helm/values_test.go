@@ -34,7 +34,7 @@ var rendered = map[string]struct {
 		{"ConfigMap/jobset-apiserver-storage", "metadata.annotations.helm|sh/resource-policy", "keep"},
 		{"ConfigMap/jobset-apiserver-storage", "immutable", "true"},
 		absent("APIService/v1.disaggregatedset.x-k8s.io"), absent("PersistentVolumeClaim/jobset-apiserver-backups"),
-		absent("ServiceMonitor/jobset-apiserver"), absent(replicated),
+		absent("ServiceMonitor/jobset-apiserver"), absent(replicated), absent("ClusterRole/jobset-controller-manager:pod-groups"),
 	}},
 	"release in the namespace of the programs": {namespace: "jobset-system", wants: []want{absent("Namespace/jobset-system"), present(server)}},
 	"registry, tag and digest": {
@@ -137,6 +137,12 @@ var rendered = map[string]struct {
 	"flags and levels of logs": {values: "{apiserver: {extraArgs: [--audit-log-path=-], verbosity: 4}, controller: {extraArgs: [--kube-api-qps=50], verbosity: 0}}", wants: []want{
 		{server, container + "args.3", "--v=4"}, {server, container + "args.7", "--audit-log-path=-"},
 		{controller, container + "args.4", "--v=0"}, {controller, container + "args.5", "--kube-api-qps=50"},
+	}},
+	"gangs": {values: "controller: {extraArgs: [--kube-api-qps=50, --gang-scheduling-provider=volcano]}", wants: []want{
+		present("ClusterRole/jobset-controller-manager:pod-groups"), present("ClusterRoleBinding/jobset-controller-manager:pod-groups"),
+	}},
+	"gangs by a configuration file": {values: "controller: {extraArgs: [--config=/etc/jobset/config.yaml]}", wants: []want{
+		present("ClusterRole/jobset-controller-manager:pod-groups"),
 	}},
 	"addresses of Services": {values: "controller: {serviceEndpoints: {mode: controller, canary: false}, extraArgs: [--kube-api-qps=50]}", wants: []want{
 		{controller, container + "args.5", "--service-endpoints=controller"}, {controller, container + "args.6", "--service-endpoints-canary=false"},

@@ -31,6 +31,9 @@ var gateComponents = []struct {
 	{features.SequentialJobWorkload, "sequentialjob-workload"},
 }
 
+// podGroups is the component for groups of pods.
+const podGroups = "pod-groups"
+
 // SchedulingFlags returns the flags that a version of Kubernetes, such as v1.37.2, needs for groups of pods (docs/scheduling.md): gates,
 // with more that it may have, for kube-apiserver, kube-scheduler and kube-controller-manager, and the API for kube-apiserver. Versions
 // before 1.36 know neither, and get none.
@@ -95,12 +98,23 @@ func (s *settings) groups() []schema.GroupVersion {
 	return append([]schema.GroupVersion{{Group: "disaggregatedset.x-k8s.io", Version: "v1"}}, apiservice.Groups...)
 }
 
-// componentsOfGates returns the directories of the components that the feature gates need.
+// componentsOfGates returns the directories of the components that the feature gates and the flag for gangs need.
 func (s *settings) componentsOfGates() (directories []string) {
 	for _, c := range gateComponents {
 		if s.gates.Enabled(c.gate) {
 			directories = append(directories, filepath.Join(s.root, "artifacts", "components", c.component))
 		}
 	}
+	if s.groupsPods() {
+		directories = append(directories, filepath.Join(s.root, "artifacts", "components", podGroups))
+	}
 	return directories
+}
+
+// groupsPods returns whether the controller makes groups of pods, by the gate, by the gate among its flags, or by the flag for gangs.
+func (s *settings) groupsPods() bool {
+	return s.gates.Enabled(features.JobSetWorkloadAwareSchedulingAPI) || slices.ContainsFunc(s.controllerArgs, func(arg string) bool {
+		return strings.HasPrefix(arg, "--gang-scheduling-provider=") ||
+			strings.HasPrefix(arg, "--feature-gates=") && strings.Contains(arg, string(features.JobSetWorkloadAwareSchedulingAPI)+"=true")
+	})
 }

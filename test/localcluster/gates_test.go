@@ -50,6 +50,7 @@ func TestFeatureGates(t *testing.T) {
 			want: flags{
 				server: "--feature-gates=JobSetWorkloadAwareSchedulingAPI=true --v=4", controller: "--feature-gates=JobSetWorkloadAwareSchedulingAPI=true --v=6",
 				kubeAPIServer: scheduling + " --runtime-config=scheduling.k8s.io/v1beta1=true", kubeScheduler: scheduling + " --v=1",
+				components: []string{"pod-groups"},
 			},
 		},
 		"components come with their gates": {
@@ -164,5 +165,22 @@ func TestComponentsOfGatesExist(t *testing.T) {
 	overlay, err := c.overlay(filepath.Join(root, ".cluster", "install"))
 	if err != nil || !strings.Contains(overlay, `"components":["../../artifacts/components/disaggregatedset","../../artifacts/components/sequentialjob-workload"]`) {
 		t.Errorf("the overlay lacks the components: %s, %v", overlay, err)
+	}
+}
+
+// TestFlagsBringPermissionsForGroups checks flags of the controller that need the permissions without a gate of the cluster.
+func TestFlagsBringPermissionsForGroups(t *testing.T) {
+	for flag, want := range map[string]bool{
+		"--gang-scheduling-provider=volcano": true, "--feature-gates=A=true,JobSetWorkloadAwareSchedulingAPI=true": true,
+		"--feature-gates=JobSetWorkloadAwareSchedulingAPI=false": false, "--v=4": false,
+	} {
+		s, err := gated(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.controllerArgs = []string{flag}
+		if got := len(s.componentsOfGates()) == 1; got != want {
+			t.Errorf("%s: components are %v", flag, s.componentsOfGates())
+		}
 	}
 }
