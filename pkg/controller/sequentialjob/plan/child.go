@@ -34,10 +34,13 @@ func startStep(o Observed, owned family) wants {
 		return w
 	}
 	if !isTrue(&sj.Status, batchv1alpha1.ConditionProgressing) {
-		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonJobStarted,
-			fmt.Sprintf("Job %d is about to start", currentIndex(&sj.Status))))
+		w.conditions = append(w.conditions, aboutToStart(o))
 	}
 	return w
+}
+
+func aboutToStart(o Observed) condition {
+	return progressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d is about to start", currentIndex(&o.SequentialJob.Status)))
 }
 
 // createChild creates the child of the current step, which lacks nothing else. If the step was changed, that is stored first.
@@ -81,15 +84,19 @@ func followChild(o Observed, c Child) wants {
 	return resumeChild(o, c)
 }
 
-// seen records the child of the current step, and that it has started.
+// seen records the child of the current step, and that it has started. A suspended child has not, whoever suspended it.
 func seen(o Observed, c Child) wants {
 	w := wants{childUID: c.UID}
-	state := currentEntry(o.SequentialJob).State
-	started := state == batchv1alpha1.StepStarting || state == batchv1alpha1.StepWaiting
-	if started && (!c.Queued || !c.Suspended || c.End != "") {
+	if starts(o) && (!c.Suspended || c.End != "") {
 		w.events = []Event{normal(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Started job %d", currentIndex(&o.SequentialJob.Status)))}
 	}
 	return w
+}
+
+// starts returns whether the start of the current step is still to be reported.
+func starts(o Observed) bool {
+	state := currentEntry(o.SequentialJob).State
+	return state == batchv1alpha1.StepStarting || state == batchv1alpha1.StepWaiting
 }
 
 // resumedIf returns the condition of a sequence that runs or waits, if its step was suspended.
@@ -117,6 +124,9 @@ func resumeChild(o Observed, c Child) wants {
 		return yield(o, c)
 	case c.Suspended:
 		w := run(o, c)
+		if starts(o) {
+			w.state, w.conditions = batchv1alpha1.StepStarting, []condition{aboutToStart(o)}
+		}
 		w.suspend = []SuspendPatch{{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion}}
 		return w
 	}

@@ -102,8 +102,11 @@ func TestEvictedStepsStop(t *testing.T) {
 		t.Errorf("evicted and stopped: %+v", p)
 	}
 	p = Decide(heldSequence(true, heldChild(stopped)))
-	if len(p.Suspend) != 1 || p.Suspend[0].Suspend || p.Status.Steps[1].Attempts != 1 || p.Status.Steps[1].State != batchv1alpha1.StepRunning {
+	if len(p.Suspend) != 1 || p.Suspend[0].Suspend || p.Status.Steps[1].Attempts != 1 || p.Status.Steps[1].State != batchv1alpha1.StepStarting {
 		t.Errorf("admitted to the same nodes: %+v", p)
+	}
+	if p = Decide(heldSequence(true, heldChild())); len(p.Suspend) != 0 || p.Status.Steps[1].State != batchv1alpha1.StepRunning {
+		t.Errorf("resumed: %+v", p)
 	}
 	p = Decide(heldSequence(true, heldChild(stopped, func(c *Child) { c.Admission = "windows" })))
 	if len(p.Suspend) != 0 || p.Status.Steps[1].Attempts != 2 || p.Events[0].Reason != reasonAdmittedElsewhere {

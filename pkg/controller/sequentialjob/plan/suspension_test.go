@@ -51,13 +51,7 @@ func TestSuspendedWhileAStepRuns(t *testing.T) {
 	diff(t, "the child", false, w.child("etl-0").Suspended)
 	diff(t, "Suspended", "False Resumed: the sequence was resumed", w.condition("Suspended"))
 	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
-	started := 0
-	for _, e := range w.events {
-		if e == "Normal JobStarted Started job 0" {
-			started++
-		}
-	}
-	diff(t, "how often the start is reported", 1, started)
+	diff(t, "how often the start is reported", 1, w.starts())
 }
 
 // TestSuspendedWhileAStepEnds has a child that ends although its sequence was suspended.
@@ -252,4 +246,51 @@ func countOf(all []string, one string) (n int) {
 		}
 	}
 	return n
+}
+
+// starts returns how often the start of the first step was reported.
+func (w *world) starts() (n int) {
+	for _, e := range w.events {
+		if e == "Normal JobStarted Started job 0" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestStartOfStepSuspendedByOthers has another client that suspends the child from the beginning, whenever it is resumed.
+func TestStartOfStepSuspendedByOthers(t *testing.T) {
+	w := newWorld(t)
+	for len(w.owned) == 0 {
+		w.pass()
+	}
+	for pass := range 10 {
+		w.child("etl-0").Suspended = true
+		if pass >= 3 {
+			w.contest = &Contest{By: "kueue"}
+		}
+		w.pass()
+	}
+	diff(t, "how often the start is reported while it never ran", 0, w.starts())
+	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
+	w.child("etl-0").Suspended, w.contest = false, nil
+	w.stabilize()
+	diff(t, "how often the start is reported once it runs", 1, w.starts())
+	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
+}
+
+// TestStepRunsOnceItsChildDoes checks that a step whose child is about to be resumed is not reported as running.
+func TestStepRunsOnceItsChildDoes(t *testing.T) {
+	w := newWorld(t)
+	for len(w.owned) == 0 {
+		w.pass()
+	}
+	w.child("etl-0").Suspended = true
+	w.pass() // resumes it
+	diff(t, "the state", batchv1alpha1.StepStarting, w.sj.Status.Steps[0].State)
+	diff(t, "Progressing", "True JobStarted: Job 0 is about to start", w.condition("Progressing"))
+	w.stabilize()
+	diff(t, "the state", batchv1alpha1.StepRunning, w.sj.Status.Steps[0].State)
+	diff(t, "Progressing", "True JobStarted: Job 0 runs", w.condition("Progressing"))
+	diff(t, "how often the start is reported", 1, w.starts())
 }
