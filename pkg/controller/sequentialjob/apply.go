@@ -4,7 +4,6 @@
 package sequentialjob
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,9 +28,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	run := &applier{Syncer: s, sj: obs.SequentialJob, retryNamesAfter: plan.RetryNamesAfter(*obs)}
 	err := children.FirstErrors(run.delete(ctx, p.Delete), run.suspend(ctx, p.Suspend), run.setActive(ctx, p.SetWorkloadActive))
 	created := run.create(ctx, p)
-	if err != nil && !apierrors.IsConflict(err) {
-		run.results.Error = err.Error()
-	}
+	run.failed(err)
 	run.results.Interrupted = ctx.Err() != nil
 	return run.results, children.FirstErrors(err, created)
 }
@@ -43,6 +40,15 @@ type applier struct {
 	// retryNamesAfter is when a taken name is asked for again.
 	retryNamesAfter time.Duration
 	results         plan.Results
+}
+
+// failed notes why something was not written. That something has changed meanwhile is no failure.
+func (a *applier) failed(err error) {
+	if err == nil || apierrors.IsConflict(err) {
+		return
+	}
+	why := children.RefusalOf(err)
+	a.results.Error, a.results.MayPass = why.Message, why.Reason == children.FailedCreate
 }
 
 func (a *applier) delete(ctx context.Context, deletions []plan.Deletion) error {
@@ -137,9 +143,7 @@ func (a *applier) create(ctx context.Context, p plan.Plan) error {
 	}
 	if p.AddFinalizer {
 		if err := a.addFinalizer(ctx); err != nil {
-			if !apierrors.IsConflict(err) {
-				a.results.Error = err.Error()
-			}
+			a.failed(err)
 			return err
 		}
 	}
@@ -191,9 +195,7 @@ func (a *applier) created(done children.CreationResults) error {
 	}
 	why := done.Refusals[0]
 	if why.Reason == children.FailedCreate && !overloaded(done.Err) {
-		if !apierrors.IsConflict(done.Err) {
-			a.results.Error = cmp.Or(a.results.Error, why.Message)
-		}
+		a.failed(done.Err)
 		return done.Err
 	}
 	a.results.Refusal = &plan.Refusal{Reason: reasons[why.Reason], Message: why.Message}

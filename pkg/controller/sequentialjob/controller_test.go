@@ -17,10 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	testclock "k8s.io/utils/clock/testing"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 var errRefused = errors.New("refused")
@@ -110,10 +112,14 @@ func prefixes(lines []string, n int) (short []string) {
 }
 
 func TestNoChildWithoutFinalizer(t *testing.T) {
-	r := newRig(t, newSequence())
+	now := testclock.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSequence())
 	refuse(r.client, "patch", "sequentialjobs", errRefused)
-	if err := r.syncs(t, 2); err == nil {
-		t.Error("no error")
+	for range 2 {
+		if err := r.syncs(t, 2); err == nil {
+			t.Error("no error")
+		}
+		now.SetTime(now.Now().Add(hostplan.PassesAfter))
 	}
 	for _, line := range r.written() {
 		if line == "create jobs etl-0" {

@@ -31,7 +31,8 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
 		shown = append(shown, consistency.Child{UID: owned[i].UID, Deleting: owned[i].Deleting})
 	}
 	return &plan.Observed{
-		SequentialJob: sj, Children: owned, RefusedSince: s.refusedSince.Noted(key), Queue: plan.Queue{Served: true},
+		SequentialJob: sj, Children: owned, Queue: plan.Queue{Served: true},
+		RefusedSince: s.refusedSince.Noted(key), FailingSince: s.writesFail.Noted(key),
 		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}, shown, err
 }

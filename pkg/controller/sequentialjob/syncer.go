@@ -97,6 +97,8 @@ type Syncer struct {
 	denials *children.Denials
 	// refusedSince is since when each pass was refused the creation of a child.
 	refusedSince *children.Notes[time.Time]
+	// writesFail is since when each pass has failed to write something else.
+	writesFail *children.Notes[time.Time]
 	// unanswered are sequences that a write may have changed whose answer is not known.
 	unanswered *children.Notes[bool]
 	// unschedulable is since when sequences have pods for which the scheduler finds no node.
@@ -105,7 +107,7 @@ type Syncer struct {
 	podsRefused *children.Notes[time.Time]
 	// resumptions of children may be undone by another controller.
 	resumptions *children.Reversals
-	// failing is since when passes fail with errors that no condition shows.
+	// failing is since when passes fail with errors that no condition shows, such as those of the status write.
 	failing *children.Notes[time.Time]
 }
 
@@ -118,7 +120,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 			deps.JobSets),
 
 		denials:      children.DenialsOf(deps.Host),
-		refusedSince: children.NotesOf[time.Time](deps.Host), unanswered: children.NotesOf[bool](deps.Host),
+		refusedSince: children.NotesOf[time.Time](deps.Host), writesFail: children.NotesOf[time.Time](deps.Host),
+		unanswered:    children.NotesOf[bool](deps.Host),
 		unschedulable: children.NotesOf[time.Time](deps.Host),
 		podsRefused:   children.NotesOf[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host),
 		failing: children.NotesOf[time.Time](deps.Host),
@@ -139,6 +142,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 	sj, key, current := obs.SequentialJob, cache.MetaObjectToName(obs.SequentialJob), obs.SequentialJob
 	s.refusedSince.Note(key, out.RefusedSince)
+	s.writesFail.Note(key, out.FailingSince)
 	if out.ResourceVersion != "" {
 		current = sj.DeepCopy() // only while a step begins
 		current.ResourceVersion = out.ResourceVersion

@@ -31,10 +31,11 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	out := Outcome{
 		Status: p.Status, Events: p.Events, ResourceVersion: r.ResourceVersion, RequeueAfter: p.RequeueAfter, ActsAfter: p.ActsAfter,
 		RefusedSince:    hostplan.RefusedSince(o.RefusedSince, o.Now.Time, r.Refusal != nil, r.Interrupted),
+		FailingSince:    hostplan.RefusedSince(o.FailingSince, o.Now.Time, r.Error != "", r.Interrupted),
 		RemoveFinalizer: p.RemoveFinalizer && r.Error == "", DeleteSequentialJob: p.DeleteSequentialJob && !r.Interrupted,
 	}
 	out.noteDeletions(o, p, r)
-	if r.Error != "" && (o.SequentialJob.DeletionTimestamp != nil || o.SequentialJob.Status.CompletionTime != nil) {
+	if reportsError(o, r, out.FailingSince) && (o.SequentialJob.DeletionTimestamp != nil || o.SequentialJob.Status.CompletionTime != nil) {
 		out.Warnings = append(out.Warnings, Failure(r.Error)) // no condition has room for it
 	}
 	if o.SequentialJob.DeletionTimestamp != nil || helper.ManagedElsewhere(o.SequentialJob) {
@@ -46,7 +47,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	}
 	s.events = p.Events
 	s.fold(reportCreation(o, s.next, r, out.RefusedSince))
-	s.fold(reportError(s.next, r))
+	s.fold(reportError(o, s.next, r, out.FailingSince))
 	out.Status, out.Events = s.result()
 	if r.Creation == NameTaken || r.Creation == NameFreed {
 		out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, RetryNamesAfter(o))
@@ -125,10 +126,15 @@ func RetryNamesAfter(o Observed) time.Duration {
 	return min(max(o.Now.Sub(c.LastTransitionTime.Time), soonest), latest)
 }
 
-// reportError records that the pass failed, or that one has succeeded again.
-func reportError(status *batchv1alpha1.SequentialJobStatus, r Results) wants {
+// reportsError returns whether the failure of the pass is reported. One that may pass is not unless it has lasted.
+func reportsError(o Observed, r Results, since time.Time) bool {
+	return r.Error != "" && (!r.MayPass || o.Now.Sub(since) >= hostplan.PassesAfter)
+}
+
+// reportError records that passes fail, or that one has succeeded again.
+func reportError(o Observed, status *batchv1alpha1.SequentialJobStatus, r Results, since time.Time) wants {
 	switch {
-	case r.Error != "" && status.CompletionTime == nil:
+	case status.CompletionTime == nil && (reportsError(o, r, since) || r.Error != "" && reconciliationFails(status)):
 		message := "Failed to reconcile: " + r.Error
 		c := failed(batchv1alpha1.ReasonReconciliationError, truncated(message))
 		c.event = warning(reasonReconciliationFailed, message)

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +153,33 @@ func TestReconciliationErrors(t *testing.T) {
 	w.fail = "again"
 	w.stabilize()
 	diff(t, "Failed after the end", "True JobFailed: Job 1 failed: BackoffLimitExceeded", w.condition("Failed"))
+}
+
+// TestFailuresThatPass has an API that does not answer now and then, for longer than a failure is waited for.
+func TestFailuresThatPass(t *testing.T) {
+	w := newWorld(t).stabilize()
+	w.mayPass = true
+	reported := func() bool {
+		return slices.ContainsFunc(w.events, func(e string) bool { return strings.Contains(e, reasonReconciliationFailed) })
+	}
+	for range 3 {
+		w.fail = "no answer"
+		w.stabilize().wait(14 * time.Second).stabilize()
+		w.fail = ""
+		w.stabilize().wait(14 * time.Second)
+	}
+	diff(t, "Failed", "", w.condition("Failed"))
+	diff(t, "whether it is reported", false, reported())
+	w.fail = "no answer"
+	w.stabilize().wait(15 * time.Second).stabilize()
+	diff(t, "Failed once it does not answer for 15 s", "True ReconciliationError: Failed to reconcile: no answer", w.condition("Failed"))
+	diff(t, "whether it is reported", true, reported())
+	w.failing = time.Time{} // another process
+	w.stabilize()
+	diff(t, "Failed after a restart of the controller", "True ReconciliationError: Failed to reconcile: no answer", w.condition("Failed"))
+	w.fail = ""
+	w.stabilize()
+	diff(t, "Failed in the end", "False Reconciled: the sequence was reconciled", w.condition("Failed"))
 }
 
 func TestUnschedulablePods(t *testing.T) {

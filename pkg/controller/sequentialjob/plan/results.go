@@ -59,6 +59,8 @@ type Results struct {
 	Deleted, Forbidden []int
 	// Error is why something else than the creation failed; empty if nothing did, or if it was a conflict.
 	Error string
+	// MayPass means that the API has not decided against what failed: it did not answer, or could not.
+	MayPass bool
 	// Interrupted is true if the time of the pass ended before all writes were done.
 	Interrupted bool
 }
@@ -79,6 +81,8 @@ type Outcome struct {
 	DeleteSequentialJob bool
 	// RefusedSince is the next Observed.RefusedSince.
 	RefusedSince time.Time
+	// FailingSince is the next Observed.FailingSince.
+	FailingSince time.Time
 	// RequeueAfter is the time after which the next sync is due even if nothing happens; 0 for none.
 	RequeueAfter time.Duration
 	// ActsAfter is the part of RequeueAfter after which a time limit ends: then a rule acts. 0 for none.

@@ -44,6 +44,8 @@ type Observed struct {
 	Earlier Earlier
 	// RefusedSince is since when each pass was refused the creation of the child; zero if the last one was not.
 	RefusedSince time.Time
+	// FailingSince is since when each pass has failed to write something else; zero if the last one has not.
+	FailingSince time.Time
 	// Now is the time of the observation, in whole seconds.
 	Now metav1.Time
 }

@@ -36,11 +36,13 @@ type world struct {
 	creation Creation
 	refusal  *Refusal
 	fail     string
+	mayPass  bool
 	forbid   bool
 	queue    Queue
 	waits    Unschedulable
 	contest  *Contest
 	refused  time.Time
+	failing  time.Time
 	gone     bool
 	// restored is true until the sequence is written.
 	restored bool
@@ -67,7 +69,7 @@ func newWorld(t *testing.T, change ...func(*batchv1alpha1.SequentialJob)) *world
 }
 
 func (w *world) observed() Observed {
-	o := Observed{SequentialJob: w.sj, Now: metav1.NewTime(w.now), Queue: w.queue, Unschedulable: w.waits, Contest: w.contest, RefusedSince: w.refused}
+	o := Observed{SequentialJob: w.sj, Now: metav1.NewTime(w.now), Queue: w.queue, Unschedulable: w.waits, Contest: w.contest, RefusedSince: w.refused, FailingSince: w.failing}
 	for _, kid := range w.owned {
 		o.Children = append(o.Children, *kid)
 	}
@@ -112,7 +114,7 @@ func (w *world) pass() bool {
 	w.checkPlan(p)
 	r := w.apply(p)
 	out := Finish(o, p, r)
-	w.refused, w.due = out.RefusedSince, out.RequeueAfter
+	w.refused, w.failing, w.due = out.RefusedSince, out.FailingSince, out.RequeueAfter
 	for _, e := range slices.Concat(out.Warnings, out.Events) {
 		w.events = append(w.events, fmt.Sprintf("%s %s %s", e.Type, e.Reason, e.Note))
 	}
@@ -147,7 +149,7 @@ func (w *world) checkPlan(p Plan) {
 }
 
 func (w *world) apply(p Plan) Results {
-	r := Results{Error: w.fail}
+	r := Results{Error: w.fail, MayPass: w.mayPass}
 	for i, d := range p.Delete {
 		if w.forbid {
 			r.Forbidden = append(r.Forbidden, i)
