@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
@@ -26,7 +27,8 @@ import (
 // have fixed names, deletions and patches name the incarnation that they mean. The error joins those of the results.
 func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
 	run := &applier{Syncer: s, sj: obs.SequentialJob, retryNamesAfter: plan.RetryNamesAfter(*obs)}
-	err := children.FirstErrors(run.delete(ctx, p.Delete), run.suspend(ctx, p.Suspend), run.setActive(ctx, p.SetWorkloadActive))
+	err := children.FirstErrors(run.delete(ctx, p.Delete), run.suspend(ctx, p.Suspend), run.setActive(ctx, p.SetWorkloadActive),
+		notRelabelled(*obs))
 	created := run.create(ctx, p)
 	run.failed(err)
 	run.results.Interrupted = ctx.Err() != nil
@@ -40,6 +42,14 @@ type applier struct {
 	// retryNamesAfter is when a taken name is asked for again.
 	retryNamesAfter time.Duration
 	results         plan.Results
+}
+
+// notRelabelled returns why the API refuses to give a child its label back.
+func notRelabelled(obs plan.Observed) error {
+	if why := obs.Stripped; why != nil && why.Reason != plan.UndoneByOthers {
+		return errors.New(why.Message)
+	}
+	return nil
 }
 
 // failed notes why something was not written. That something has changed meanwhile is no failure.
@@ -149,19 +159,24 @@ func (a *applier) create(ctx context.Context, p plan.Plan) error {
 	}
 	switch {
 	case p.CreateJob != nil:
-		return a.created(createOne(ctx, a, a.jobs, p.CreateJob))
+		return a.created(createOne(ctx, a, a.jobs, p.CreateJob, plan.ChildOfJob))
 	case p.CreateJobSet != nil:
-		return a.created(createOne(ctx, a, a.jobSets, p.CreateJobSet))
+		return a.created(createOne(ctx, a, a.jobSets, p.CreateJobSet, plan.ChildOfJobSet))
 	}
 	return nil
 }
 
 // createOne creates one child.
-func createOne[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T) children.CreationResults {
+func createOne[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T,
+	view func(T) plan.Child) children.CreationResults {
 	return w.CreateAll(ctx, a.sj, children.Creations[T]{
 		Children: []T{child}, Template: func(T) string { return "" }, TakenFor: a.retryNamesAfter,
 		Repair: func(ctx context.Context, existing T, _ error) (children.Result, error) {
-			return restoreLabel(ctx, w, a.sj, existing)
+			result, err := restoreLabel(ctx, w, a.sj, existing)
+			if err != nil {
+				a.results.Existing = ptr.To(view(existing))
+			}
+			return result, err
 		},
 	})
 }
@@ -184,6 +199,15 @@ var reasons = map[children.Reason]plan.RefusalReason{
 	children.FailedCreate: plan.Overloaded, children.QuotaExceeded: plan.OutOfQuota,
 	children.Forbidden: plan.NotAccepted, children.AdmissionDenied: plan.NotAccepted, children.Invalid: plan.NotAccepted,
 	children.Undone: plan.UndoneByOthers,
+}
+
+// refusalOf describes an error in the words of the plan; nil for none.
+func refusalOf(err error) *plan.Refusal {
+	if err == nil {
+		return nil
+	}
+	why := children.RefusalOf(err)
+	return &plan.Refusal{Reason: reasons[why.Reason], Message: why.Message}
 }
 
 // created notes what became of the creation. An API that fails, and does not ask for a later retry, is an error of the

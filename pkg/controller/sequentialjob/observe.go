@@ -6,6 +6,7 @@ package sequentialjob
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,7 +44,7 @@ func (s *Syncer) observe(ctx context.Context, _ cache.ObjectName, obs *plan.Obse
 	if obs.Unreadable, err = s.deps.Caches.Unreadable(obs.SequentialJob); err != nil || len(plan.Unknown(*obs)) > 0 {
 		return false, err // nothing else is asked: nothing is done
 	}
-	if lags, err = s.lags(ctx, *obs); err == nil && !lags {
+	if lags, err = s.lags(ctx, obs); err == nil && !lags {
 		err = s.observeOthers(ctx, obs)
 	}
 	s.noteFailure(ctx, obs.SequentialJob, err)
@@ -67,11 +68,12 @@ func (s *Syncer) answerAll(ctx context.Context, obs *plan.Observed, p plan.Plan)
 		obs.Restored = state.Known()
 	}
 	if p.Unseen != nil {
-		exists, err := s.there(ctx, sj, *p.Unseen)
+		child, why, err := s.live(ctx, sj, *p.Unseen)
 		if err != nil {
 			return err
 		}
-		obs.Unseen = hostplan.Existing(*p.Unseen, exists)
+		obs.Unseen = hostplan.Existing(*p.Unseen, child != nil)
+		addStripped(obs, child, why)
 	}
 	if p.Earlier != nil {
 		obs.Earlier = s.observeEarlier(ctx, sj, *p.Earlier)
@@ -111,35 +113,52 @@ func (s *Syncer) waitsForAnswer(ctx context.Context, key cache.ObjectName, sj *b
 
 // lags returns whether a child exists that the caches do not show although the status knows it: another process may have seen
 // it before this one did. Without this question its step would run again.
-func (s *Syncer) lags(ctx context.Context, obs plan.Observed) (bool, error) {
-	ref := plan.Unseen(obs)
+func (s *Syncer) lags(ctx context.Context, obs *plan.Observed) (bool, error) {
+	ref := plan.Unseen(*obs)
 	if ref == nil {
 		return false, nil
 	}
-	return s.there(ctx, obs.SequentialJob, *ref)
-}
-
-// there returns whether the API has a child, of any UID if that is not known.
-func (s *Syncer) there(ctx context.Context, sj *batchv1alpha1.SequentialJob, ref plan.ChildRef) (bool, error) {
-	if ref.Kind == batchv1alpha1.StepKindJobSet {
-		return exists(ctx, s.jobSets, sj, ref)
+	child, why, err := s.live(ctx, obs.SequentialJob, *ref)
+	if err != nil {
+		return false, err
 	}
-	return exists(ctx, s.jobs, sj, ref)
+	addStripped(obs, child, why)
+	return child != nil && why == nil, nil
 }
 
-// exists asks the API for a child. One that lost the label by which it is selected gets it back, because no cache shows it.
-func exists[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob, ref plan.ChildRef) (bool, error) {
-	child, err := w.Get(ctx, sj.Namespace, ref.Name)
+// addStripped adds a child that no cache is going to show, so that the decision is made on what the API has answered.
+func addStripped(obs *plan.Observed, child *plan.Child, why *plan.Refusal) {
+	if child != nil && why != nil {
+		obs.Children, obs.Stripped = append(slices.Clone(obs.Children), *child), why
+	}
+}
+
+// live returns a child as the API has it, of any UID if that is not known; nil if it is gone. The refusal is why no cache is going to show
+// it.
+func (s *Syncer) live(ctx context.Context, sj *batchv1alpha1.SequentialJob, ref plan.ChildRef) (*plan.Child, *plan.Refusal, error) {
+	if ref.Kind == batchv1alpha1.StepKindJobSet {
+		return read(ctx, s.jobSets, sj, ref, plan.ChildOfJobSet)
+	}
+	return read(ctx, s.jobs, sj, ref, plan.ChildOfJob)
+}
+
+// read asks the API for a child. One that lost the label by which it is selected gets it back, because no cache shows it.
+func read[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob, ref plan.ChildRef,
+	view func(T) plan.Child) (*plan.Child, *plan.Refusal, error) {
+	object, err := w.Get(ctx, sj.Namespace, ref.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return false, nil
+		return nil, nil, nil
 	case err != nil:
-		return false, fmt.Errorf("reading child %s/%s, which no cache shows: %w", sj.Namespace, ref.Name, err)
-	case ref.UID != "" && child.GetUID() != ref.UID || !metav1.IsControlledBy(child, sj):
-		return false, nil
+		return nil, nil, fmt.Errorf("reading child %s/%s, which no cache shows: %w", sj.Namespace, ref.Name, err)
+	case ref.UID != "" && object.GetUID() != ref.UID || !metav1.IsControlledBy(object, sj):
+		return nil, nil, nil
 	}
-	_, err = restoreLabel(ctx, w, sj, child)
-	return true, err
+	child := view(object)
+	if _, err = restoreLabel(ctx, w, sj, object); apierrors.IsConflict(err) {
+		return nil, nil, err
+	}
+	return &child, refusalOf(err), nil
 }
 
 // observeOthers adds what else than children belongs to the sequence.

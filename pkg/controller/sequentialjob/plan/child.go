@@ -61,14 +61,25 @@ func createChild(o Observed) (w wants) {
 	return w
 }
 
-// childExists ends the troubles of the creation of the child.
+// childExists ends the troubles of the creation of the child. That it was stripped of its label is another one.
 func childExists(o Observed) wants {
 	w := wants{conditions: []condition{available()}}
+	if why := o.Stripped; why != nil && why.Reason == UndoneByOthers {
+		w.conditions = []condition{stripped(o, why.Message)}
+	}
 	if hasReason(&o.SequentialJob.Status, batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonQuotaExceeded,
 		batchv1alpha1.ReasonClusterOverloaded) {
 		w.conditions = append(w.conditions, notUnavailable())
 	}
 	return w
+}
+
+// stripped says that the controller asks the API from time to time what has become of the child, because no cache shows it.
+func stripped(o Observed, why string) condition {
+	message := fmt.Sprintf("Changes of job %d are noticed late: %s", currentIndex(&o.SequentialJob.Status), why)
+	c := notAvailable(batchv1alpha1.ReasonUndoneByOthers, message)
+	c.event, c.byReason = warning(batchv1alpha1.ReasonUndoneByOthers, message), true
+	return c
 }
 
 // followChild returns what the current step wants while its child has not ended.

@@ -12,10 +12,19 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Decide returns what to do about a sequence. doc.go describes the order.
 func Decide(o Observed) Plan {
+	p := decide(o)
+	if o.Stripped != nil {
+		p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, strippedAgain)
+	}
+	return p
+}
+
+func decide(o Observed) Plan {
 	unknown := Unknown(o)
 	o = o.readable()
 	switch {
@@ -132,8 +141,12 @@ func endStep(o Observed, c *Child) wants {
 	return w
 }
 
-// unseenRetry is when to look again for a child that exists and that no cache shows.
-const unseenRetry = time.Second
+const (
+	// unseenRetry is when to look again for a child that exists and that no cache shows.
+	unseenRetry = time.Second
+	// strippedAgain is when to ask the API again about a child without its label: no watch shows when it changes.
+	strippedAgain = 15 * time.Second
+)
 
 // setFinalizer adds the finalizer while there are children, and removes it when none is left. A request that came late may have created a
 // child whose finalizer is gone, and users can remove it.

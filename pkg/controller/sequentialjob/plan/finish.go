@@ -101,6 +101,9 @@ func reportCreation(o Observed, status *batchv1alpha1.SequentialJobStatus, r Res
 		}
 		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonClusterOverloaded, message)}}
 	case UndoneByOthers:
+		if existing := r.Existing; existing != nil && isCurrent(o.SequentialJob, *existing) {
+			return wants{childUID: existing.UID, conditions: []condition{stripped(o, r.Refusal.Message)}}
+		}
 		return refused(batchv1alpha1.ReasonUndoneByOthers, message)
 	}
 	step, _ := currentStep(o.SequentialJob)

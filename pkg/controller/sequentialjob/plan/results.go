@@ -54,6 +54,8 @@ type Results struct {
 	// Creation is the result for the child of the plan, and Refusal is why it was refused; nil if that need not be reported.
 	Creation Creation
 	Refusal  *Refusal
+	// Existing is a child of the sequence that no cache shows, and that has the name; nil unless its label could not be put back.
+	Existing *Child
 	// Deleted are the deletions that were accepted, and Forbidden those for which the controller lacks the permission. They
 	// hold the place in Plan.Delete.
 	Deleted, Forbidden []int

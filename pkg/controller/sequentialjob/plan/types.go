@@ -40,6 +40,9 @@ type Observed struct {
 	Queue Queue
 	// Unseen is the child of Plan.Unseen, if the API has it although no cache shows it.
 	Unseen hostplan.Known[ChildRef]
+	// Stripped is why the current child does not get the label back without which no cache shows it; nil unless that is so. Then Children
+	// have it as the API has answered.
+	Stripped *Refusal
 	// Earlier is what is known of pods of earlier children.
 	Earlier Earlier
 	// RefusedSince is since when each pass was refused the creation of the child; zero if the last one was not.
