@@ -131,12 +131,17 @@ func (a *applier) createServices(ctx context.Context, services []*corev1.Service
 func (a *applier) createPodGroups(ctx context.Context, groups []*unstructured.Unstructured) error {
 	done := createAll(ctx, a, a.podGroups, groups)
 	a.accepted(done.Accepted)
+	errs := []error{done.Err}
 	for i, err := range done.Errors {
+		if done.Results[i] == children.NameTaken {
+			err = errTaken
+			errs = append(errs, fmt.Errorf("creating podgroup %s/%s: %w", groups[i].GetNamespace(), groups[i].GetName(), err))
+		}
 		if err != nil {
 			a.failed(ctx, plan.ActionCreate, "podgroup", groups[i].GetName(), err)
 		}
 	}
-	return done.Err
+	return children.FirstErrors(errs...)
 }
 
 func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) error {

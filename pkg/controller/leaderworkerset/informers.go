@@ -141,7 +141,7 @@ func (c caches) PodGroups(key cache.ObjectName) ([]Child, error) {
 
 func childrenOf(informer *informers.Informer, key cache.ObjectName) ([]Child, error) {
 	return of(informer, indexSet, key.String(), func(w *watchedRef) (Child, bool) {
-		return Child{Ref: plan.Ref{Name: w.name, UID: w.uid}, Controller: w.controller}, true
+		return Child{Ref: plan.Ref{Name: w.name, UID: w.uid}, Controller: w.controller, OfLeader: w.ofLeader}, true
 	})
 }
 

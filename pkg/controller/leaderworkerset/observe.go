@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -82,23 +81,12 @@ func (s *Syncer) observePods(key cache.ObjectName, obs *plan.Observed) (err erro
 
 // observeOthers adds the children that are no StatefulSets and no pods.
 func (s *Syncer) observeOthers(key cache.ObjectName, obs *plan.Observed) error {
-	services, err := s.deps.Caches.Services(key)
-	if err != nil {
+	var err error
+	if obs.Services, err = s.deps.Caches.Services(key); err != nil {
 		return err
 	}
-	owners := sets.New(obs.Set.UID)
-	for i := range obs.Leaders {
-		owners.Insert(obs.Leaders[i].UID)
-	}
-	for _, service := range services {
-		obs.Services = append(obs.Services, plan.Service{Ref: service.Ref, Owned: owners.Has(service.Controller)})
-	}
-	groups, err := s.deps.Caches.PodGroups(key)
-	if err != nil {
+	if obs.PodGroups, err = s.deps.Caches.PodGroups(key); err != nil {
 		return err
-	}
-	for _, group := range groups {
-		obs.PodGroups = append(obs.PodGroups, group.Ref)
 	}
 	revisions, err := s.deps.Caches.Revisions(key)
 	obs.Revisions = slices.DeleteFunc(revisions, func(r *appsv1.ControllerRevision) bool {

@@ -26,11 +26,7 @@ import (
 )
 
 // Child is a child of which existence and controller matter.
-type Child struct {
-	plan.Ref
-	// Controller is the UID of its controller.
-	Controller types.UID
-}
+type Child = plan.Child
 
 // Caches are what a decision is made on.
 type Caches interface {

@@ -136,14 +136,16 @@ func newWatchedWorkers(sts *appsv1.StatefulSet) *watchedWorkers {
 type watchedRef struct {
 	watched
 	controller types.UID
+	// ofLeader means that a pod with the name of a leader pod of its set controls it.
+	ofLeader bool
 	// orphan is what decisions use of the object if it has no controller and a set may adopt it; nil otherwise.
 	orphan *plan.Orphan
 }
 
 func newWatchedRef(obj metav1.Object) *watchedRef {
 	kept := &watchedRef{watched: newWatched(obj), orphan: plan.OrphanOf(obj)}
-	if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
-		kept.controller = owner.UID
+	if child := plan.ChildOf(obj); child.Controller != "" {
+		kept.controller, kept.ofLeader = child.Controller, child.OfLeader
 	}
 	return kept
 }

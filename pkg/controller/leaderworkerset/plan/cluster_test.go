@@ -37,7 +37,7 @@ func (w *world) step() bool {
 		wrote = w.apply(p.ApplyLeader, &r) || wrote
 	}
 	for _, s := range p.CreateServices {
-		w.services = append(w.services, Service{Ref: Ref{Name: s.Name, UID: w.uid()}, Owned: true})
+		w.services = append(w.services, Child{Ref: Ref{Name: s.Name, UID: w.uid()}, Controller: s.OwnerReferences[0].UID})
 	}
 	for i, d := range p.DeleteLeaders {
 		_, index := helper.ParentAndOrdinal(d.Name)

@@ -53,7 +53,7 @@ func (f *fixture) serve() {
 			f.Workers[i].Pods[j].Revision = key
 		}
 	}
-	f.Services = []Service{{Ref: Ref{Name: f.Set.Name, UID: "service"}, Owned: true}}
+	f.Services = []Child{{Ref: Ref{Name: f.Set.Name, UID: "service"}, Controller: f.Set.UID}}
 	applied := f.stabilize().ApplyLeader
 	f.Leader.ObjectMeta.Labels, f.Leader.Annotations, f.Leader.OwnerReferences = applied.Labels, applied.Annotations, applied.OwnerReferences
 	f.Leader.Spec, f.Leader.Generation, f.AppliedGeneration = applied.Spec, 1, 1

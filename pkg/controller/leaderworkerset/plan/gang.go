@@ -56,12 +56,9 @@ func createPodGroups(o Observed, rev revision, groups []group, p *Plan) {
 // lackingPodGroups returns the groups without a PodGroup. That of the leader before has the same name, if it is of the
 // same revision, until it is gone.
 func lackingPodGroups(o Observed, groups []group) (out []*group) {
-	exists := make(map[string]bool, len(o.PodGroups))
-	for i := range o.PodGroups {
-		exists[o.PodGroups[i].Name] = true
-	}
+	exists := byName(o.PodGroups)
 	for i := range groups {
-		if g := &groups[i]; !g.leader.Deleting && !exists[podGroupName(o.Gang, o.Set, g)] {
+		if g := &groups[i]; !g.leader.Deleting && !exists.has(podGroupName(o.Gang, o.Set, g), g.leader.UID) {
 			out = append(out, g)
 		}
 	}

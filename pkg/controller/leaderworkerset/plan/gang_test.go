@@ -95,7 +95,7 @@ func TestPodGroupOfCoscheduling(t *testing.T) {
 	if diff := cmp.Diff(want, p.CreatePodGroups[0].Object); diff != "" {
 		t.Error("PodGroup (-want +got):\n" + diff)
 	}
-	f.PodGroups = []Ref{{Name: p.CreatePodGroups[0].GetName()}}
+	f.PodGroups = []Child{ChildOf(p.CreatePodGroups[0])}
 	if again := f.stabilize().CreatePodGroups; len(again) > 0 {
 		t.Errorf("the plan creates the PodGroup %s that exists", again[0].GetName())
 	}
@@ -158,9 +158,17 @@ func TestPodGroupsAreDue(t *testing.T) {
 		"one is missing":    {func(*fixture) {}, 1, 4},
 		"no gangs":          {func(f *fixture) { f.Gang = "" }, 0, 0},
 		"leader is deleted": {func(f *fixture) { f.leader(0).Deleting = true }, 0, 0},
-		"exists":            {func(f *fixture) { f.PodGroups = []Ref{{Name: "s-0-" + f.leader(0).Revision}} }, 0, 0},
+		"exists": {func(f *fixture) {
+			f.PodGroups = []Child{{Ref: Ref{Name: "s-0-" + f.leader(0).Revision}, Controller: f.leader(0).UID}}
+		}, 0, 0},
+		"exists, of a leader that is gone": {func(f *fixture) {
+			f.PodGroups = []Child{{Ref: Ref{Name: "s-0-" + f.leader(0).Revision}, Controller: "gone", OfLeader: true}}
+		}, 0, 0},
+		"others have the name": {func(f *fixture) {
+			f.PodGroups = []Child{{Ref: Ref{Name: "s-0-" + f.leader(0).Revision}, Controller: "other"}}
+		}, 1, 4},
 		"one of a former revision": {
-			func(f *fixture) { f.PodGroups = []Ref{{Name: "s-0-old"}} }, 1, 4,
+			func(f *fixture) { f.PodGroups = []Child{{Ref: Ref{Name: "s-0-old"}, Controller: f.leader(0).UID}} }, 1, 4,
 		},
 		"LeaderReady": {func(f *fixture) { f.Set.Spec.StartupPolicy = leaderworkersetv1.StartupPolicyLeaderReady }, 1, 1},
 		"group of a former size": {func(f *fixture) {

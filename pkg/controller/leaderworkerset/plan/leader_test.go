@@ -233,7 +233,7 @@ func TestServices(t *testing.T) {
 		s.NetworkConfig = &leaderworkersetv1.NetworkConfig{SubdomainPolicy: ptr.To(leaderworkersetv1.SubdomainUniquePerReplica)}
 	})
 	w.pods[1].deleting = true
-	w.services = append(w.services, Service{Ref: Ref{Name: "test-sample-2"}})
+	w.services = append(w.services, Child{Ref: Ref{Name: "test-sample-2"}, Controller: w.pods[2].uid})
 	services = decide(t, w.observe()).CreateServices
 	yes := true
 	want = &corev1.Service{
@@ -247,5 +247,45 @@ func TestServices(t *testing.T) {
 	}
 	if diff := cmp.Diff([]*corev1.Service{want}, services); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestServicesOfOthers has Services with the label of the set, which anybody can give them.
+func TestServicesOfOthers(t *testing.T) {
+	w := atRest(t, 2, 1, 0, 0)
+	unique := func(s *leaderworkersetv1.LeaderWorkerSetSpec) {
+		s.NetworkConfig = &leaderworkersetv1.NetworkConfig{SubdomainPolicy: ptr.To(leaderworkersetv1.SubdomainUniquePerReplica)}
+	}
+	for name, tc := range map[string]struct {
+		services []Child
+		orphans  []Orphan
+		unique   bool
+		want     []string
+	}{
+		"ours":                         {services: []Child{{Ref: Ref{Name: "test-sample"}, Controller: w.set.UID}}},
+		"of nobody":                    {services: []Child{{Ref: Ref{Name: "test-sample"}}}, want: []string{"test-sample"}},
+		"of another set":               {services: []Child{{Ref: Ref{Name: "test-sample"}, Controller: "other"}}, want: []string{"test-sample"}},
+		"of nobody, and adopted":       {services: []Child{{Ref: Ref{Name: "test-sample"}}}, orphans: []Orphan{{Ref: Ref{Name: "test-sample"}, Kind: OrphanService}}},
+		"of a leader":                  {unique: true, services: []Child{{Ref: Ref{Name: "test-sample-0"}, Controller: w.pods[0].uid}}, want: []string{"test-sample-1"}},
+		"of the set in place of a pod": {unique: true, services: []Child{{Ref: Ref{Name: "test-sample-0"}, Controller: w.set.UID}}, want: []string{"test-sample-0", "test-sample-1"}},
+		"of a leader that is gone": {
+			unique: true, services: []Child{{Ref: Ref{Name: "test-sample-0"}, Controller: "gone", OfLeader: true}}, want: []string{"test-sample-1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := w.observe()
+			o.Services, o.Orphans = tc.services, tc.orphans
+			if tc.unique {
+				o.Set = o.Set.DeepCopy()
+				unique(&o.Set.Spec)
+			}
+			var got []string
+			for _, service := range decide(t, o).CreateServices {
+				got = append(got, service.Name)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -4,10 +4,12 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
@@ -17,19 +19,21 @@ import (
 // createServices creates the headless Services that are missing: one for the set, or one for each group. Those of
 // another policy stay as long as their owner.
 func createServices(o Observed, groups []group, p *Plan) {
-	exists := make(map[string]bool, len(o.Services))
-	for i := range o.Services {
-		exists[o.Services[i].Name] = true
+	all := byName(o.Services)
+	exists := func(name string, controller types.UID) bool {
+		return all.has(name, controller) || slices.ContainsFunc(o.Orphans, func(orphan Orphan) bool {
+			return orphan.Kind == OrphanService && orphan.Name == name // it is about to be adopted
+		})
 	}
 	if !helper.UniquePerReplica(o.Set.Spec.NetworkConfig) {
-		if !exists[o.Set.Name] {
+		if !exists(o.Set.Name, o.Set.UID) {
 			p.CreateServices = append(p.CreateServices, headlessService(o.Set, o.Set.Name, *metav1.NewControllerRef(o.Set, setKind), nil))
 		}
 		return
 	}
 	var lacking []*group
 	for i := range groups {
-		if leader := groups[i].leader; !leader.Deleting && !exists[leader.Name] {
+		if leader := groups[i].leader; !leader.Deleting && !exists(leader.Name, leader.UID) {
 			lacking = append(lacking, &groups[i])
 		}
 	}
@@ -38,6 +42,36 @@ func createServices(o Observed, groups []group, p *Plan) {
 			leaderworkersetv1.GroupIndexLabelKey: strconv.Itoa(int(groupLabel(g))),
 		}))
 	}
+}
+
+// ChildOf returns what decisions use of a Service or a PodGroup.
+func ChildOf(object metav1.Object) Child {
+	child := Child{Ref: Ref{Name: object.GetName(), UID: object.GetUID()}}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		set, index := helper.ParentAndOrdinal(owner.Name)
+		child.Controller = owner.UID
+		child.OfLeader = owner.Kind == "Pod" && owner.APIVersion == corev1.SchemeGroupVersion.String() && index >= 0 &&
+			set == object.GetLabels()[leaderworkersetv1.SetNameLabelKey]
+	}
+	return child
+}
+
+// childrenByName are children by their names.
+type childrenByName map[string]Child
+
+func byName(of []Child) childrenByName {
+	all := make(childrenByName, len(of))
+	for i := range of {
+		all[of[i].Name] = of[i]
+	}
+	return all
+}
+
+// has returns whether a child is there, or its name is: the garbage collector is about to delete what a former leader pod controls. Any
+// other object with the name is no child, whatever its labels say.
+func (c childrenByName) has(name string, controller types.UID) bool {
+	child, found := c[name]
+	return found && (child.OfLeader || child.Controller == controller)
 }
 
 // groupLabel returns the value of the label group-index of the pods of a group, which a template may set.

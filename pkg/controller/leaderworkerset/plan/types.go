@@ -42,11 +42,11 @@ type Observed struct {
 	// RefusedPods are the pods that the API refuses.
 	RefusedPods RefusedPods
 	// Services are the Services with the label of the set.
-	Services []Service
+	Services []Child
 	// Revisions are the ControllerRevisions that the set controls, and the ControllerRevisions with its label that have no controller.
 	Revisions []*appsv1.ControllerRevision
 	// PodGroups are the PodGroups of the gang scheduler with the label of the set.
-	PodGroups []Ref
+	PodGroups []Child
 	// Orphans are objects without a controller that are made like children of the set.
 	Orphans []Orphan
 	// Gang is the scheduler of gangs; empty for none.
@@ -156,11 +156,13 @@ type LostPod struct {
 	Name, Node string
 }
 
-// Service is what decisions use of a Service.
-type Service struct {
+// Child is what decisions use of a Service or a PodGroup.
+type Child struct {
 	Ref
-	// Owned means that the set, or a pod of Leaders, controls it.
-	Owned bool
+	// Controller is the UID of what controls it; empty if nothing does.
+	Controller types.UID
+	// OfLeader means that a pod with the name of a leader pod of the set controls it.
+	OfLeader bool
 }
 
 // Plan is what has to be done to bring the children of a set, and its status, to where they should be. The zero Plan does nothing.

@@ -33,7 +33,7 @@ type world struct {
 	generation int64
 	pods       map[int32]*worldPod
 	revisions  []*appsv1.ControllerRevision
-	services   []Service
+	services   []Child
 	// current is the key of the revision that the StatefulSet controller gives to pods below the partition.
 	current string
 	// frozen means that there is no StatefulSet controller: tests make pods themselves.

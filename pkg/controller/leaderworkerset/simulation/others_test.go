@@ -107,14 +107,16 @@ func (e *env) disownSome() {
 func (e *env) occupy() {
 	group := helper.LeaderPodName(name, e.Dice.IntN(3))
 	meta := metav1.ObjectMeta{Namespace: namespace, UID: e.NewUID("other"), CreationTimestamp: e.stored(), Labels: map[string]string{ofOthers: ""}}
+	if e.Dice.Percent(50) {
+		meta.Labels[leaderworkersetv1.SetNameLabelKey] = name
+	}
 	switch e.Dice.IntN(3) {
 	case 0:
 		meta.Name = simulation.OneOf(e.Dice, name, group)
-		if _, found := e.services.Get(meta.Name); !found {
-			e.services.Put(&corev1.Service{ObjectMeta: meta})
-		} else {
-			return
+		if _, found := e.services.Get(meta.Name); found {
+			e.services.Remove(meta.Name)
 		}
+		e.services.Put(&corev1.Service{ObjectMeta: meta})
 	case 1:
 		meta.Name = simulation.OneOf(e.Dice, group, group, name)
 		if _, found := e.statefulSets.Get(meta.Name); !found {
@@ -196,6 +198,9 @@ func (e *env) checkReports(begin time.Time, statefulSets, services []string) {
 	for _, service := range services {
 		unique := helper.UniquePerReplica(set.Spec.NetworkConfig)
 		if leader := e.leaderNamed(service); !unique && service == name || unique && leader != nil && leader.DeletionTimestamp == nil {
+			if other, _ := e.services.Get(service); labeled(other) {
+				e.Seen["names of Services that others took with the label of the set"]++
+			}
 			report("service", service)
 		}
 	}

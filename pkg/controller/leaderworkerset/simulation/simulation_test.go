@@ -17,7 +17,7 @@ var histories = simulation.Histories[mutant]{
 		"refusals that last: create statefulset", "refusals that last: create service", "refusals that last: create revision", "refusals that last: create podgroup",
 		"refusals that last: apply statefulset", "refusals that last: patch statefulset", "refusals that last: patch service", "refusals that last: patch revision",
 		"refusals that last: delete pod", "refusals that last: delete revision", "refusals that last: update status", "second controllers", "leaders deleted without their children",
-		"adoptions", "children that lost their owner", "deletions without children", "names of others that were reported", "names that others took",
+		"adoptions", "children that lost their owner", "deletions without children", "names of others that were reported", "names of Services that others took with the label of the set", "names that others took",
 		"applies of the leader statefulset", "conflicts", "conflicts of applies", "deletions", "edits", "failed syncs", "groups created",
 		"groups that have used up their restarts", "kills of the controller", "leaders deleted", "leaders that others deleted", "pods deleted before they started", "pods created", "pods deleted by others", "pods replaced by a rolling update",
 		"pods that failed", "pods that vanished", "pods that were lost", "requested restarts that ended", "requests in trouble", "restarts of containers",

@@ -139,7 +139,7 @@ func (c caches) Domain(node, label string) (string, bool) {
 // labeled returns whether an object has the label of the set: the watches of the controller show no others.
 func labeled(object metav1.Object) bool {
 	_, other := object.GetLabels()[ofOthers]
-	return !other
+	return !other || object.GetLabels()[leaderworkersetv1.SetNameLabelKey] != ""
 }
 
 func childrenOf[T metav1.Object](objects []T) (all []leaderworkerset.Child) {
@@ -147,11 +147,7 @@ func childrenOf[T metav1.Object](objects []T) (all []leaderworkerset.Child) {
 		if !labeled(obj) {
 			continue
 		}
-		child := leaderworkerset.Child{Ref: plan.Ref{Name: obj.GetName(), UID: obj.GetUID()}}
-		if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
-			child.Controller = owner.UID
-		}
-		all = append(all, child)
+		all = append(all, plan.ChildOf(obj))
 	}
 	return all
 }

@@ -24,7 +24,7 @@ func copied(o plan.Observed) *plan.Observed {
 	for i := range o.Workers {
 		o.Workers[i].Pods = append([]plan.Pod(nil), o.Workers[i].Pods...)
 	}
-	o.Services = append([]plan.Service(nil), o.Services...)
+	o.Services = append([]plan.Child(nil), o.Services...)
 	o.Orphans = append([]plan.Orphan(nil), o.Orphans...)
 	revisions := make([]*appsv1.ControllerRevision, 0, len(o.Revisions))
 	for _, r := range o.Revisions {
