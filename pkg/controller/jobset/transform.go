@@ -76,6 +76,7 @@ func transformJob(job *batchv1.Job, gates gates.Gates) {
 	status := batchv1.JobStatus{
 		Conditions: job.Status.Conditions, StartTime: job.Status.StartTime,
 		Active: job.Status.Active, Ready: internNumber(job.Status.Ready), Succeeded: job.Status.Succeeded,
+		Terminating: internNumber(job.Status.Terminating),
 	}
 	internConditions(status.Conditions)
 	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}

@@ -29,13 +29,14 @@ func countJobs(o Observed, owned children) []jobsetv1alpha2.ReplicatedJobStatus 
 		_, place := o.replicatedJob(replicatedJobOf(job))
 		return &counts[place]
 	}
+	stops := suspended(o.JobSet) || finishedCondition(&o.JobSet.Status) != nil
 	for _, job := range owned.active {
-		countActive(job, countOf(job))
+		countActive(job, stops, countOf(job))
 	}
 	for _, job := range owned.previous {
-		// Upstream counts no Jobs of earlier attempts; but queueing systems take the quota of a suspended set back as soon as
-		// nothing of it is active, and give it to others.
-		if suspended(o.JobSet) && job.Status.Active > 0 {
+		// Upstream counts no Jobs of earlier attempts, and no pods that are being deleted; but queueing systems take the quota of a
+		// set back as soon as nothing of it is active, and give it to others.
+		if runsPods(job) {
 			countOf(job).Active++
 		}
 	}
@@ -48,11 +49,13 @@ func countJobs(o Observed, owned children) []jobsetv1alpha2.ReplicatedJobStatus 
 	return counts
 }
 
-func countActive(job *batchv1.Job, count *jobsetv1alpha2.ReplicatedJobStatus) {
+// countActive counts a Job of the current attempt. In a set that stops, pods that are being deleted run as long as they are there; in any
+// other, they are replaced.
+func countActive(job *batchv1.Job, stops bool, count *jobsetv1alpha2.ReplicatedJobStatus) {
 	if allPodsReady(job) {
 		count.Ready++
 	}
-	if job.Status.Active > 0 {
+	if job.Status.Active > 0 || stops && runsPods(job) {
 		count.Active++
 	}
 	if jobSuspended(job) {

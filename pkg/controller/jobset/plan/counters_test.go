@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -34,9 +33,31 @@ func TestCountJobs(t *testing.T) {
 			jobs: []*batchv1.Job{jobNamed("w", 0, succeeded, active), jobNamed("w", 1, jobFailed, ready), jobNamed("a", 0, succeeded)},
 			want: []status{{Name: "w", Succeeded: 1, Failed: 1}, {Name: "a", Succeeded: 1}},
 		},
-		"Jobs of an earlier attempt count nowhere": {
+		"Jobs of an earlier attempt are active while they have pods, and nothing else": {
 			jobs: []*batchv1.Job{jobNamed("w", 0, ready, attempt("0")), jobNamed("w", 1, ready, attempt("1"))},
-			want: []status{{Name: "w", Active: 1, Ready: 1}, {Name: "a"}},
+			want: []status{{Name: "w", Active: 2, Ready: 1}, {Name: "a"}},
+		},
+		"so are those of which pods stop": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, podsStop, terminating, attempt("0")), jobNamed("w", 1, terminating, attempt("0")), jobNamed("a", 0, attempt("1"))},
+			want: []status{{Name: "w", Active: 1}, {Name: "a"}},
+		},
+		"Jobs that have ended are not active": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, ready, jobFailed, attempt("0")), jobNamed("a", 0, attempt("1"))},
+			want: []status{{Name: "w"}, {Name: "a"}},
+		},
+		"in a set that runs, a pod that is replaced is none": {
+			jobs: []*batchv1.Job{jobNamed("w", 0, podsStop)},
+			want: []status{{Name: "w"}, {Name: "a"}},
+		},
+		"in a suspended set, pods that stop still run": {
+			set:  []func(*jobsetv1alpha2.JobSet){isSuspended},
+			jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, podsStop), jobNamed("w", 1, jobIsSuspended)},
+			want: []status{{Name: "w", Active: 1, Suspended: 2}, {Name: "a"}},
+		},
+		"in a finished set, pods that stop still run": {
+			set:  []func(*jobsetv1alpha2.JobSet){endedAs("Completed")},
+			jobs: []*batchv1.Job{jobNamed("w", 0, terminating, podsStop), jobNamed("w", 1, terminating)},
+			want: []status{{Name: "w", Active: 1}, {Name: "a"}},
 		},
 		"a Job is ready when as many pods as run at a time are ready or have succeeded": {
 			jobs: []*batchv1.Job{
@@ -108,21 +129,15 @@ func TestCountsOfFinishedSets(t *testing.T) {
 	counted := func(counts ...status) set {
 		return func(js *jobsetv1alpha2.JobSet) { js.Status.ReplicatedJobsStatus = counts }
 	}
-	ended := func(conditionType string) set {
-		return func(js *jobsetv1alpha2.JobSet) {
-			withCondition(conditionType, metav1.ConditionTrue, "Done", "done")(js)
-			js.Status.TerminalState = conditionType
-		}
-	}
 	for name, tc := range map[string]struct {
 		set  []set
 		jobs []*batchv1.Job
 		want []status
 	}{
-		"all Jobs of a completed set are gone":      {set: []set{ended("Completed"), counted(status{Name: "w", Succeeded: 2})}, want: []status{{Name: "w", Succeeded: 2}}},
-		"one of them is":                            {set: []set{ended("Completed"), counted(status{Name: "w", Succeeded: 2})}, jobs: []*batchv1.Job{jobNamed("w", 1, succeeded)}, want: []status{{Name: "w", Succeeded: 2}}},
-		"the failed Job of a failed set is gone":    {set: []set{ended("Failed"), counted(status{Name: "w", Failed: 1, Succeeded: 1})}, want: []status{{Name: "w", Failed: 1, Succeeded: 1}}},
-		"Jobs that were active are counted no more": {set: []set{ended("Failed"), counted(status{Name: "w", Failed: 1, Active: 1, Ready: 1})}, want: []status{{Name: "w", Failed: 1}}},
+		"all Jobs of a completed set are gone":      {set: []set{endedAs("Completed"), counted(status{Name: "w", Succeeded: 2})}, want: []status{{Name: "w", Succeeded: 2}}},
+		"one of them is":                            {set: []set{endedAs("Completed"), counted(status{Name: "w", Succeeded: 2})}, jobs: []*batchv1.Job{jobNamed("w", 1, succeeded)}, want: []status{{Name: "w", Succeeded: 2}}},
+		"the failed Job of a failed set is gone":    {set: []set{endedAs("Failed"), counted(status{Name: "w", Failed: 1, Succeeded: 1})}, want: []status{{Name: "w", Failed: 1, Succeeded: 1}}},
+		"Jobs that were active are counted no more": {set: []set{endedAs("Failed"), counted(status{Name: "w", Failed: 1, Active: 1, Ready: 1})}, want: []status{{Name: "w", Failed: 1}}},
 		"a set that runs counts what exists":        {set: []set{counted(status{Name: "w", Succeeded: 1})}, jobs: []*batchv1.Job{jobNamed("w", 1, ready)}, want: []status{{Name: "w", Active: 1, Ready: 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {

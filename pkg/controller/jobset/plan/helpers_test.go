@@ -160,6 +160,17 @@ func ready(job *batchv1.Job) { job.Status.Active, job.Status.Ready = 1, ptr.To[i
 
 func jobIsSuspended(job *batchv1.Job) { job.Spec.Suspend = ptr.To(true) }
 
+// podsStop makes the Job one whose pods are being deleted, and still run.
+func podsStop(job *batchv1.Job) { job.Status.Terminating = ptr.To[int32](2) }
+
+// endedAs makes the set one that has completed or failed.
+func endedAs(conditionType string) func(*jobsetv1alpha2.JobSet) {
+	return func(js *jobsetv1alpha2.JobSet) {
+		withCondition(conditionType, metav1.ConditionTrue, "Done", "done")(js)
+		js.Status.TerminalState = conditionType
+	}
+}
+
 // releasedAt marks the Job as released at a generation of the set.
 func releasedAt(generation string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Annotations[jobsetv1alpha2.ReleasedKey] = generation }

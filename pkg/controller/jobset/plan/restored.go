@@ -79,8 +79,7 @@ func jobsLeft(o Observed) bool {
 
 // mayRun reports whether a Job has pods, or may have some at any time.
 func mayRun(job *batchv1.Job) bool {
-	return job.DeletionTimestamp == nil && !jobSuspended(job) &&
-		helper.TrueJobCondition(job, batchv1.JobComplete) == nil && helper.TrueJobCondition(job, batchv1.JobFailed) == nil
+	return job.DeletionTimestamp == nil && !jobSuspended(job) && !jobEnded(job)
 }
 
 // jobsAhead reports whether a Job is in a later attempt than the status knows.

@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// A set is suspended once none of its Jobs may start pods. Until then, its attempt goes on. A suspension can be taken back
+// A set is suspended once none of its Jobs may start pods, and none has any. Until then, its attempt goes on. A suspension can be taken back
 // at any time; then the Jobs themselves say in which attempt they were suspended, so that this is recorded although no
 // status was written in between.
 
@@ -35,11 +36,21 @@ func suspensionMark(js *jobsetv1alpha2.JobSet) string {
 // mayStartPods reports whether any Job of the set may start pods: it has not ended, and is neither suspended nor being
 // deleted.
 func mayStartPods(owned children) bool {
-	starts := func(job *batchv1.Job) bool {
-		return job.DeletionTimestamp == nil && !jobSuspended(job) &&
-			helper.TrueJobCondition(job, batchv1.JobComplete) == nil && helper.TrueJobCondition(job, batchv1.JobFailed) == nil
-	}
-	return slices.ContainsFunc(owned.active, starts) || slices.ContainsFunc(owned.previous, starts)
+	return slices.ContainsFunc(owned.active, mayRun) || slices.ContainsFunc(owned.previous, mayRun)
+}
+
+// stillRuns reports whether any Job of the set may start pods, or has pods that have not ended.
+func stillRuns(owned children) bool {
+	return mayStartPods(owned) || slices.ContainsFunc(owned.active, runsPods) || slices.ContainsFunc(owned.previous, runsPods)
+}
+
+// runsPods reports whether a Job has pods that have not ended. Those that are being deleted are among them.
+func runsPods(job *batchv1.Job) bool {
+	return !jobEnded(job) && job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0
+}
+
+func jobEnded(job *batchv1.Job) bool {
+	return helper.TrueJobCondition(job, batchv1.JobComplete) != nil || helper.TrueJobCondition(job, batchv1.JobFailed) != nil
 }
 
 // suspension notes that the set is suspended, or that no Job waits to be resumed any more.
@@ -49,7 +60,7 @@ func suspension(s state, jobsSuspended bool) changes {
 		return changes{}
 	case !suspended(s.JobSet):
 		return endSuspension()
-	case mayStartPods(s.owned):
+	case stillRuns(s.owned):
 		return changes{premature: true}
 	}
 	return beginSuspension(s.Observed, messageSuspended)
@@ -81,6 +92,8 @@ func recordSuspension(s state) (c changes) {
 		return changes{}
 	case mayStartPods(s.owned):
 		c.edits = []edit{endAttempt(s.Observed, jobsetv1alpha2.OutcomeSuspended, messageTakenBack)}
+	case stillRuns(s.owned): // all Jobs were suspended, but the set never was
+		c.edits = []edit{endAttempt(s.Observed, jobsetv1alpha2.OutcomeSuspended, messageTakenBack), clearStartTime}
 	default:
 		c = beginSuspension(s.Observed, messageTakenBack)
 		c.edits = append(c.edits, clearStartTime)

@@ -18,7 +18,7 @@ import (
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
-func TestSetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
+func TestSetIsSuspendedOnceNoPodRuns(t *testing.T) {
 	type set = func(*jobsetv1alpha2.JobSet)
 	two := with("w", 2)
 	restarting := withCondition(jobsetv1alpha2.JobSetRestarting, metav1.ConditionTrue, "DefaultFailurePolicy", "m")
@@ -34,6 +34,19 @@ func TestSetIsSuspendedOnceNoJobMayStartPods(t *testing.T) {
 		"a Job that is being deleted starts no more pods": {
 			set: []set{two, isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, terminating), jobNamed("w", 1, jobIsSuspended)},
 			want: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
+		},
+		"pods of a suspended Job run until they have stopped": {
+			set: []set{two, isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, podsStop), jobNamed("w", 1, jobIsSuspended)},
+			want: summary{},
+		},
+		"the Job controller has not suspended a Job yet": {
+			set: []set{two, isSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, ready), jobNamed("w", 1, jobIsSuspended)},
+			want: summary{},
+		},
+		"pods of an earlier attempt run until they have stopped": {
+			set:  []set{two, isSuspended, restarted(1, 0), failurePolicy(1)},
+			jobs: []*batchv1.Job{jobNamed("w", 0, terminating, podsStop), jobNamed("w", 1, attempt("1"), jobIsSuspended)},
+			want: summary{Restarts: 1},
 		},
 		"a Job of an earlier attempt may start pods until it is deleted": {
 			set: []set{two, isSuspended, restarted(1, 0), failurePolicy(1)}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1, attempt("1"), jobIsSuspended)},
@@ -79,6 +92,8 @@ func TestRevertedSuspensionIsRecorded(t *testing.T) {
 		gates  gates.Gates
 		// suspended is how many of the two Jobs were suspended.
 		suspended int
+		// stops means that the pods of a Job are being deleted.
+		stops bool
 		// wantRecord are the conditions and events with which the end of the attempt is stored.
 		wantRecord summary
 		wantNext   jobsetv1alpha2.AttemptTrigger
@@ -88,6 +103,10 @@ func TestRevertedSuspensionIsRecorded(t *testing.T) {
 		"all Jobs were suspended": {
 			suspended: 2, wantNext: jobsetv1alpha2.TriggerResume, wantExecutions: -1,
 			wantRecord: summary{Conditions: []string{"Suspended=True SuspendedJobs"}, Events: []string{"Normal SuspendedJobs"}},
+		},
+		"all Jobs were suspended, and pods stop": {
+			suspended: 2, stops: true, wantNext: jobsetv1alpha2.TriggerResume, gates: gates.Gates{JobSetActiveDeadlineSeconds: true}, wantExecutions: -1,
+			change: func(js *jobsetv1alpha2.JobSet) { js.Status.StartTime = &before },
 		},
 		"some Jobs were suspended": {suspended: 1, wantNext: jobsetv1alpha2.TriggerResume, wantExecutions: -1},
 		"a queue took it back": {
@@ -115,6 +134,9 @@ func TestRevertedSuspensionIsRecorded(t *testing.T) {
 			o.Gates = tc.gates
 			o.KeepAttempts = true
 			o.Jobs = patched(o.Jobs, Decide(o).PatchJobs[:tc.suspended])
+			if tc.stops {
+				podsStop(o.Jobs[0])
+			}
 			js.Spec.Suspend, js.Generation = ptr.To(false), 3
 
 			p := Decide(o)

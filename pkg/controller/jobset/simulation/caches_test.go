@@ -25,6 +25,7 @@ func (e *env) transformed(job *batchv1.Job) *batchv1.Job {
 		Status: batchv1.JobStatus{
 			Conditions: job.Status.Conditions, StartTime: job.Status.StartTime,
 			Active: job.Status.Active, Ready: job.Status.Ready, Succeeded: job.Status.Succeeded,
+			Terminating: job.Status.Terminating,
 		},
 	}
 	if jobIsSuspended(job) {

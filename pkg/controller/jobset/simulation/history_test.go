@@ -32,7 +32,7 @@ func historySound(d decision) string {
 	}
 	a, runs := inAttempt(d.after), !isSuspended(d.JobSet) && !finished(d.after)
 	if isSuspended(d.JobSet) && !finished(d.after) && d.ruling == nil {
-		runs = inAttempt(d.before) != nil && mayStartPods(d.Observed)
+		runs = inAttempt(d.before) != nil && stillRuns(d.Observed)
 	}
 	switch {
 	case a == nil && takenBack(d): // another rule checks that this is not forgotten

@@ -90,18 +90,24 @@ func (e *env) startPods(job *batchv1.Job) {
 		if hasCondition(j, batchv1.JobSuspended) {
 			e.setCondition(j, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "")
 		}
-		j.Status.Active, j.Status.Ready = podsWanted(j), ptr.To[int32](0)
+		j.Status.Active, j.Status.Ready, j.Status.Terminating = podsWanted(j), ptr.To[int32](0), nil
 	})
 }
 
-// stopPods removes the pods of a suspended Job.
+// stopPods removes the pods of a suspended Job. They stop some time after they are deleted.
 func (e *env) stopPods(job *batchv1.Job) bool {
-	if hasCondition(job, batchv1.JobSuspended) && job.Status.Active == 0 {
+	if hasCondition(job, batchv1.JobSuspended) && !hasPods(job) {
 		return false
 	}
-	e.Note("job %s stops its pods", job.Name)
+	stop := job.Status.Active
+	if stop == 0 || e.Dice.Percent(30) {
+		stop = 0
+		e.Note("the pods of job %s have stopped", job.Name)
+	} else {
+		e.Note("job %s deletes its pods", job.Name)
+	}
 	e.changeJob(job, func(j *batchv1.Job) {
-		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
+		j.Status.Active, j.Status.Ready, j.Status.Terminating = 0, ptr.To[int32](0), &stop
 		e.setCondition(j, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "")
 	})
 	return true
@@ -126,7 +132,7 @@ func (e *env) end(job *batchv1.Job, heading destiny) {
 		j.Status.Active, j.Status.Ready = max(j.Status.Active-1, 0), ptr.To(max(ptr.Deref(j.Status.Ready, 0)-1, 0))
 		if j.Spec.Completions == nil || j.Status.Succeeded >= *j.Spec.Completions {
 			e.Note("job %s is complete", j.Name)
-			j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
+			j.Status.Active, j.Status.Ready, j.Status.Terminating = 0, ptr.To[int32](0), nil
 			e.setCondition(j, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "")
 			e.setCondition(j, batchv1.JobComplete, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "")
 		}
@@ -138,7 +144,7 @@ func (e *env) finishFailure(job *batchv1.Job) {
 	target := conditionOf(job, batchv1.JobFailureTarget)
 	e.Note("job %s has failed: %s %q", job.Name, target.Reason, target.Message)
 	e.changeJob(job, func(j *batchv1.Job) {
-		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
+		j.Status.Active, j.Status.Ready, j.Status.Terminating = 0, ptr.To[int32](0), nil
 		e.setCondition(j, batchv1.JobFailed, corev1.ConditionTrue, target.Reason, target.Message)
 	})
 	e.invariants.jobFailed(job, true)

@@ -119,19 +119,25 @@ func count(o plan.Observed, name string) jobsetv1alpha2.ReplicatedJobStatus {
 		}
 		switch meaningOf(o, job) {
 		case previous:
-			// Quota must not be given back while pods of a suspended set still run.
-			counters.Active += one(isSuspended(o.JobSet) && job.Status.Active > 0)
+			// Quota must not be given back while pods of the set still run.
+			counters.Active += one(!ended(job) && hasPods(job))
 		case succeeded:
 			counters.Succeeded++
 		case failed:
 			counters.Failed++
 		case active:
 			counters.Ready += one(isReady(job))
-			counters.Active += one(job.Status.Active > 0)
+			stops := isSuspended(o.JobSet) || finished(&o.JobSet.Status)
+			counters.Active += one(job.Status.Active > 0 || stops && hasPods(job))
 			counters.Suspended += one(jobIsSuspended(job))
 		}
 	}
 	return counters
+}
+
+// hasPods reports whether a Job has pods that run, or that are being deleted.
+func hasPods(job *batchv1.Job) bool {
+	return job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0
 }
 
 func one(yes bool) int32 {

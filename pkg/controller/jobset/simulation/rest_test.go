@@ -115,7 +115,7 @@ func jobsOf(o plan.Observed, rj *jobsetv1alpha2.ReplicatedJob) (jobs []*batchv1.
 
 func wrongWithSuspended(o plan.Observed) string {
 	for _, job := range having(o, active) {
-		if !jobIsSuspended(job) || job.Status.Active > 0 {
+		if !jobIsSuspended(job) || hasPods(job) {
 			return "a Job runs"
 		}
 	}

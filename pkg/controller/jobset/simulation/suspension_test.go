@@ -16,7 +16,7 @@ import (
 // This file holds the rules about how a suspension begins, and about one that is taken back before anybody stored it.
 
 const (
-	suspendedFirst = "a set is suspended once none of its Jobs may start pods"
+	suspendedFirst = "a set is suspended once none of its Jobs has pods or may start some"
 	recordedFirst  = "a Job is resumed after it is stored that its attempt ended with its suspension"
 )
 
@@ -27,11 +27,18 @@ func mayStartPods(o plan.Observed) bool {
 	})
 }
 
+// stillRuns reports whether any Job of the set may still start pods, or has some.
+func stillRuns(o plan.Observed) bool {
+	return mayStartPods(o) || slices.ContainsFunc(append(having(o, active), having(o, previous)...), func(job *batchv1.Job) bool {
+		return !ended(job) && hasPods(job)
+	})
+}
+
 func suspendedRight(d decision) string {
 	began := conditionIs(d.after, jobsetv1alpha2.JobSetSuspended) && !conditionIs(d.before, jobsetv1alpha2.JobSetSuspended)
 	switch {
-	case began && mayStartPods(d.Observed):
-		return "it is said to be suspended while Jobs may start pods"
+	case began && stillRuns(d.Observed):
+		return "it is said to be suspended while Jobs have pods or may start some"
 	case began && !isSuspended(d.JobSet) && !takenBack(d):
 		return "it is said to be suspended although nobody wants that"
 	}
