@@ -111,6 +111,17 @@ func (c caches) Leader(set *leaderworkersetv1.LeaderWorkerSet) (sts *appsv1.Stat
 	return sts, false, nil
 }
 
+// LeaderKey returns the key of status.currentRevision of the StatefulSet of leaders. A StatefulSet gives the labels of its pods to its
+// own revisions.
+func (c caches) LeaderKey(leader *appsv1.StatefulSet) (key string, known bool) {
+	obj, err := c.revisions.GetByKey(cache.NewObjectName(leader.Namespace, leader.Status.CurrentRevision).String())
+	own, ok := obj.(*watchedRevision)
+	if err != nil || !ok || own.controller != leader.UID {
+		return "", false
+	}
+	return own.revision.Value(), true
+}
+
 // Workers returns the cached StatefulSets with the label of the set that pods control, without their pods.
 func (c caches) Workers(key cache.ObjectName) ([]plan.Workers, error) {
 	return of(c.statefulSets, indexSet, key.String(), func(w *watchedWorkers) (plan.Workers, bool) {
@@ -213,9 +224,8 @@ func transform(obj any) (any, error) {
 		}
 		o.ManagedFields = nil
 	case *appsv1.ControllerRevision:
-		// StatefulSets give the labels of their pods to their own revisions.
 		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && !ofSet(owner) {
-			return newWatchedRef(o), nil
+			return &watchedRevision{watchedRef: *newWatchedRef(o), revision: handleOf(o.Labels[leaderworkersetv1.RevisionKey])}, nil
 		}
 		o.ManagedFields = nil
 	case *corev1.Pod:

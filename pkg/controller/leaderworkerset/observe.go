@@ -16,6 +16,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
@@ -63,6 +64,7 @@ func (s *Syncer) observePods(key cache.ObjectName, obs *plan.Observed) (err erro
 		return err
 	}
 	if obs.Leader != nil {
+		obs.LeaderKey = hostplan.Obtained(s.deps.Caches.LeaderKey(obs.Leader))
 		if obs.Leaders, err = s.deps.Caches.Pods(obs.Leader.UID); err != nil {
 			return err
 		}

@@ -34,6 +34,8 @@ type Caches interface {
 	Set(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error)
 	// Leader returns the StatefulSet with the name of the set, and whether there is one that the set does not control.
 	Leader(set *leaderworkersetv1.LeaderWorkerSet) (sts *appsv1.StatefulSet, taken bool, err error)
+	// LeaderKey returns the key of status.currentRevision of the StatefulSet of leaders, if it is known.
+	LeaderKey(leader *appsv1.StatefulSet) (key string, known bool)
 	// Workers returns the StatefulSets with the label of the set that pods control, without their pods.
 	Workers(key cache.ObjectName) ([]plan.Workers, error)
 	// Pods returns the pods of a controller.

@@ -150,6 +150,13 @@ func newWatchedRef(obj metav1.Object) *watchedRef {
 	return kept
 }
 
+// watchedRevision is what the cache keeps of a ControllerRevision of a StatefulSet.
+type watchedRevision struct {
+	watchedRef
+	// revision is the key of the revision of the set from which its pods are made.
+	revision unique.Handle[string]
+}
+
 // watchedNode is what the cache keeps of a node.
 type watchedNode struct {
 	watched

@@ -24,13 +24,17 @@ const (
 )
 
 // deleteRevisions deletes former revisions: once the update is complete those beyond spec.revisionHistoryLimit, and
-// before it what would grow without bound. Those that a group has stay in any case.
+// before it what would grow without bound. Those that a group has, or may be created at, stay in any case.
 func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 	if o.Leader == nil || o.LeaderTaken || rev.create != nil {
 		return
 	}
+	creates, known := o.LeaderKey.Get()
+	if o.Leader.Status.CurrentRevision != "" && !known {
+		return
+	}
 	limit := unusedLimit(o, rev, groups)
-	used := map[string]bool{rev.key: true, o.Leader.Labels[leaderworkersetv1.RevisionKey]: true}
+	used := map[string]bool{rev.key: true, o.Leader.Labels[leaderworkersetv1.RevisionKey]: true, creates: true}
 	for i := range o.Leaders {
 		used[o.Leaders[i].Revision] = true
 	}

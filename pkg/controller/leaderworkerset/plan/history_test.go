@@ -5,12 +5,14 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // TestFormerRevisionsStayUntilTheUpdateIsComplete has three revisions that no group has.
@@ -41,6 +43,51 @@ func TestFormerRevisionsStayUntilTheUpdateIsComplete(t *testing.T) {
 			deleteRevisions(f.Observed, rev, groupsAt(f.Observed, rev), &p)
 			if got := len(p.DeleteRevisions); got != c.want {
 				t.Errorf("%d revisions are deleted, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// TestRevisionAtWhichPodsAreCreatedIsKept has a set that was updated many times before all of its groups were ready. Until then, its leader
+// StatefulSet creates pods that an update does not reach at its first revision.
+func TestRevisionAtWhichPodsAreCreatedIsKept(t *testing.T) {
+	const updates = 12
+	for name, c := range map[string]struct {
+		status  string
+		key     hostplan.Known[string]
+		deleted int
+		kept    bool
+	}{
+		"a former one":                       {status: "s-1", key: hostplan.Of("former-0"), deleted: updates - 1 - maxUnused, kept: true},
+		"not known":                          {status: "s-1", key: hostplan.NotObtained[string](), kept: true},
+		"the StatefulSet has no status":      {deleted: updates - maxUnused},
+		"the present one":                    {status: "s-1", key: hostplan.Of("present"), deleted: updates - maxUnused},
+		"one without a revision of ours":     {status: "s-1", key: hostplan.Of(""), deleted: updates - maxUnused},
+		"one that is gone with its contents": {status: "s-1", key: hostplan.Of("gone"), deleted: updates - maxUnused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, 2, 2)
+			f.leader(1).Ready = false
+			f.Leader = f.Leader.DeepCopy()
+			f.Leader.Status.CurrentRevision, f.LeaderKey = c.status, c.key
+			f.Revisions[0].Revision = updates + 1
+			for i := range int64(updates) {
+				former := f.revision(f.Set, i)
+				former.Labels[leaderworkersetv1.RevisionKey] = fmt.Sprintf("former-%d", i)
+				f.Revisions = append(f.Revisions, former)
+			}
+			for _, r := range f.Revisions {
+				r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.Set, leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerSet"))}
+			}
+			var p Plan
+			rev := revisionOf(f.Observed)
+			deleteRevisions(f.Observed, rev, groupsAt(f.Observed, rev), &p)
+			if got := len(p.DeleteRevisions); got != c.deleted {
+				t.Errorf("%d revisions are deleted, want %d", got, c.deleted)
+			}
+			kept := !slices.ContainsFunc(p.DeleteRevisions, func(r Ref) bool { return r.Name == f.Revisions[1].Name })
+			if kept != c.kept {
+				t.Errorf("the first revision is kept: %t, want %t", kept, c.kept)
 			}
 		})
 	}

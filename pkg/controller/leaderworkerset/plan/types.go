@@ -26,6 +26,8 @@ type Observed struct {
 	// that Leader is nil.
 	Leader      *appsv1.StatefulSet
 	LeaderTaken bool
+	// LeaderKey is the key of status.currentRevision of Leader, at which it creates pods that an update does not reach.
+	LeaderKey hostplan.Known[string]
 	// Applied is what ApplyHash returned for the leader StatefulSet that this controller last applied; empty if it does not know.
 	Applied string
 	// AppliedGeneration is the generation that the leader StatefulSet had after that; 0 if it is not known.

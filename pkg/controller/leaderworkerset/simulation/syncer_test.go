@@ -80,6 +80,14 @@ func (c caches) Leader(set *leaderworkersetv1.LeaderWorkerSet) (*appsv1.Stateful
 	return sts, false, nil
 }
 
+func (c caches) LeaderKey(leader *appsv1.StatefulSet) (string, bool) {
+	template, found := c.p.templates[leader.UID][leader.Status.CurrentRevision]
+	if !found {
+		return "", false
+	}
+	return template.Labels[leaderworkersetv1.RevisionKey], true
+}
+
 func (c caches) Workers(cache.ObjectName) (all []plan.Workers, err error) {
 	for _, sts := range c.p.statefulSets.Objects {
 		if owner := metav1.GetControllerOfNoCopy(sts); owner != nil && owner.Kind == "Pod" {
