@@ -241,6 +241,10 @@ func TestFaultsOfThePrograms(t *testing.T) {
 		"authentication-reader gone": {func(_ *testing.T, i *installation) {
 			i.denied = []string{"get configmaps extension-apiserver-authentication in kube-system"}
 		}, "server-rights", Fail, "lacks 1 permission of its manifests: get configmaps extension-apiserver-authentication in kube-system", applyRoles},
+		"no permission for groups of pods": {func(_ *testing.T, i *installation) {
+			i.manager.Spec.Containers[0].Args = []string{"--gang-scheduling-provider=volcano"}
+			i.denied = []string{"create podgroups.scheduling.volcano.sh"}
+		}, "controller-rights", Fail, "lacks 1 permission of its manifests: create podgroups.scheduling.volcano.sh", applyGroups},
 		"controller's role incomplete": {func(_ *testing.T, i *installation) { i.denied = []string{"create jobs.batch"} }, "controller-rights", Fail,
 			"system:serviceaccount:jobset-system:jobset-controller-manager lacks 1 permission of its manifests: create jobs.batch", applyRoles},
 		"kube-apiserver does not answer the server": {func(_ *testing.T, i *installation) {

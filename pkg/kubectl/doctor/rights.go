@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/artifacts/base/rbac"
+	podgroups "github.com/jobset-apiserver/jobset-apiserver/artifacts/components/pod-groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
@@ -50,7 +51,32 @@ func controllerRights(ctx context.Context, p *inspection) finding {
 	if p.servesLeaderWorkerSets() {
 		manifest += "\n---\n" + rbac.LeaderWorkerSets
 	}
-	return p.rights(ctx, accountOf(p.controllers, "jobset-controller-manager"), manifest)
+	account := accountOf(p.controllers, "jobset-controller-manager")
+	f := p.rights(ctx, account, manifest)
+	if f.status != OK || !p.groupsPods() {
+		return f
+	}
+	groups := p.rights(ctx, account, podgroups.Controller)
+	if groups.status == OK {
+		return f
+	}
+	groups.fix = applyGroups
+	return groups
+}
+
+// groupsPods returns whether a pod of the controller makes groups of pods for a scheduler.
+func (p *inspection) groupsPods() bool {
+	return p.controllerHas(func(arg string) bool {
+		return strings.HasPrefix(arg, "--gang-scheduling-provider=") ||
+			strings.HasPrefix(arg, "--feature-gates=") && strings.Contains(arg, "JobSetWorkloadAwareSchedulingAPI=true")
+	})
+}
+
+// controllerHas returns whether a pod of the controller has a flag.
+func (p *inspection) controllerHas(flag func(string) bool) bool {
+	return slices.ContainsFunc(p.controllers, func(pod corev1.Pod) bool {
+		return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return slices.ContainsFunc(c.Args, flag) })
+	})
 }
 
 // accountOf is the service account of pods, or else the service account in the manifests.
