@@ -31,7 +31,7 @@ type leaderWorkerSetModel struct {
 	leader    *appsv1.StatefulSet
 	applied   string
 	revisions []*appsv1.ControllerRevision
-	services  []plan.Service
+	services  []plan.Child
 	// replicas are the replicas that exist.
 	groups []modelReplica
 	now    metav1.Time
@@ -87,7 +87,7 @@ func (m *leaderWorkerSetModel) step() plan.Plan {
 		m.revisions = append(m.revisions, p.CreateRevision)
 	}
 	for _, s := range p.CreateServices {
-		m.services = append(m.services, plan.Service{Ref: plan.Ref{Name: s.Name}, Owned: true})
+		m.services = append(m.services, plan.ChildOf(s))
 	}
 	for i := range p.CreateWorkers {
 		if _, group := helper.ParentAndOrdinal(p.CreateWorkers[i].Name); int(group) < len(m.groups) {

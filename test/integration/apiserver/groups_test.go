@@ -45,7 +45,7 @@ func TestGroupIsLookedAtWhenItIsRouted(t *testing.T) {
 		if out, err := plane.Kubectl(t, "get", "--raw", set); err != nil && strings.Contains(out+err.Error(), "NotFound") {
 			t.Fatalf("a set that exists is not found: %s%v", out, err)
 		}
-		if code, body := server.Get(t, sequencesPath); code != http.StatusOK {
+		if code, body := framework.Get(t, server.Config(t), sequencesPath); code != http.StatusOK {
 			t.Fatalf("another group answers %d: %s", code, body)
 		}
 		if r := record(t); r == nil || r.Refusal == nil {
@@ -57,7 +57,7 @@ func TestGroupIsLookedAtWhenItIsRouted(t *testing.T) {
 	if refusal.Reason != witness.ReasonCustomResources || !slices.Equal(refusal.Groups, []string{"jobset.x-k8s.io"}) || refusal.JobsAtStake != 3 {
 		t.Errorf("the refusal is %+v", refusal)
 	}
-	if code, body := server.Get(t, jobSetsPath); code != http.StatusServiceUnavailable || !strings.Contains(body, "(CustomResources)") {
+	if code, body := framework.Get(t, server.Config(t), jobSetsPath); code != http.StatusServiceUnavailable || !strings.Contains(body, "(CustomResources)") {
 		t.Errorf("the group answers %d: %s", code, body)
 	}
 	checkEvent(t, witness.ReasonCustomResources)
@@ -76,10 +76,10 @@ func TestGroupIsLookedAtWhenItIsRouted(t *testing.T) {
 // checkNotRouted wants a server to leave JobSets to kube-apiserver, and to serve its other groups.
 func checkNotRouted(t *testing.T, server *framework.Server) {
 	t.Helper()
-	if code, body := server.Get(t, jobSetsPath); code != http.StatusServiceUnavailable || !strings.Contains(body, "(NotRouted)") {
+	if code, body := framework.Get(t, server.Config(t), jobSetsPath); code != http.StatusServiceUnavailable || !strings.Contains(body, "(NotRouted)") {
 		t.Errorf("a group that kube-apiserver serves answers %d: %s", code, body)
 	}
-	if code, body := server.Get(t, sequencesPath); code != http.StatusOK {
+	if code, body := framework.Get(t, server.Config(t), sequencesPath); code != http.StatusOK {
 		t.Errorf("a group of the server answers %d: %s", code, body)
 	}
 	if r := record(t); !r.Adopted() || r.Refusal != nil {
@@ -112,7 +112,7 @@ func routeJobSets(t *testing.T, server *framework.Server) {
 func awaitJobSets(t *testing.T, server *framework.Server) {
 	t.Helper()
 	framework.Eventually(t, "the group is served", func(context.Context) error {
-		if code, body := server.Get(t, jobSetsPath); code != http.StatusOK {
+		if code, body := framework.Get(t, server.Config(t), jobSetsPath); code != http.StatusOK {
 			return fmt.Errorf("%d: %s", code, body)
 		}
 		return nil
@@ -132,9 +132,11 @@ func replaceJobSets(t *testing.T, server *framework.Server) {
 		if err := services.Delete(ctx, apiservice.JobSets, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		framework.Eventually(t, "kube-apiserver serves the definition", func(context.Context) error {
-			_, err := plane.Kubectl(t, "get", "--raw", jobSetsPath)
-			return err
+		framework.EventuallyNoProblem(t, func() string {
+			if out, err := plane.Kubectl(t, "get", "--raw", jobSetsPath); err != nil {
+				return fmt.Sprintf("kube-apiserver does not serve the definition: %v: %s", err, out)
+			}
+			return ""
 		})
 	})
 	framework.Eventually(t, "the APIService is replaced", func(ctx context.Context) error {
