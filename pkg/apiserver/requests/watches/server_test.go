@@ -36,6 +36,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/space"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/watchcache"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/openapi"
@@ -131,8 +133,11 @@ func newConfig(etcdEndpoint string) (*apiserver.Config, error) {
 	if err := options.ApplyTo(&generic.Config); err != nil {
 		return nil, err
 	}
-	generic.RESTOptionsGetter = watchcache.Decorate(generic.RESTOptionsGetter, shared, func(schema.GroupResource) bool { return true }, nil)
-	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: all, Gates: gate}, nil
+	memory := space.NewMemory()
+	generic.RESTOptionsGetter = apiserver.Stores{
+		Codec: shared, Cached: func(schema.GroupResource) bool { return true }, Unreadable: unreadable.NewObjects(), Space: space.New(nil, memory),
+	}.Decorate(generic.RESTOptionsGetter)
+	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: all, Gates: gate, Memory: memory}, nil
 }
 
 // server is a server in a process of its own.

@@ -32,10 +32,10 @@ type parts struct {
 
 var (
 	// growing holds for creations, changes of spec, and new watches.
-	growing = parts{objects: 50, all: 85}
+	growing = parts{objects: 50, all: 80}
 	// touching holds for changes of labels, annotations and finalizers: the server remembers each version of an object for a minute
 	// or more.
-	touching = parts{objects: 65, all: 90}
+	touching = parts{objects: 65, all: 85}
 )
 
 // Memory is the memory that objects and watches share.

@@ -58,7 +58,7 @@ func TestRoomForWatches(t *testing.T) {
 	const mib = 1 << 20
 	m := heapOf(600, true)
 	m.SetWatches(1, 200*mib) // of which 50 MiB are live, so that objects take 550 MiB
-	for bytes, want := range map[int64]bool{100 * mib: true, 101 * mib: false} {
+	for bytes, want := range map[int64]bool{50 * mib: true, 51 * mib: false} {
 		if got := m.Fits(bytes); got != want {
 			t.Errorf("%d MiB more fit: %t", bytes/mib, got)
 		}
