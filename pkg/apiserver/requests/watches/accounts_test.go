@@ -19,7 +19,7 @@ import (
 func TestOneWatchPerConnection(t *testing.T) {
 	tier.OnRequest(t, "measures the resident memory of a server with thousands of connections")
 	const mib, most = 500, 4000
-	s := startServer(t, fmt.Sprintf("GOMEMLIMIT=%dMiB", mib))
+	s := startServer(t, fmt.Sprintf("GOMEMLIMIT=%dMiB", mib), serveGuarded+"=true")
 	admin := s.client(true)
 	for i := range 20 {
 		s.do(t, admin, http.MethodPost, sets, largeSet(fmt.Sprintf("s%d", i)))

@@ -46,6 +46,9 @@ import (
 // serveDir is the variable that makes this program a server, so that its memory can be measured apart from that of its clients.
 const serveDir = "JOBSET_WATCHES_SERVE"
 
+// serveGuarded is the variable that makes this server refuse writes for lack of memory.
+const serveGuarded = "JOBSET_WATCHES_GUARDED"
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(serveDir); dir != "" {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -134,9 +137,13 @@ func newConfig(etcdEndpoint string) (*apiserver.Config, error) {
 		return nil, err
 	}
 	memory := space.NewMemory()
-	generic.RESTOptionsGetter = apiserver.Stores{
-		Codec: shared, Cached: func(schema.GroupResource) bool { return true }, Unreadable: unreadable.NewObjects(), Space: space.New(nil, memory),
-	}.Decorate(generic.RESTOptionsGetter)
+	cached := func(schema.GroupResource) bool { return true }
+	if os.Getenv(serveGuarded) == "" {
+		generic.RESTOptionsGetter = watchcache.Decorate(generic.RESTOptionsGetter, shared, cached, nil)
+	} else {
+		stores := apiserver.Stores{Codec: shared, Cached: cached, Unreadable: unreadable.NewObjects(), Space: space.New(nil, memory)}
+		generic.RESTOptionsGetter = stores.Decorate(generic.RESTOptionsGetter)
+	}
 	return &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: all, Gates: gate, Memory: memory}, nil
 }
 
