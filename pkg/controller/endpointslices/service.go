@@ -114,3 +114,17 @@ func ownerOfSlice(obj any) (cache.ObjectName, bool) {
 	}
 	return cache.NewObjectName(slice.Namespace, slice.Labels[jobsetv1alpha2.JobSetNameKey]), true
 }
+
+// serviceNameOf returns the name of the Service that a set has, or had when it asked us.
+func (c *Syncer) serviceNameOf(obs *observed) string {
+	if obs.set != nil && obs.set.service != "" {
+		return obs.set.service
+	}
+	for _, slice := range obs.ours {
+		return slice.Labels[discoveryv1.LabelServiceName]
+	}
+	for _, name := range c.taken(obs.key) {
+		return name
+	}
+	return ""
+}

@@ -25,7 +25,7 @@ import (
 type keyed struct {
 	client          *options.StoreClient
 	key, encryption string
-	// resource and name are those of the object, and withoutUID means that its UID cannot be read. They are known once the key was read.
+	// resource and name name the object, and withoutUID means that its UID cannot be read. They are known once the key was read.
 	resource   schema.GroupResource
 	name       string
 	withoutUID bool

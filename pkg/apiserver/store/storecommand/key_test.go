@@ -65,8 +65,8 @@ func TestUnreadableObjectIsExportedAndRemoved(t *testing.T) {
 	}
 }
 
-// TestChildrenOfUnreadableObject removes an object whose UID cannot be read. Its children are those that name it as their owner; the garbage
-// collector, which knows owners by their UIDs, would let them run until it starts again.
+// TestChildrenOfUnreadableObject removes an object whose UID cannot be read. Its children name it as their owner; the garbage collector
+// knows owners by their UIDs, and would let them run until it starts again.
 func TestChildrenOfUnreadableObject(t *testing.T) {
 	owned := func(kind, owner string) metav1.OwnerReference {
 		ref := reference("jobset.x-k8s.io/v1alpha2", kind, "uid-nobody-knows")

@@ -98,7 +98,7 @@ func (r *reader) decrypt(ctx context.Context, resource schema.GroupResource, ent
 	return data, !stale, nil
 }
 
-// lacksUID returns whether the UID of the object of a name cannot be read. Metadata of another name is that of another object.
+// lacksUID returns whether the UID of the object of a name cannot be read. Metadata with another name belongs to another object.
 func (r *reader) lacksUID(ctx context.Context, resource schema.GroupResource, name string, entry backup.Entry) bool {
 	data, _, err := r.decrypt(ctx, resource, entry)
 	if err != nil {

@@ -157,9 +157,8 @@ func (c *codec) decode(data []byte, defaults *schema.GroupVersionKind,
 	return obj, kind, nil
 }
 
-// placeholder returns what takes the place of an object: as if it were stored with what can be read of its metadata and nothing else, so
-// that it has the defaults of its kind, which clients rely on. It keeps its labels, by which watches select it: one that lost them would
-// count as deleted.
+// placeholder returns what takes the place of an object: as if it were stored with what can be read of its metadata and nothing else. It
+// has the defaults of its kind, on which clients rely, and its labels, by which watches select it: without them it would count as deleted.
 func (c *codec) placeholder(e *envelope, cause error, defaults *schema.GroupVersionKind,
 	into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	obj := c.of.newFunc()
