@@ -4,9 +4,21 @@
 package migrate
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
+
+// readable returns an error for the placeholder of an object that the server cannot read: nothing of it is known but its metadata.
+func readable(object *custom) error {
+	if !unreadable.Is(object) {
+		return nil
+	}
+	return fmt.Errorf("%s: an administrator must repair or remove it first; see \"kubectl jobset doctor\"", unreadable.Explain(object))
+}
 
 // compare reports what the CustomResourceDefinition does not know.
 func (g *giver) compare(wanted, result *custom, err error) {

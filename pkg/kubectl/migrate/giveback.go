@@ -128,6 +128,10 @@ func nameOf(object *custom) types.NamespacedName {
 
 // give writes one object. An error is one that ends the migration; an object that is not accepted is a problem of the object.
 func (g *giver) give(ctx context.Context, name types.NamespacedName, object, there *custom, out *given) error {
+	if err := readable(object); err != nil {
+		out.problem(name, err)
+		return nil
+	}
 	if g.written.has(object, there) {
 		out.replace(object, there)
 		return nil
