@@ -142,10 +142,10 @@ func writes(t *testing.T, to rest.Storage, sub string) map[string]error {
 	marked := to.New()
 	named(t, marked, map[string]string{unreadable.Annotation: "its bytes are damaged"})
 	answers := map[string]error{}
-	if creater, ok := to.(rest.Creater); ok && sub == "" {
+	if main, ok := to.(rest.Creater); ok && sub == "" {
 		fresh := marked.DeepCopyObject()
 		named(t, fresh, map[string]string{unreadable.Annotation: "its bytes are damaged"})
-		_, answers["create"] = creater.Create(ctx, fresh, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+		_, answers["create"] = main.Create(ctx, fresh, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	}
 	if updater, ok := to.(rest.Updater); ok {
 		info := rest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
@@ -158,8 +158,8 @@ func writes(t *testing.T, to rest.Storage, sub string) map[string]error {
 		})
 		_, _, answers["update"] = updater.Update(ctx, "a", info, rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	}
-	if creater, ok := to.(rest.NamedCreater); ok {
-		_, answers["action"] = creater.Create(ctx, "a", marked, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	if action, ok := to.(rest.NamedCreater); ok {
+		_, answers["action"] = action.Create(ctx, "a", marked, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
 	}
 	return answers
 }

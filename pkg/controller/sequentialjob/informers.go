@@ -53,7 +53,8 @@ func newCaches(kind *informers.Kind, client versioned.Interface, clock clock.Pas
 		&jobsetv1alpha2.JobSet{}, client, client.JobsetV1alpha2().JobSets(metav1.NamespaceAll))
 	children := func(resource informers.Resource, unlabeled bool) *informers.Informer {
 		return kind.Informer(informers.Need{
-			Resource: resource, Label: batchv1alpha1.SequentialJobUIDKey, Unlabeled: unlabeled, Transform: transform, Indexers: cache.Indexers{indexOwner: ownerUID},
+			Resource: resource, Label: batchv1alpha1.SequentialJobUIDKey, Unlabeled: unlabeled, Transform: transform,
+			Indexers: cache.Indexers{indexOwner: ownerUID},
 		})
 	}
 	return caches{

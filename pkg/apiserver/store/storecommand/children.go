@@ -89,7 +89,8 @@ func (c *clients) childrenOf(ctx context.Context, owner unknownOwner) (found []c
 }
 
 // addChildren adds the children of one resource.
-func (c *clients) addChildren(ctx context.Context, found []child, resource schema.GroupVersionResource, owner unknownOwner) ([]child, error) {
+func (c *clients) addChildren(ctx context.Context, found []child, resource schema.GroupVersionResource,
+	owner unknownOwner) ([]child, error) {
 	options := metav1.ListOptions{Limit: 500}
 	for {
 		list, err := c.metadata.Resource(resource).Namespace(owner.namespace).List(ctx, options)
@@ -142,9 +143,9 @@ func (c *childCare) run(ctx context.Context) error {
 		fmt.Fprintf(c.streams.Out, "%s in namespace %s %s\n", one, one.Namespace, did)
 	}
 	if c.mode == childrenName && len(found) > 0 {
-		fmt.Fprintf(c.streams.Out, "The UID of the object cannot be read, so the garbage collector does not notice that it is gone: what belongs to it "+
-			"runs on until\nkube-controller-manager restarts, and is deleted then. --children=release lets it run to its end, and "+
-			"--children=delete deletes it now.\n")
+		fmt.Fprint(c.streams.Out, "The UID of the object cannot be read, so the garbage collector does not notice that it is gone: what belongs "+
+			"to it runs on\nuntil kube-controller-manager restarts, and is deleted then. --children=release lets it run to its end, and "+
+			"--children=delete\ndeletes it now.\n")
 	}
 	return errors.Join(errs...)
 }

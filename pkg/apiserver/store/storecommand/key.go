@@ -148,7 +148,8 @@ func (r *removal) run(ctx context.Context) error {
 		return fmt.Errorf("--key: %s can be read, so that it must be deleted through the API: use kubectl delete", found.Key)
 	}
 	if err := r.careForChildren(ctx, found); err != nil {
-		return fmt.Errorf("%w\nThe object was not removed, because its children are found by its key: correct this and run the command again", err)
+		return fmt.Errorf("%w\nThe object was not removed, because its children are found by its key: correct this and run the command again",
+			err)
 	}
 	if r.dryRun {
 		fmt.Fprintf(r.streams.Out, "Would remove %s, which cannot be read: %s\n", found.Key, quoted(unreadable))
@@ -174,12 +175,12 @@ func (r *removal) careForChildren(ctx context.Context, found *backup.Stored) err
 	namespace, name, _ := strings.Cut(r.name, "/")
 	cluster, err := r.connect()
 	if err == nil {
-		care := &childCare{clients: cluster, streams: r.streams, owner: unknownOwner{r.resource, namespace, name}, mode: r.children, dryRun: r.dryRun}
-		err = care.run(ctx)
+		owner := unknownOwner{r.resource, namespace, name}
+		err = (&childCare{clients: cluster, streams: r.streams, owner: owner, mode: r.children, dryRun: r.dryRun}).run(ctx)
 	}
 	if err != nil && r.children == childrenName {
-		fmt.Fprintf(r.streams.ErrOut, "The UID of %s cannot be read, so the garbage collector does not notice that it is gone, and its children are "+
-			"not known: %v\n", found.Key, err)
+		fmt.Fprintf(r.streams.ErrOut, "The UID of %s cannot be read, so the garbage collector does not notice that it is gone, and its children "+
+			"are not known: %v\n", found.Key, err)
 		return nil
 	}
 	return err

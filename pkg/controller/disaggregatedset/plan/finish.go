@@ -45,26 +45,7 @@ func status(obs Observed, p Plan) *disaggregatedsetv1.DisaggregatedSetStatus {
 	next.RoleStatuses = nil
 	available := true
 	for _, role := range roles(obs) {
-		count := disaggregatedsetv1.RoleStatus{Name: role.Name}
-		if obs.unknownRole(role.Name) {
-			for _, known := range obs.Set.Status.RoleStatuses {
-				if known.Name == role.Name {
-					count = known
-				}
-			}
-			next.RoleStatuses = append(next.RoleStatuses, count)
-			continue
-		}
-		for _, c := range obs.Children {
-			if c.Role != role.Name {
-				continue
-			}
-			count.Replicas = plus(count.Replicas, c.Current)
-			count.ReadyReplicas = plus(count.ReadyReplicas, c.Ready)
-			if c.Revision == p.Revision {
-				count.UpdatedReplicas = plus(count.UpdatedReplicas, c.Updated)
-			}
-		}
+		count := countRole(obs, role.Name, p.Revision)
 		next.RoleStatuses = append(next.RoleStatuses, count)
 		desired, decided := role.desired()
 		desired *= int64(helper.Slices(obs.Set))
@@ -73,6 +54,30 @@ func status(obs Observed, p Plan) *disaggregatedsetv1.DisaggregatedSetStatus {
 	}
 	setConditions(next, available, obs)
 	return next
+}
+
+// countRole counts the groups of a role. While one of its LeaderWorkerSets cannot be read, the counts stay.
+func countRole(obs Observed, role, revision string) disaggregatedsetv1.RoleStatus {
+	count := disaggregatedsetv1.RoleStatus{Name: role}
+	if obs.unknownRole(role) {
+		for _, known := range obs.Set.Status.RoleStatuses {
+			if known.Name == role {
+				return known
+			}
+		}
+		return count
+	}
+	for _, c := range obs.Children {
+		if c.Role != role {
+			continue
+		}
+		count.Replicas = plus(count.Replicas, c.Current)
+		count.ReadyReplicas = plus(count.ReadyReplicas, c.Ready)
+		if c.Revision == revision {
+			count.UpdatedReplicas = plus(count.UpdatedReplicas, c.Updated)
+		}
+	}
+	return count
 }
 
 // plus adds a count of a child, which others can write. The sum is one that the status can hold.

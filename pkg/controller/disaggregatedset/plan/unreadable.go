@@ -56,7 +56,9 @@ func (o *Observed) waitMessage() string {
 	if len(o.Unreadable) == 0 {
 		return ""
 	}
-	first := slices.MinFunc(o.Unreadable, func(a, b Unreadable) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	first := slices.MinFunc(o.Unreadable, func(a, b Unreadable) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
 	more := ""
 	if n := len(o.Unreadable) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)

@@ -110,8 +110,9 @@ func metadataSizes(obj runtime.Object) *validation.Sizes {
 	return s
 }
 
-// Metadata refuses placeholders, whose status a write of the status alone would take, and changed objects whose metadata alone has more errors than an answer may have. Otherwise the library
-// would find these errors before it asks the strategy of an update, and put them all into its answer.
+// Metadata refuses placeholders, whose status a write of the status alone would take. It also refuses changed objects whose
+// metadata alone has more errors than an answer may have. Otherwise the library would find these errors before it asks the
+// strategy of an update, and put them all into its answer.
 func Metadata(info rest.UpdatedObjectInfo, kind schema.GroupKind) rest.UpdatedObjectInfo {
 	return updated{UpdatedObjectInfo: info, kind: kind}
 }

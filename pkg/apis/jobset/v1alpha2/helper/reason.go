@@ -70,10 +70,16 @@ var explanations = []struct {
 func Reason(js *jobsetv1alpha2.JobSet) (reason, message string) { return reasonOf(js, Phase(js)) }
 
 func reasonOf(js *jobsetv1alpha2.JobSet, phase string) (reason, message string) {
+	if phase == PhaseUnreadable {
+		return PhaseUnreadable, unreadable.Explain(js)
+	}
+	return reasonOfReadable(js, phase)
+}
+
+// reasonOfReadable returns the reason of a set whose spec and status are known.
+func reasonOfReadable(js *jobsetv1alpha2.JobSet, phase string) (reason, message string) {
 	queue := js.Labels[jobsetv1alpha2.QueueNameKey]
 	switch {
-	case phase == PhaseUnreadable:
-		return PhaseUnreadable, unreadable.Explain(js)
 	case phase == PhaseTerminating:
 		return whyTerminating(js)
 	case phase == PhaseSuspended && queue != "" && !Held(js):
