@@ -142,7 +142,7 @@ func writes(t *testing.T, to rest.Storage, sub string) map[string]error {
 	marked := to.New()
 	named(t, marked, map[string]string{unreadable.Annotation: "its bytes are damaged"})
 	answers := map[string]error{}
-	if main, ok := to.(rest.Creater); ok && sub == "" {
+	if main, ok := to.(rest.StandardStorage); ok && sub == "" {
 		fresh := marked.DeepCopyObject()
 		named(t, fresh, map[string]string{unreadable.Annotation: "its bytes are damaged"})
 		_, answers["create"] = main.Create(ctx, fresh, rest.ValidateAllObjectFunc, &metav1.CreateOptions{})

@@ -4,20 +4,25 @@
 package migrate
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// readable returns an error for the placeholder of an object that the server cannot read: nothing of it is known but its metadata.
-func readable(object *custom) error {
-	if !unreadable.Is(object) {
+// giveReadable writes one object, unless it is the placeholder of one that the server cannot read: nothing of that is known but its
+// metadata, so that it is a problem.
+func (g *giver) giveReadable(ctx context.Context, name types.NamespacedName, object, there *custom, out *given) error {
+	if unreadable.Is(object) {
+		out.problem(name, fmt.Errorf("%s: an administrator must repair or remove it first; see \"kubectl jobset doctor\"",
+			unreadable.Explain(object)))
 		return nil
 	}
-	return fmt.Errorf("%s: an administrator must repair or remove it first; see \"kubectl jobset doctor\"", unreadable.Explain(object))
+	return g.give(ctx, name, object, there, out)
 }
 
 // compare reports what the CustomResourceDefinition does not know.

@@ -96,7 +96,7 @@ func (g *giver) run(ctx context.Context) (*given, error) {
 	for name, object := range from {
 		writes.Go(func() error {
 			defer g.progress.add(1)
-			return g.give(writing, name, object, to[name], out)
+			return g.giveReadable(writing, name, object, to[name], out)
 		})
 	}
 	for name, object := range to {
@@ -128,10 +128,6 @@ func nameOf(object *custom) types.NamespacedName {
 
 // give writes one object. An error is one that ends the migration; an object that is not accepted is a problem of the object.
 func (g *giver) give(ctx context.Context, name types.NamespacedName, object, there *custom, out *given) error {
-	if err := readable(object); err != nil {
-		out.problem(name, err)
-		return nil
-	}
 	if g.written.has(object, there) {
 		out.replace(object, there)
 		return nil

@@ -27,7 +27,7 @@ func TestUnreadableObjectIsNotGivenBack(t *testing.T) {
 	there := object.DeepCopy()
 	there.SetAnnotations(nil)
 	for _, there := range []*custom{nil, there} {
-		if err := g.give(t.Context(), nameOf(object), object, there, out); err != nil {
+		if err := g.giveReadable(t.Context(), nameOf(object), object, there, out); err != nil {
 			t.Fatal(err)
 		}
 	}
