@@ -181,9 +181,9 @@ func (a *applier) createGroup(ctx context.Context, object *unstructured.Unstruct
 	defer end()
 	client, guard := a.deps.Groups.Client(jobsetgang.APIOf(object.GroupVersionKind().GroupVersion()), object.GetKind(), object.GetNamespace()),
 		a.guardOf(object.GetKind())
+	what := children.Request{Verb: "create", Resource: object.GetKind(), Kind: object.GroupVersionKind().GroupKind(), Name: object.GetName()}
 	err := guard.Creating(a.js, object)
 	if err == nil {
-		what := children.Request{Verb: "create", Resource: object.GetKind(), Kind: object.GroupVersionKind().GroupKind(), Name: object.GetName()}
 		err = a.denials.Do(a.js, what, func() error {
 			_, err := client.Create(ctx, object, metav1.CreateOptions{})
 			return err
@@ -192,12 +192,15 @@ func (a *applier) createGroup(ctx context.Context, object *unstructured.Unstruct
 			guard.Created(a.js, object)
 		}
 	}
-	if apierrors.IsAlreadyExists(err) {
+	if apierrors.IsAlreadyExists(err) && !children.NotAsked(err) {
 		existing, getErr := client.Get(ctx, object.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(getErr) || getErr == nil && metav1.IsControlledBy(existing, a.js) {
 			return nil // the watch is about to show it, or that it is gone
 		}
 		err = fmt.Errorf("%w, and the JobSet does not control it", err)
+		if getErr == nil {
+			err = a.denials.Taken(a.js, what, err)
+		}
 	}
 	if err == nil || children.TerminatingNamespace(err) {
 		return nil

@@ -146,10 +146,7 @@ func (d *Denials) end(owner metav1.Object, what Request, begun time.Time, again 
 		}
 		return err
 	}
-	if of == nil {
-		of = &denialsOf{uid: owner.GetUID(), generation: owner.GetGeneration(), requests: map[requestKey]*denial{}}
-		d.owners[cache.MetaObjectToName(owner)] = of
-	}
+	of = d.ensure(owner)
 	if again {
 		of.again = append(of.again, now)
 	}
@@ -164,6 +161,16 @@ func (d *Denials) of(owner metav1.Object) *denialsOf {
 	if of != nil && (of.uid != owner.GetUID() || of.generation != owner.GetGeneration()) {
 		delete(d.owners, name)
 		return nil
+	}
+	return of
+}
+
+// ensure returns the denials of an owner, which may be none yet.
+func (d *Denials) ensure(owner metav1.Object) *denialsOf {
+	of := d.of(owner)
+	if of == nil {
+		of = &denialsOf{uid: owner.GetUID(), generation: owner.GetGeneration(), requests: map[requestKey]*denial{}}
+		d.owners[cache.MetaObjectToName(owner)] = of
 	}
 	return of
 }

@@ -185,6 +185,25 @@ func TestManyDenials(t *testing.T) {
 	}
 }
 
+// TestTakenNamesAreLookedAt has a name that another object has.
+func TestTakenNamesAreLookedAt(t *testing.T) {
+	r := newDenialRig()
+	r.answer = func(name string) error { return apierrors.NewAlreadyExists(deniedThings, name) }
+	what, looks := Request{Verb: verbCreate, Resource: "things", Name: "a", UID: "of-a"}, 0
+	for range 10 * 60 {
+		if err := r.ask(verbCreate, "a"); !NotAsked(err) {
+			looks++
+			if due := (&Host{Clock: r.now}).Due(queue.Due{}, r.Taken(r.owner, what, err)); due != (queue.Due{Acts: NamesTakenFor, Denied: true}) {
+				t.Errorf("due %+v", due)
+			}
+		}
+		r.pass(time.Second)
+	}
+	if looks != 20 {
+		t.Errorf("%d looks in ten minutes, want 20", looks)
+	}
+}
+
 // TestDecided has the answers of API servers, of which some are no decisions.
 func TestDecided(t *testing.T) {
 	for name, tc := range map[string]struct {

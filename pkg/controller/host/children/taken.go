@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -48,3 +49,18 @@ func (w *Writer[T]) NameTaken(child T, takenFor time.Duration) {
 
 // NameFreed forgets that another object has a name.
 func (w *Writer[T]) NameFreed(name cache.ObjectName) { w.taken.Remove(name.String()) }
+
+// Taken notes that another object has the name of a child, so that the child is asked for again after NamesTakenFor. It returns err as a
+// DeniedError.
+func (d *Denials) Taken(owner metav1.Object, what Request, err error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of, key, now := d.ensure(owner), what.key(thisChild), d.clock.Now()
+	known := of.requests[key]
+	if known == nil {
+		known = &denial{first: now}
+		of.requests[key] = known
+	}
+	known.err, known.reach, known.last, known.due = err, thisChild, now, now.Add(NamesTakenFor)
+	return &DeniedError{err, thisChild, known.due, true}
+}
