@@ -148,6 +148,7 @@ func (p *process) answer(request string, err error) error {
 		p.Seen["refused: "+request]++
 		p.Note("  refused: %s", request)
 		p.refusedAt = p.Now()
+		p.sender.Denied(request, err)
 		p.rules.refused(request + ": " + err.Error())
 		if p.mutant.deaf {
 			return simulation.ErrServer

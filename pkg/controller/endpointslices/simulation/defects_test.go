@@ -27,6 +27,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		// What was found: slices whose update was refused kept the addresses of pods that had ended, and a fresh process gave
 		// Services back at the first failed look-up.
 		"refusals that pass for failures":           {Mutant: mutant{deaf: true}, Rules: []string{ruleStale}},
+		"denied requests made again too early":      {Mutant: mutant{deaf: true}, Rules: []string{simulation.RuleDeniedChild}},
 		"slices that stay when a Service is left":   {Mutant: mutant{lost: "delete endpointslice"}, Rules: []string{ruleStale, ruleIs, ruleRest}},
 		"a first failure that passes for lasting":   {Mutant: mutant{nervous: true}, Rules: []string{ruleDNS}},
 		"a first refusal that passes for lasting":   {Mutant: mutant{hasty: true}, Rules: []string{ruleDNS}},
