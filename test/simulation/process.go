@@ -60,15 +60,15 @@ func inOrder(n int) iter.Seq[int] {
 // Forget implements children.Runner.
 func (Runner) Forget(cache.ObjectName) {}
 
-// Racing is a clock that goes faster than the clock of the world. Denials that have it come to an end too early, which is a defect.
+// Racing is a clock that goes faster than the clock of the world. Denials with this clock end too early, which is a defect.
 type Racing struct{ *World }
 
 // Now returns the time.
 func (r Racing) Now() time.Time { return Beginning.Add(100 * r.World.now.Sub(Beginning)) }
 
-// Denials returns the real memory of denials of a controller that has just started. Impatient ones ask again too early, which is a defect.
-func (w *World) Denials(impatient bool) *children.Denials {
-	if impatient {
+// Denials returns the real memory of denials of a controller that has just started. Hurried ones ask again too early, which is a defect.
+func (w *World) Denials(hurried bool) *children.Denials {
+	if hurried {
 		return children.NewDenials(Racing{w})
 	}
 	return children.NewDenials(w)

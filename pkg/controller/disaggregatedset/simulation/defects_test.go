@@ -31,7 +31,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"failed passes that are not tried again":           {Mutant: with(func(m *mutant) { m.careless = true }), Rules: []string{ruleIs, ruleFollows, ruleServices, ruleStatus}},
 		"a pass each second":                               {Mutant: with(func(m *mutant) { m.restless = true }), Rules: []string{simulation.RulePasses}},
 		"failures that are tried again at once":            {Mutant: with(func(m *mutant) { m.insistent = true }), Rules: []string{simulation.RuleRefusals, simulation.RulePasses}},
-		"denied children that are asked for too early":     {Mutant: with(func(m *mutant) { m.impatient = true }), Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
+		"denied children that are asked for too early":     {Mutant: with(func(m *mutant) { m.hurried = true }), Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
 		"children of others that are adopted":              {Mutant: with(func(m *mutant) { m.adopting = true }), Rules: []string{simulation.RuleOthers}},
 		"what others control, adopted":                     {Mutant: with(func(m *mutant) { m.sees = uncontrolled }), Rules: []string{ruleAdopted, simulation.RuleOthers}},
 		"what is being deleted, adopted":                   {Mutant: with(func(m *mutant) { m.sees = staying }), Rules: []string{ruleAdopted}},

@@ -40,8 +40,8 @@ type mutant struct {
 	finish func(plan.Observed, plan.Plan, plan.Results) plan.Outcome
 	// careless ones do not try again what failed, restless ones sync again each second, and insistent ones try again at once what failed.
 	careless, restless, insistent bool
-	// impatient ones ask too early again for children that were denied.
-	impatient bool
+	// hurried ones ask too early again for children that were denied.
+	hurried bool
 	// sees changes what the controller sees of objects that it may adopt.
 	sees func(metav1.Object)
 	// trusting ones believe in the set that their cache shows.

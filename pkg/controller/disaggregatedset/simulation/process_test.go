@@ -98,7 +98,7 @@ func (p *process) newSyncer() *disaggregatedset.Syncer {
 		"disaggregatedsets": &p.sets, "disaggregatedsetrolescalers": &p.scalers, "leaderworkersets": &p.children, "services": &p.services,
 	})
 	return disaggregatedset.NewSyncer(disaggregatedset.SyncerConfig{
-		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: writes, Clock: p, Denials: p.Denials(p.impatient), Shuffle: p.Dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: writes, Clock: p, Denials: p.Denials(p.hurried), Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: recorder{p},
 		Sets:             func(string) children.LiveOwnerClient[disaggregatedSet] { return setClient{p, p.setClient()} },
 		LeaderWorkerSets: func(string) children.Client[leaderWorkerSet] { return p.leaderWorkerSetClient() },

@@ -250,7 +250,7 @@ func (n *denial) keepApart(key requestKey) {
 	}
 }
 
-// accepted notes that a request was accepted that had begun at that time. Denials that came later stay.
+// accepted notes that the API has accepted a request which began at the time given. Later denials stay.
 func (of *denialsOf) accepted(what Request, begun, now time.Time) {
 	lifted := false
 	for _, key := range what.keys() {
@@ -285,7 +285,7 @@ func (of *denialsOf) forget(now time.Time) {
 	}
 }
 
-// within returns those times that are less than that long ago.
+// within returns the times that are less long ago than d.
 func within(d time.Duration, now time.Time, times []time.Time) []time.Time {
 	for len(times) > 0 && now.Sub(times[0]) >= d {
 		times = times[1:]

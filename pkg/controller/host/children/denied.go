@@ -48,7 +48,7 @@ type Request struct {
 type requestKey struct {
 	verb, resource string
 	reach          reach
-	// name is that of the child or of the template.
+	// name is the name of the child or of the template.
 	name, change string
 	uid          types.UID
 }

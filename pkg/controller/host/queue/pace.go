@@ -21,11 +21,11 @@ const (
 type Due struct {
 	// Deadline is the time after which a rule changes its mind, like the end of a time limit; 0 for none.
 	Deadline time.Duration
-	// Acts is the time to the next deadline that acts: a time limit, or the time at which a child that was denied may be asked for again. It
-	// is not behind the backoff of a failure; 0 for none. What is due then acts once, or waits for a later time of its own.
+	// Acts is the time to the next deadline that acts: the end of a time limit, or the time at which a denied child is asked for again. The
+	// backoff of a failure does not delay it; 0 for none. What is due then acts once, or waits for a later time of its own.
 	Acts time.Duration
-	// Denied means that nothing has failed but requests that a server has decided against, each of which has a time of its own: no backoff
-	// is due.
+	// Denied means that nothing has failed but requests that a server has decided against. Each of them has a time of its own, so that no
+	// backoff is due.
 	Denied bool
 	// Continue means that more is to be done at once. It may be set only if something of this sync was accepted by a
 	// server: otherwise the next sync would be like this one. It has no effect after a failure.

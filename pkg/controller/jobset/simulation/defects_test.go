@@ -28,7 +28,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a status that overwrites what changed meanwhile":    {Mutant: mutant{decide: plan.Decide, overwriting: true}, Rules: []string{"restarts never fall, and come one by one"}},
 		"a deletion that takes any Job of the name":          {Mutant: mutant{decide: plan.Decide, indifferent: true}, Rules: []string{"no Job of the present attempt is deleted"}},
 		"failed requests that are not tried again":           {Mutant: mutant{decide: plan.Decide, careless: true}, Rules: []string{"nobody has to wake a set that is not at rest"}},
-		"denied Jobs that are asked for too early":           {Mutant: mutant{decide: plan.Decide, impatient: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
+		"denied Jobs that are asked for too early":           {Mutant: mutant{decide: plan.Decide, hurried: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
 		"a denied Job that keeps others waiting":             {Mutant: mutant{decide: plan.Decide, finish: sameOrder, timid: true}, Rules: []string{"one denied child delays no other"}},
 		"a Job that lost its label and does not get it back": {Mutant: mutant{decide: plan.Decide, unkind: true}, Rules: []string{"every history comes to rest"}},
 		"a taken name that nobody looks at again":            {Mutant: mutant{decide: plan.Decide, finish: silent}, Rules: []string{"nobody has to wake a set that is not at rest"}},

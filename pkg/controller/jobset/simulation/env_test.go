@@ -29,8 +29,8 @@ type mutant struct {
 	indifferent bool
 	// careless ones do not try again what failed.
 	careless bool
-	// impatient ones ask too early again for children that were denied.
-	impatient bool
+	// hurried ones ask too early again for children that were denied.
+	hurried bool
 	// unkind ones do not restore labels.
 	unkind bool
 	// timid ones create no Job after one that was refused, and begin with that one again.

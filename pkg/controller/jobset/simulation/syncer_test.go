@@ -31,7 +31,7 @@ import (
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *jobset.Syncer {
 	return jobset.NewSyncer(jobset.SyncerConfig{
-		Host:   &children.Host{Runner: simulation.Runner{Order: p.inBatches, Timid: p.timid}, Consistency: memory{p.memory, p}, Clock: p, Denials: p.Denials(p.impatient), Shuffle: p.Dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{Order: p.inBatches, Timid: p.timid}, Consistency: memory{p.memory, p}, Clock: p, Denials: p.Denials(p.hurried), Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: noEvents{}, Gates: p.gates, FirstCause: p.firstCause, Restore: p.restoreState,
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return setClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {

@@ -17,7 +17,7 @@ const enough = 5_000
 func TestHistoriesShowDefects(t *testing.T) {
 	histories.ShowDefects(t, enough, map[string]simulation.Defect[mutant]{
 		"failed passes that are not tried again":           {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, careless: true}, Rules: []string{ruleIs, ruleWake, ruleRestarts}},
-		"denied children that are asked for too early":     {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, impatient: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
+		"denied children that are asked for too early":     {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, hurried: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
 		"a status that overwrites what users did":          {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, overwriting: true}, Rules: []string{ruleMonotonic, ruleRestarts}},
 		"a controller that does not count lost pods":       {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, blind: true}, Rules: []string{ruleRestarts}, First: 1_300},
 		"a leader that is deleted before it is recorded":   {Mutant: deciding(nil, hasty), Rules: []string{ruleRecorded, ruleCommit}},

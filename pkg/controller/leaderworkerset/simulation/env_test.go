@@ -36,8 +36,8 @@ type mutant struct {
 	overwriting bool
 	// careless ones do not try again what failed.
 	careless bool
-	// impatient ones ask too early again for children that were denied.
-	impatient bool
+	// hurried ones ask too early again for children that were denied.
+	hurried bool
 	// blind ones do not count pods that are lost, and eager ones try again what failed as soon as anything is due.
 	blind, eager bool
 	// With everStarted, all workers that are gone count as workers that had started.

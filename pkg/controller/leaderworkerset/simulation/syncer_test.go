@@ -26,7 +26,7 @@ import (
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *leaderworkerset.Syncer {
 	return leaderworkerset.NewSyncer(leaderworkerset.SyncerConfig{
-		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p, Denials: p.Denials(p.impatient), Shuffle: p.Dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p, Denials: p.Denials(p.hurried), Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: events{p.env}, Gang: p.gang, ServedSince: p.servedFrom,
 		Clients: leaderworkerset.Clients{
 			Sets: func(string) children.LiveOwnerClient[*leaderworkersetv1.LeaderWorkerSet] { return setClient{p} },

@@ -39,7 +39,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a group that no cache shows yet is ignored": {Mutant: mutant{cachedGroup: true}, Rules: []string{ruleReady}},
 		"labels that users remove are not restored":  {Mutant: mutant{sees: onceLabeled}, Rules: []string{ruleIs}},
 		"failed passes are not tried again":          {Mutant: mutant{resigned: true}, Rules: []string{ruleIs}},
-		"denied pods are patched too early":          {Mutant: mutant{impatient: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
+		"denied pods are patched too early":          {Mutant: mutant{hurried: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
 		"deadlines undercut the backoff":             {Mutant: mutant{eager: true}, Rules: []string{simulation.RuleRefusals}},
 		"refusals are not reported":                  {Mutant: mutant{silent: true}, Rules: []string{ruleVisible}},
 		"a status of an earlier generation":          {Mutant: mutant{status: outdated}, Rules: []string{ruleStatus}},

@@ -45,8 +45,8 @@ type mutant struct {
 	cachedGroup bool
 	// resigned ones do not try again what failed, and eager ones try at each deadline.
 	resigned, eager bool
-	// impatient ones patch pods too early again that were denied.
-	impatient bool
+	// hurried ones patch pods too early again that were denied.
+	hurried bool
 	// silent ones send no events about refusals.
 	silent bool
 	// status changes the status before it is written.

@@ -31,7 +31,7 @@ import (
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *podgroup.Syncer {
 	return podgroup.NewSyncer(podgroup.SyncerConfig{
-		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p, Denials: p.Denials(p.impatient)},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p, Denials: p.Denials(p.hurried)},
 		Caches: caches{p}, Sizes: sizes{p}, Recorder: recorder{p},
 		Pods:   func(string) podgroup.PodClient { return podClient{p} },
 		Groups: func(string) podgroup.GroupClient { return groupClient{p} },

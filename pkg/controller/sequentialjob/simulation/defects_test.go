@@ -24,7 +24,7 @@ const enough = 5_000
 func TestHistoriesShowDefects(t *testing.T) {
 	histories.ShowDefects(t, enough, map[string]simulation.Defect[mutant]{
 		"failed passes that are not tried again":       {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, careless: true}, Rules: []string{ruleIs, ruleWake}},
-		"denied children that are asked for too early": {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, impatient: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
+		"denied children that are asked for too early": {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, hurried: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
 		"a status that overwrites what users did":      {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, overwriting: true}, Rules: []string{ruleMonotonic, ruleFinished}},
 		"a controller that does not wait for caches":   {Mutant: mutant{decide: plan.Decide, finish: plan.Finish, forgetful: true}, Rules: []string{ruleOnce, ruleAttempt, ruleOne, ruleOrder, ruleFinalizer, ruleKept}},
 		"a child without a finalizer":                  {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.AddFinalizer = false }), Rules: []string{ruleFinalizer}},

@@ -34,8 +34,8 @@ type mutant struct {
 	overwriting bool
 	// careless ones do not try again what failed.
 	careless bool
-	// impatient ones ask too early again for children that were denied.
-	impatient bool
+	// hurried ones ask too early again for children that were denied.
+	hurried bool
 	// eager ones try again what failed as soon as anything is due, and unasking ones take children that no cache shows
 	// for gone.
 	eager, unasking bool

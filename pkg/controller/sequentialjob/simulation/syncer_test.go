@@ -26,7 +26,7 @@ import (
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *sequentialjob.Syncer {
 	return sequentialjob.NewSyncer(sequentialjob.SyncerConfig{
-		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p, Denials: p.Denials(p.impatient), Shuffle: p.Dice.Perm},
+		Host:   &children.Host{Runner: simulation.Runner{}, Consistency: p.memory, Clock: p, Denials: p.Denials(p.hurried), Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: p, Restore: p.restoreState, FirstCause: p.firstCause, Queues: queues{p}, Running: p.running,
 		SequentialJobs: func(string) sequentialjob.Client { return sequenceClient{p} },
 		Jobs: func(string) children.Client[*batchv1.Job] {
