@@ -38,6 +38,8 @@ type mutant struct {
 	careless bool
 	// hurried ones ask too early again for children that were denied.
 	hurried bool
+	// storming ones go on at once although a status was not stored.
+	storming bool
 	// blind ones do not count pods that are lost, and eager ones try again what failed as soon as anything is due.
 	blind, eager bool
 	// With everStarted, all workers that are gone count as workers that had started.

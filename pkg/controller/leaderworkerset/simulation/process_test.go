@@ -114,7 +114,11 @@ func (p *process) act() bool {
 // syncSet lets the real controller sync the set.
 func (p *process) syncSet() (queue.Due, error) {
 	defer func() { p.rules.observed = nil }()
-	return p.syncer.Sync(simulation.Quiet, key)
+	due, err := p.syncer.Sync(simulation.Quiet, key)
+	if p.storming && due.Continue {
+		err = nil
+	}
+	return due, err
 }
 
 // checkDecision decides, and checks rules.
