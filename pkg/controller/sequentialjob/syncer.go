@@ -148,7 +148,8 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 		current.ResourceVersion = out.ResourceVersion
 	}
 	left := Outcome{
-		Owner: sj, Due: queue.Due{Deadline: out.RequeueAfter, Acts: out.ActsAfter}, Writes: loop.Series(out.Warnings), Events: loop.Transitions(out.Events),
+		Owner: sj, Due: queue.Due{Deadline: out.RequeueAfter, Acts: out.ActsAfter},
+		Writes: loop.Series(out.Warnings), Events: loop.Transitions(out.Events),
 		NotStored: func(ctx context.Context, err error) {
 			s.noteAnswer(key, err)
 			s.noteFailure(ctx, sj, err)

@@ -103,14 +103,8 @@ func (d *Denials) begin(owner metav1.Object, what Request, now time.Time) (again
 		return false, nil
 	}
 	of.forget(now)
-	waits, next := (*denial)(nil), time.Time{}
-	for _, key := range what.keys() {
-		if known := of.requests[key]; known != nil && now.Before(known.due) && now.After(known.last.Add(-perMinute)) && known.due.After(next) {
-			waits, next = known, known.due
-		}
-	}
-	if waits != nil {
-		return false, &DeniedError{waits.err, waits.reach, next, false}
+	if waits := of.waits(what, now); waits != nil {
+		return false, &DeniedError{waits.err, waits.reach, waits.due, false}
 	}
 	known := of.requests[what.key(thisChild)]
 	again = known != nil && now.Sub(known.first) >= perMinute || known == nil && len(of.requests) >= maxDenials
@@ -119,17 +113,36 @@ func (d *Denials) begin(owner metav1.Object, what Request, now time.Time) (again
 	}
 	of.again = within(perMinute, now, of.again)
 	if len(of.again)+of.underway >= maxAgain {
-		next, err, reach := now.Add(apartOf(what.Verb)), errTooMany, thisChild
-		if len(of.again) > 0 {
-			next = of.again[0].Add(perMinute)
-		}
-		if known != nil {
-			err, reach = known.err, known.reach
-		}
-		return false, &DeniedError{err, reach, next, false}
+		return false, of.tooMany(what, known, now)
 	}
 	of.underway++
 	return true, nil
+}
+
+// waits returns the denial for which a request waits longest; nil if its time has come.
+func (of *denialsOf) waits(what Request, now time.Time) (longest *denial) {
+	for _, key := range what.keys() {
+		known := of.requests[key]
+		if known == nil || !now.Before(known.due) || now.Before(known.last.Add(-perMinute)) { // the clock of the machine may be set back
+			continue
+		}
+		if longest == nil || known.due.After(longest.due) {
+			longest = known
+		}
+	}
+	return longest
+}
+
+// tooMany returns why a request is not made whose time has come: too many others were denied within the last minute.
+func (of *denialsOf) tooMany(what Request, known *denial, now time.Time) error {
+	denied := &DeniedError{errTooMany, thisChild, now.Add(apartOf(what.Verb)), false}
+	if len(of.again) > 0 {
+		denied.next = of.again[0].Add(perMinute)
+	}
+	if known != nil {
+		denied.err, denied.reach = known.err, known.reach
+	}
+	return denied
 }
 
 // end notes the answer to a request that was begun, and returns it.
@@ -180,115 +193,4 @@ func (d *Denials) Forget(owner cache.ObjectName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.owners, owner)
-}
-
-// denied remembers a denial, and returns when the request may be made again.
-func (of *denialsOf) denied(what Request, reach reach, begun, now time.Time, err error) (due time.Time) {
-	err = shortened(err)
-	for _, key := range what.keys() {
-		if key.reach > reach {
-			break
-		}
-		known := of.requests[key]
-		if known == nil {
-			if key.reach == thisChild && len(of.requests) >= maxDenials {
-				due = of.next(what.Verb, now, now.Add(askLater))
-				continue
-			}
-			known = &denial{first: now}
-			of.requests[key] = known
-		}
-		known.err, known.reach = err, reach
-		if known.times == 0 || !begun.Before(known.last) { // else another request was under way at the same time
-			known.times, known.before = known.times+1, known.last
-		}
-		known.last = now
-		many := what.Verb != verbCreate && len(of.requests) > fewChanges
-		if known.due = now.Add(waitAfter(known.times)); (known.times > 1 || many) && key.reach == reach {
-			known.due = of.next(what.Verb, now, known.due)
-		}
-		known.keepApart(key)
-		if known.due.After(due) {
-			due = known.due
-		}
-	}
-	return due
-}
-
-// waitAfter returns how long a request waits after it was denied so often in a row.
-func waitAfter(times int) time.Duration {
-	switch times {
-	case 1:
-		return askFirst
-	case 2:
-		return askSecond
-	}
-	return askLater
-}
-
-// apartOf returns the time between the requests of a verb that are due after a second denial or a later one.
-func apartOf(verb string) time.Duration {
-	if verb == verbCreate {
-		return createApart
-	}
-	return changeApart
-}
-
-// next returns when a request is due, apart from the others.
-func (of *denialsOf) next(verb string, now, due time.Time) time.Time {
-	if apart := of.slot.Add(apartOf(verb)); apart.After(due) && of.slot.After(now) {
-		due = apart
-	}
-	of.slot = due
-	return due
-}
-
-// keepApart makes a request about one child due no earlier than a minute after the last but one time at which it was denied.
-func (n *denial) keepApart(key requestKey) {
-	if earliest := n.before.Add(perMinute); key.reach == thisChild && !n.before.IsZero() && n.due.Before(earliest) {
-		n.due = earliest
-	}
-}
-
-// accepted notes that the API has accepted a request which began at the time given. Later denials stay.
-func (of *denialsOf) accepted(what Request, begun, now time.Time) {
-	lifted := false
-	for _, key := range what.keys() {
-		if known := of.requests[key]; known != nil && !known.last.After(begun) && known.times > 0 {
-			known.times, lifted = 0, true
-			known.due = now
-			known.keepApart(key)
-		}
-	}
-	if !lifted {
-		return
-	}
-	of.slot = time.Time{}
-	for key, known := range of.requests {
-		if key.verb == what.Verb && key.resource == what.Resource && known.due.After(now) && !known.last.After(begun) {
-			known.due = now
-			known.keepApart(key)
-		}
-	}
-}
-
-// forget drops the denials that were due long ago, from time to time.
-func (of *denialsOf) forget(now time.Time) {
-	if since := now.Sub(of.looked); since >= 0 && since < perMinute {
-		return
-	}
-	of.looked = now
-	for key, known := range of.requests {
-		if now.Sub(known.due) >= denialsForgottenAfter {
-			delete(of.requests, key)
-		}
-	}
-}
-
-// within returns the times that are less long ago than d.
-func within(d time.Duration, now time.Time, times []time.Time) []time.Time {
-	for len(times) > 0 && now.Sub(times[0]) >= d {
-		times = times[1:]
-	}
-	return times
 }

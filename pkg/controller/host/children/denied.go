@@ -98,7 +98,8 @@ func Decided(err error) bool {
 	}
 	status := answer.Status()
 	switch status.Code {
-	case http.StatusConflict, http.StatusNotFound, http.StatusGone, http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusRequestTimeout:
+	case http.StatusConflict, http.StatusNotFound, http.StatusGone, http.StatusTooManyRequests, http.StatusUnauthorized,
+		http.StatusRequestTimeout:
 		return false
 	}
 	denied := status.Code >= http.StatusBadRequest && status.Code < http.StatusInternalServerError

@@ -62,7 +62,8 @@ func RefusesAll(err error) bool { return reachOf(schema.GroupKind{}, "", err) ==
 
 // forbiddenToAll returns whether no child may be created, changed or deleted: a quota is used up, or the controller lacks the right.
 func forbiddenToAll(message string) bool {
-	return says(message, "exceeded quota: ", "status unknown for quota: ", " cannot create resource ", " cannot delete resource ", " cannot patch resource ",
+	return says(message, "exceeded quota: ", "status unknown for quota: ",
+		" cannot create resource ", " cannot delete resource ", " cannot patch resource ",
 		" cannot update resource ")
 }
 

@@ -96,8 +96,8 @@ func takenSince(o Observed, r Results) Taken {
 	return Taken{since(r.TakenServices, o.TakenSince.Services), since(r.TakenWorkers, o.TakenSince.Workers)}
 }
 
-// RetryNamesAfter returns when to look again at a taken name: after as long as the youngest one has been taken so far, within limits. No watch
-// shows when an object without our labels is gone.
+// RetryNamesAfter returns when to look again at a taken name: after as long as the youngest one has been taken so far, within limits. No
+// watch shows when an object without our labels is gone.
 func RetryNamesAfter(o Observed) time.Duration {
 	const soonest = 10 * time.Second
 	after := nameFreeAfter
