@@ -19,6 +19,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
@@ -74,6 +75,28 @@ func (a *applier) failed(ctx context.Context, action, kind, name string, err err
 	}
 }
 
+// maxTroubles is how many troubles of one pass are kept.
+const maxTroubles = 100
+
+// trouble notes that a child could not be created or updated, unless the next sync sees what has changed.
+func (a *applier) trouble(ctx context.Context, child string, err error) {
+	if ctx.Err() != nil || apierrors.IsConflict(err) || children.TerminatingNamespace(err) {
+		return
+	}
+	why := children.RefusalOf(err)
+	t := hostplan.Trouble{What: child + " could not be created or updated", Refusal: hostplan.Refusal{
+		Reason: why.Reason.Word(), Message: why.Message, MayPass: why.Reason == children.FailedCreate,
+	}}
+	if errors.Is(err, errTaken) {
+		t.Reason, t.MayPass = hostplan.ReasonNameConflict, false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.results.Troubles) < maxTroubles {
+		a.results.Troubles = append(a.results.Troubles, t)
+	}
+}
+
 // createAll creates children of one kind. Each of them is controlled by what its own reference says.
 func createAll[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], wanted []T) children.CreationResults {
 	if len(wanted) == 0 || ctx.Err() != nil {
@@ -105,10 +128,12 @@ func (a *applier) createRevision(ctx context.Context, revision *appsv1.Controlle
 		return nil
 	case children.NameTaken:
 		a.failed(ctx, plan.ActionCreate, "revision", revision.Name, errTaken)
+		a.trouble(ctx, "ControllerRevision "+revision.Name, errTaken)
 		return fmt.Errorf("controllerrevision %s/%s: %w", revision.Namespace, revision.Name, errTaken)
 	}
 	if err := done.Errors[0]; err != nil {
 		a.failed(ctx, plan.ActionCreate, "revision", revision.Name, err)
+		a.trouble(ctx, "ControllerRevision "+revision.Name, err)
 		return fmt.Errorf("creating controllerrevision %s/%s: %w", revision.Namespace, revision.Name, err)
 	}
 	return errNotTried
@@ -118,6 +143,9 @@ func (a *applier) createServices(ctx context.Context, services []*corev1.Service
 	done := createAll(ctx, a, a.services, services)
 	a.accepted(done.Accepted)
 	for i, err := range done.Errors {
+		if err != nil {
+			a.trouble(ctx, "Service "+services[i].Name, err)
+		}
 		switch {
 		case done.Results[i] == children.NameTaken:
 			a.results.TakenServices = append(a.results.TakenServices, services[i].Name)
@@ -139,6 +167,7 @@ func (a *applier) createPodGroups(ctx context.Context, groups []*unstructured.Un
 		}
 		if err != nil {
 			a.failed(ctx, plan.ActionCreate, "podgroup", groups[i].GetName(), err)
+			a.trouble(ctx, "PodGroup "+groups[i].GetName(), err)
 		}
 	}
 	return children.FirstErrors(errs...)
@@ -152,6 +181,9 @@ func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) e
 	done := createAll(ctx, a, a.statefulSets, sets)
 	a.accepted(done.Accepted)
 	for i, result := range done.Results {
+		if done.Errors[i] != nil {
+			a.trouble(ctx, "StatefulSet "+sets[i].Name, done.Errors[i])
+		}
 		switch {
 		case result == children.Created:
 			a.results.CreatedWorkers = append(a.results.CreatedWorkers, i)

@@ -121,6 +121,7 @@ func (c *Controller) Run(ctx context.Context) {
 	c.logger = logger
 	c.leads.Store(true)
 	phases.Show()
+	conditions.Show()
 	logger.Info("Running LeaderWorkerSets", "workers", c.Workers)
 	var following sync.WaitGroup
 	following.Go(func() { c.caches.nodes.Run(ctx) })

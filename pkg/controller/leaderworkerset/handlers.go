@@ -48,6 +48,7 @@ func (c *Controller) onSets() cache.ResourceEventHandlerFuncs {
 		},
 		Gone: func(set *leaderworkersetv1.LeaderWorkerSet) {
 			phases.Forget(cache.MetaObjectToName(set))
+			conditions.Set(cache.MetaObjectToName(set), nil)
 			c.queue.Add(cache.MetaObjectToName(set))
 		},
 	}.Handlers()

@@ -52,11 +52,16 @@ var (
 		"Number of LeaderWorkerSets by phase, which is the first true condition of: Failed, UpdateInProgress, Available, Progressing; or "+
 			"Pending without any.",
 		append(slices.Clone(inOrder), phasePending))
+
+	// conditions are the conditions that say why a set does not have all its groups.
+	conditions = children.NewConditionCounts("leaderworkerset_leaderworkersets_with_condition",
+		"Number of LeaderWorkerSets by condition that is true: ChildCreationFailure, PodCreationFailure or Failed.",
+		leaderworkersetv1.ConditionChildCreationFailure, leaderworkersetv1.ConditionPodCreationFailure, leaderworkersetv1.ConditionFailed)
 )
 
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(restartsTotal, appliesTotal)
-	legacyregistry.CustomMustRegister(phases)
+	legacyregistry.CustomMustRegister(phases, conditions)
 	for _, reason := range []string{reasonFailure, reasonRequest, reasonUpdate} {
 		restartsTotal.WithLabelValues(reason)
 	}
@@ -67,6 +72,7 @@ var registerMetrics = sync.OnceFunc(func() {
 
 func countPhase(set *leaderworkersetv1.LeaderWorkerSet) {
 	phases.Set(cache.MetaObjectToName(set), phaseOf(set))
+	conditions.Set(cache.MetaObjectToName(set), set.Status.Conditions)
 }
 
 // phaseOf returns the condition that names the state of a set.

@@ -27,7 +27,8 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
 	obs := &plan.Observed{
 		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),
 		Before: s.readings.Noted(key), Evaluated: s.evaluated.Noted(key), GoneLeaders: s.gone.noted(key),
-		CountsWaited: s.countsWaited(key), TakenSince: s.taken.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
+		CountsWaited: s.countsWaited(key), TakenSince: s.taken.Noted(key),
+		TroubledSince: s.troubled.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
 	}
 	err := s.observePods(key, obs)
 	shown := make([]consistency.Child, 0, len(obs.Leaders))

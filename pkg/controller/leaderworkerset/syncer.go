@@ -115,6 +115,8 @@ type Syncer struct {
 	countsSince *children.Notes[time.Time]
 	// taken is since when names of children are taken.
 	taken *children.Notes[plan.Taken]
+	// troubled is since when each pass has troubles with children.
+	troubled *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sets.
 	podsRefused *children.Notes[time.Time]
 	// queueReported are the UIDs of sets for which an event has said that no queueing system reads their queue.
@@ -133,6 +135,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
 		applied:      children.NotesOf[application](deps.Host), countsSince: children.NotesOf[time.Time](deps.Host),
 		podsRefused: children.NotesOf[time.Time](deps.Host),
+		troubled:    children.NotesOf[time.Time](deps.Host),
 		taken:       children.NotesOf[plan.Taken](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),
 		readings: children.NotesOf[*plan.Reading](deps.Host), gone: newGoneLeaders(), evaluated: children.NotesOf[map[types.UID]bool](deps.Host),
 	}
@@ -158,6 +161,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 	if s.taken.Forget(key); len(out.TakenSince.Services)+len(out.TakenSince.Workers) > 0 {
 		s.taken.Note(key, out.TakenSince)
 	}
+	s.troubled.Note(key, out.TroubledSince)
 	pods := func(name string) *corev1.ObjectReference { return podReference(obs, name) }
 	left := Outcome{
 		Owner: obs.Set, Due: queue.Due{Deadline: out.RequeueAfter, Acts: out.ActsAfter, Continue: out.Continue},

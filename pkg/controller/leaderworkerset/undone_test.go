@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,12 +37,22 @@ func undone(t *testing.T, p plan.Plan, verb string, kube *fake.Clientset, others
 	})
 	owner, now := refusedOwner(), clocktesting.NewFakePassiveClock(time.Now())
 	s := syncerOf(owner, kube, now)
+	reason := ""
 	for range 300 {
 		now.SetTime(now.Now().Add(time.Second))
 		obs := &plan.Observed{Set: owner, Now: metav1.NewTime(now.Now())}
 		results, _ := s.Apply(t.Context(), obs, p)
-		notes = fmt.Sprint(plan.Finish(*obs, p, results).Others)
+		out := plan.Finish(*obs, p, results)
+		notes, reason = fmt.Sprint(out.Others), ""
+		if out.Status != nil {
+			if c := meta.FindStatusCondition(out.Status.Conditions, leaderworkersetv1.ConditionChildCreationFailure); c != nil {
+				reason = c.Reason
+			}
+		}
 		others()
+	}
+	if yields := strings.Contains(notes, "times within a minute"); yields != (reason == "UndoneByOthers") {
+		t.Errorf("the reason of the condition is %q, and the events are %s", reason, notes)
 	}
 	return writes, notes
 }

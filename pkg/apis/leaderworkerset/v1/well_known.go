@@ -91,6 +91,10 @@ const (
 	// ConditionPodCreationFailure means that the API refuses pods of the set to the StatefulSet controller, for example
 	// because a quota is used up. This condition is ours; upstream has none for it.
 	ConditionPodCreationFailure = "PodCreationFailure"
+	// ConditionChildCreationFailure means that children of the set cannot be created or updated: the API refuses them, other objects have
+	// their names, or another party undoes each write. It has the reasons of JobCreationFailure of JobSets, and NameConflict. This
+	// condition is ours; upstream has none for it.
+	ConditionChildCreationFailure = "ChildCreationFailure"
 
 	// ReasonAllGroupsReady is the reason of Available.
 	ReasonAllGroupsReady = "AllGroupsReady"

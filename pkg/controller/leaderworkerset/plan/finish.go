@@ -39,9 +39,12 @@ const (
 
 // Finish returns what to store, report and remember about a set, given what was observed and decided, and what became of it.
 func Finish(o Observed, p Plan, r Results) Outcome {
-	next, taken := p.begun(o, r), takenSince(o, r)
-	out := Outcome{Status: next, Events: p.Events, RequeueAfter: p.RequeueAfter, ActsAfter: p.ActsAfter, Evaluated: p.Evaluated,
-		TakenSince: taken}
+	taken := takenSince(o, r)
+	next, troubles := p.withTroubles(o, r, taken)
+	out := Outcome{
+		Status: next, Events: p.Events, RequeueAfter: hostplan.Sooner(p.RequeueAfter, troubles.due), ActsAfter: p.ActsAfter,
+		Evaluated: p.Evaluated, TakenSince: taken, TroubledSince: troubles.since,
+	}
 	out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, looksAtNames(o, r))
 	if left := countsMayWait(o, next); left > 0 && len(p.Events) == 0 {
 		out.Status, out.CountsWait, out.RequeueAfter = nil, true, hostplan.Sooner(out.RequeueAfter, left)

@@ -44,6 +44,15 @@ func createServices(o Observed, groups []group, p *Plan) {
 	}
 }
 
+// Child is what decisions use of a Service or a PodGroup.
+type Child struct {
+	Ref
+	// Controller is the UID of what controls it; empty if nothing does.
+	Controller types.UID
+	// OfLeader means that a pod with the name of a leader pod of the set controls it.
+	OfLeader bool
+}
+
 // ChildOf returns what decisions use of a Service or a PodGroup.
 func ChildOf(object metav1.Object) Child {
 	child := Child{Ref: Ref{Name: object.GetName(), UID: object.GetUID()}}

@@ -60,8 +60,10 @@ type Observed struct {
 	// ServedSince is since when the server of the set, which mutates pods, is served without interruption, as far as this
 	// process has seen; zero if it is not served.
 	ServedSince time.Time
-	// TakenSince is since when names are taken that the last pass found taken.
-	TakenSince Taken
+	// TakenSince is since when names are taken that the last pass found taken, and TroubledSince since when each pass had troubles with
+	// children; zero if the last one had none.
+	TakenSince    Taken
+	TroubledSince time.Time
 	// Before is what the last decision found out; nil if nothing is known.
 	Before *Reading
 	// CountsWaited is for how long counts have waited for other changes of the status; 0 if none wait.
@@ -156,15 +158,6 @@ type Workers struct {
 type LostPod struct {
 	// Name is the name of the pod, and Node that of its node; empty if it had none.
 	Name, Node string
-}
-
-// Child is what decisions use of a Service or a PodGroup.
-type Child struct {
-	Ref
-	// Controller is the UID of what controls it; empty if nothing does.
-	Controller types.UID
-	// OfLeader means that a pod with the name of a leader pod of the set controls it.
-	OfLeader bool
 }
 
 // Plan is what has to be done to bring the children of a set, and its status, to where they should be. The zero Plan does nothing.
@@ -277,6 +270,8 @@ type Results struct {
 	KeptLeaders []int
 	// Failed are the other writes that have failed, one for each action and kind. Those that met another version are not among them.
 	Failed []FailedWrite
+	// Troubles are the children that could not be created or updated, less those whose names are taken.
+	Troubles []hostplan.Trouble
 	// Interrupted means that the time of the pass was over before all was done.
 	Interrupted bool
 }
@@ -289,8 +284,9 @@ type Outcome struct {
 	CountsWait bool
 	// Evaluated is to be remembered once Status is stored.
 	Evaluated []types.UID
-	// TakenSince is to be remembered.
-	TakenSince Taken
+	// TakenSince and TroubledSince are to be remembered.
+	TakenSince    Taken
+	TroubledSince time.Time
 	// Events are reported once Status is stored. Others are reported whatever becomes of it.
 	Events, Others []Event
 	// RequeueAfter is the time after which the next decision is due; 0 for none.

@@ -57,6 +57,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a generation that is not observed":                {Mutant: deciding(nil, unobserved), Rules: []string{ruleRest, ruleWake, ruleIs}},
 		"deadlines that undercut the backoff":              {Mutant: mutant{decide: plan.Decide, eager: true}, Rules: []string{simulation.RuleRefusals}, First: 3_300},
 		"refusals that nobody reports":                     {Mutant: mutant{decide: plan.Decide, finish: silent}, Rules: []string{ruleVisible}},
+		"refusals without a condition":                     {Mutant: mutant{decide: plan.Decide, finish: unconditional}, Rules: []string{ruleVisible}},
 		"names taken since a time of another clock":        {Mutant: mutant{decide: plan.Decide, finish: unseenNames}, Rules: []string{ruleVisible}, First: 600},
 		"new workers by the clock of another server":       {Mutant: deciding(unlooked, nil), Rules: []string{ruleIs}, First: 200},
 		"a requested restart that compares clocks":         {Mutant: deciding(youngerStay, nil), Rules: []string{ruleRestarts}},

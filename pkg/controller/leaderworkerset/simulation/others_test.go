@@ -10,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -189,6 +190,9 @@ func (e *env) checkReports(begin time.Time, statefulSets, services []string) {
 		if !e.reportedSince(begin.Add(time.Minute), "FailedCreate", kind+" "+name) && !e.reportedSince(begin.Add(time.Minute), "FailedCreate", "pod "+name) {
 			e.Fail(ruleVisible, "%s %s: %v", kind, name, e.reported)
 		}
+		if !e.troubled() {
+			e.Fail(ruleVisible, "%s %s: no condition says that others have the name", kind, name)
+		}
 	}
 	for _, sts := range statefulSets {
 		if leader := e.leaderNamed(sts); sts == name || leader != nil && sizeOf(leader) > 1 && leader.DeletionTimestamp == nil && e.canHaveWorkers(set, leader) {
@@ -204,6 +208,12 @@ func (e *env) checkReports(begin time.Time, statefulSets, services []string) {
 			report("service", service)
 		}
 	}
+}
+
+// troubled returns whether the stored set says that children cannot be created.
+func (e *env) troubled() bool {
+	set := e.set()
+	return set != nil && meta.IsStatusConditionTrue(set.Status.Conditions, leaderworkersetv1.ConditionChildCreationFailure)
 }
 
 // canHaveWorkers returns whether nothing else keeps the workers of a leader from being created.

@@ -241,6 +241,8 @@ func (e *env) checkStatus(set *leaderworkersetv1.LeaderWorkerSet) {
 		e.Fail(ruleRestarts, "a requested restart has not ended: %s", describeStatus(s))
 	case s.ReadyReplicas != ready || s.Replicas != *e.leaders().Spec.Replicas:
 		e.Fail(ruleIs, "%d groups are ready: %s", ready, describeStatus(s))
+	case e.troubled():
+		e.Fail(ruleIs, "it says that children cannot be created: %v", s.Conditions)
 	}
 }
 

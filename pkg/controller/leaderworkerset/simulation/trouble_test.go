@@ -187,6 +187,9 @@ func (e *env) endure() {
 	if warned := e.trouble.warned; warned.IsZero() || warned.Sub(e.trouble.first) > time.Minute {
 		e.Fail(ruleVisible, "%s is refused for %s: %v", request, lasted, e.reported)
 	}
+	if creates := strings.HasPrefix(request, "create ") || request == "apply statefulset"; creates && e.set() != nil && !e.troubled() {
+		e.Fail(ruleVisible, "%s is refused for %s, and no condition says so: %v", request, lasted, e.set().Status.Conditions)
+	}
 	if backedOff.IsZero() {
 		return
 	}

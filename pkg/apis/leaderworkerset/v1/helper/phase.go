@@ -69,7 +69,7 @@ func Phase(set *leaderworkersetv1.LeaderWorkerSet) (string, *metav1.Condition) {
 // Reason returns what keeps a set from having all its groups, in one word; empty if nothing is known that does.
 func Reason(conditions []metav1.Condition) string {
 	for _, conditionType := range []string{namespaceuid.Condition, leaderworkersetv1.ConditionFailed,
-		leaderworkersetv1.ConditionPodCreationFailure} {
+		leaderworkersetv1.ConditionChildCreationFailure, leaderworkersetv1.ConditionPodCreationFailure} {
 		if c := meta.FindStatusCondition(conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
 			return c.Reason
 		}

@@ -25,6 +25,9 @@ func TestRow(t *testing.T) {
 		"pods are refused": {replicas: ptr.To[int32](1), status: leaderworkerset.LeaderWorkerSetStatus{Conditions: []metav1.Condition{
 			{Type: "PodCreationFailure", Status: metav1.ConditionTrue, Reason: "QuotaExceeded"},
 		}}, want: []any{"a", nil, int64(1), nil, "5s", "QuotaExceeded"}},
+		"children are refused": {replicas: ptr.To[int32](1), status: leaderworkerset.LeaderWorkerSetStatus{Conditions: []metav1.Condition{
+			{Type: "ChildCreationFailure", Status: metav1.ConditionTrue, Reason: "NameConflict"},
+		}}, want: []any{"a", nil, int64(1), nil, "5s", "NameConflict"}},
 		"a number of groups is not known": {want: []any{"a", nil, nil, nil, "5s", nil}},
 	} {
 		lws := &leaderworkerset.LeaderWorkerSet{Status: tc.status}

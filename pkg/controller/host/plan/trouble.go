@@ -1,0 +1,71 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Trouble is a child that is not as its owner wants it, because the API refuses it, its name is taken, or another party undoes each write.
+type Trouble struct {
+	// What names the child, and what failed: "Service serve could not be created".
+	What string
+	Refusal
+}
+
+// Reasons of the condition about troubles that are no answers of the API.
+const (
+	// ReasonNameConflict is for children whose names other objects have.
+	ReasonNameConflict = "NameConflict"
+	// ReasonChildrenCreated is the reason of the condition once it is False.
+	ReasonChildrenCreated = "ChildrenCreated"
+)
+
+// ChildFailure is what the condition about troubles says next. The zero value leaves it as it is.
+type ChildFailure struct {
+	Status          metav1.ConditionStatus
+	Reason, Message string
+	// Due is when it may change although nothing happens; 0 for never.
+	Due time.Duration
+}
+
+// ChildFailureOf returns what the condition says next, given what it says now and the troubles of a pass, which have lasted since a time.
+// A trouble that may pass is reported once it has lasted. The message stays while its trouble does, so that retries cost no writes. A pass
+// that was not complete has not tried all children, and so ends nothing.
+func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Time, complete bool) ChildFailure {
+	known := c != nil && c.Status == metav1.ConditionTrue
+	if len(troubles) == 0 {
+		if known && complete {
+			return ChildFailure{Status: metav1.ConditionFalse, Reason: ReasonChildrenCreated, Message: "no child is refused"}
+		}
+		return ChildFailure{}
+	}
+	inOrder := slices.SortedFunc(slices.Values(troubles), func(a, b Trouble) int {
+		return cmp.Or(cmp.Compare(passes(a), passes(b)), cmp.Compare(a.What, b.What))
+	})
+	first := inOrder[0]
+	switch {
+	case known && slices.ContainsFunc(inOrder, func(t Trouble) bool {
+		return t.Reason == c.Reason && strings.HasPrefix(c.Message, t.What+": ")
+	}):
+		return ChildFailure{}
+	case first.MayPass && known:
+		return ChildFailure{}
+	case first.MayPass && now.Sub(since) < PassesAfter:
+		return ChildFailure{Due: PassesAfter - now.Sub(since)}
+	}
+	return ChildFailure{Status: metav1.ConditionTrue, Reason: first.Reason, Message: first.What + ": " + first.Message}
+}
+
+func passes(t Trouble) int {
+	if t.MayPass {
+		return 1
+	}
+	return 0
+}
