@@ -108,6 +108,9 @@ func (a *applier) try(what plan.Refusal, kind string, write func() error) (done 
 	stop := a.over[kind] || a.refused-a.results.Accepted >= maxRefused
 	a.mu.Unlock()
 	if stop {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.results.Skipped = true
 		return false, nil
 	}
 	if err = write(); err == nil {
@@ -137,6 +140,9 @@ func (a *applier) refuse(what plan.Refusal, kind string, err error) {
 // report adds to the refusals that are reported. The caller holds mu.
 func (a *applier) report(what plan.Refusal, err error) {
 	if len(a.results.Refusals) < maxRefusals {
+		if what.Verb == plan.Create || what.Verb == plan.Update {
+			a.results.Troubles = append(a.results.Troubles, troubleOf(what, cmp.Or(errors.Unwrap(err), err)))
+		}
 		what.Note = fmt.Sprintf("%s: %v", what.Note, cmp.Or(errors.Unwrap(err), err))
 		a.results.Refusals = append(a.results.Refusals, what)
 	}

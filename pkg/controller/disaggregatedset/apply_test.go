@@ -212,6 +212,7 @@ func TestNameOfSomebodyElse(t *testing.T) {
 	if got := r.events.taken(); len(got) != 1 || got[0] != want {
 		t.Errorf("events %q", got)
 	}
+	r.checkCondition(t, "True NameConflict Could not create "+name+": another object that this DisaggregatedSet does not control has the name")
 	r.ready(t)
 	for range 5 {
 		if writes, err := r.pass(t); err != nil || len(writes) > 0 {

@@ -64,6 +64,7 @@ func New(config Config) (*Controller, error) {
 	if config.Workers < 1 {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
+	registerMetrics()
 	c := &Controller{Config: config, queue: queue.New(Name)}
 	c.caches = newCaches(config.Informers, config.Client)
 	watch := namespaces.New(config.Informers, config.Kube, config.Clock)
@@ -94,6 +95,14 @@ func (c *Controller) handleEvents() {
 			c.queue.Add(cache.MetaObjectToName(ds))
 		}
 	}))
+	c.caches.sets.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: countConditions, UpdateFunc: func(_, obj any) { countConditions(obj) },
+		DeleteFunc: func(obj any) {
+			if ds, ok := obj.(*disaggregatedsetv1.DisaggregatedSet); ok {
+				conditions.Set(cache.MetaObjectToName(ds), nil)
+			}
+		},
+	})
 	c.caches.children.AddEventHandler(handler(c.enqueueOwner))
 	c.caches.services.AddEventHandler(handler(c.enqueueOwner))
 	c.caches.scalers.AddEventHandler(handler(c.enqueueOwner))
@@ -143,6 +152,7 @@ func (c *Controller) enqueueWaiting(scaler *disaggregatedsetv1.DisaggregatedSetR
 func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	logger.Info("Running DisaggregatedSets", "workers", c.Workers)
+	conditions.Show()
 	c.queue.Run(ctx, c.Workers, c.Sync)
 	logger.Info("Stopped running DisaggregatedSets")
 }

@@ -46,7 +46,8 @@ func (s *Syncer) waitsForFormer(_ context.Context, key cache.ObjectName, ds *dis
 // observeChildren returns the set and its children as the caches have them.
 func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
 	ds *disaggregatedsetv1.DisaggregatedSet) (*plan.Observed, []consistency.Child, error) {
-	obs := &plan.Observed{Set: ds, Conflicts: s.conflicts.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second))}
+	obs := &plan.Observed{Set: ds, Conflicts: s.conflicts.Noted(key), TroubledSince: s.troubled.Noted(key),
+		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second))}
 	var err error
 	if obs.Children, err = s.deps.Caches.LeaderWorkerSets(ds); err != nil {
 		return nil, nil, err

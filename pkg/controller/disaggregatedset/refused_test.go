@@ -7,12 +7,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgotesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
@@ -59,6 +61,39 @@ func TestRefusedWritesAreReported(t *testing.T) {
 	if got := r.events.taken(); len(got) != 1 || !strings.HasPrefix(got[0], "Warning FailedUpdate Update Could not update llm-0-") {
 		t.Errorf("events %q", got)
 	}
+	r.checkCondition(t, "True AdmissionDenied Could not update llm-0-")
+}
+
+// TestRefusalsThatPass has an API that does not answer for a moment, and then for longer.
+func TestRefusalsThatPass(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSet("prefill=2", "decode=2"))
+	r.refuse("create", "leaderworkersets", "", apierrors.NewServiceUnavailable("starting"))
+	fails := func() {
+		t.Helper()
+		if _, err := r.pass(t); err == nil {
+			t.Error("no error")
+		}
+	}
+	fails()
+	now.SetTime(now.Now().Add(14 * time.Second))
+	fails()
+	r.checkCondition(t, "")
+	now.SetTime(now.Now().Add(time.Second))
+	fails()
+	r.checkCondition(t, "True FailedCreate Could not create llm-0-")
+}
+
+// TestScalerOfOthers has a scaler of others under the name of one of the set.
+func TestScalerOfOthers(t *testing.T) {
+	r := newRig(t, newSet("prefill=2", "decode=External"))
+	scaler := &disaggregatedsetv1.DisaggregatedSetRoleScaler{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "llm-decode", UID: "other"}}
+	if err := r.client.Tracker().Add(scaler); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = r.pass(t)
+	_, _ = r.pass(t)
+	r.checkCondition(t, "True NameConflict scaler llm-decode could not be created: a scaler with this name exists")
 }
 
 // A LeaderWorkerSet that has lost its labels and is being deleted holds a name, and no cache shows when it is gone.

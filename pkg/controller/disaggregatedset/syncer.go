@@ -5,6 +5,7 @@ package disaggregatedset
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -72,6 +73,8 @@ type Syncer struct {
 	scalers  *children.Writer[*disaggregatedsetv1.DisaggregatedSetRoleScaler]
 	// conflicts are the names of scalers that others have and that were reported.
 	conflicts *children.Notes[map[string]bool]
+	// troubled is since when each pass has troubles with children.
+	troubled *children.Notes[time.Time]
 	// former is since when caches show LeaderWorkerSets of sets that had the name before.
 	former *children.Notes[formerSince]
 }
@@ -87,6 +90,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		scalers: children.NewWriter(deps.Host, disaggregatedsetv1.Kind("DisaggregatedSetRoleScaler"), resourceScalers,
 			"disaggregatedsetrolescaler", children.In(deps.Scalers)),
 		conflicts: children.NotesOf[map[string]bool](deps.Host), former: children.NotesOf[formerSince](deps.Host),
+		troubled: children.NotesOf[time.Time](deps.Host),
 	}
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: disaggregatedsetv1.SchemeGroupVersion.WithKind("DisaggregatedSet"), Resource: resourceSets,
@@ -102,6 +106,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 // Conclude returns what is left to do of a sync.
 func (s *Syncer) Conclude(obs *plan.Observed, p plan.Plan, out plan.Outcome) Outcome {
 	ds := obs.Set
+	s.troubled.Note(cache.MetaObjectToName(ds), out.TroubledSince)
 	events := loop.Relate(loop.Steps(out.Events), func(name string) *corev1.ObjectReference { return childReference(ds, name) })
 	left := Outcome{
 		Owner: ds, Due: queue.Due{Deadline: out.LookAfter, Continue: out.Continue}, Events: events,

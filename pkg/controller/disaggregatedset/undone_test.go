@@ -4,11 +4,13 @@
 package disaggregatedset
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -42,6 +44,18 @@ func (r *rig) checkReported(t *testing.T, text string) {
 	}
 }
 
+// checkCondition checks how the condition about refused children begins; "" for no condition.
+func (r *rig) checkCondition(t *testing.T, want string) {
+	t.Helper()
+	got := ""
+	if c := meta.FindStatusCondition(r.set(t).Status.Conditions, disaggregatedsetv1.ConditionChildCreationFailure); c != nil {
+		got = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+	}
+	if !strings.HasPrefix(got, want) || want == "" && got != "" {
+		t.Errorf("the condition is %q, want %q", got, want)
+	}
+}
+
 // TestChildrenDeletedByOthers deletes children of each kind whenever they exist.
 func TestChildrenDeletedByOthers(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Now())
@@ -68,6 +82,7 @@ func TestChildrenDeletedByOthers(t *testing.T) {
 				t.Errorf("created %d times in five minutes, want 6", created)
 			}
 			r.checkReported(t, "Could not create "+child+": "+tc.noun+" "+child+" was deleted 3 times within a minute")
+			r.checkCondition(t, "True UndoneByOthers Could not create "+child+": "+tc.noun+" "+child+" was deleted 3 times within a minute")
 		})
 	}
 }
@@ -94,4 +109,13 @@ func TestChildLabelsRemovedByOthers(t *testing.T) {
 		t.Errorf("labels are put back %d times in five minutes, want 3", patched)
 	}
 	r.checkReported(t, "another party removed or changed the label app of leaderworkerset "+child+" 3 times")
+	r.checkCondition(t, "True UndoneByOthers Could not create "+child+": another party removed or changed the label app of leaderworkerset "+child+" 3 times")
+
+	// The other party has gone.
+	now.SetTime(now.Now().Add(10 * time.Minute))
+	if _, err := r.pass(t); err != nil {
+		t.Error(err)
+	}
+	r.stabilize(t)
+	r.checkCondition(t, "False ChildrenCreated no child is refused")
 }

@@ -23,6 +23,10 @@ const (
 	ConditionAvailable = "Available"
 	// ConditionProgressing means that roles are being created, or rolled.
 	ConditionProgressing = "Progressing"
+	// ConditionChildCreationFailure means that children of the set cannot be created or updated: the API refuses them, other objects have
+	// their names, or another party undoes each write. It has the reasons of JobCreationFailure of JobSets, and NameConflict. This
+	// condition is ours; upstream has none for it.
+	ConditionChildCreationFailure = "ChildCreationFailure"
 	// ConditionReady is the condition of a scaler that has a role.
 	ConditionReady = "Ready"
 

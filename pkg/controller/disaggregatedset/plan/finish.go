@@ -15,6 +15,7 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // retryNamesAfter is when to look again at names that other objects have. No watch shows when an object without our labels is gone.
@@ -29,10 +30,34 @@ func Finish(obs Observed, p Plan, r Results) Outcome {
 	if r.NameTaken {
 		out.LookAfter = retryNamesAfter
 	}
-	if next := status(obs, p); !equality.Semantic.DeepEqual(*next, obs.Set.Status) {
+	next := status(obs, p)
+	out.TroubledSince = reportTroubles(obs, p, r, next)
+	if !equality.Semantic.DeepEqual(*next, obs.Set.Status) {
 		out.Status = next
 	}
 	return out
+}
+
+// reportTroubles puts the condition in place that says which children cannot be created, and returns since when there are any.
+func reportTroubles(obs Observed, p Plan, r Results, next *disaggregatedsetv1.DisaggregatedSetStatus) time.Time {
+	troubles := r.Troubles
+	for _, name := range p.Conflicts {
+		troubles = append(troubles, hostplan.Trouble{What: "scaler " + name + " could not be created", Refusal: hostplan.Refusal{
+			Reason:  hostplan.ReasonNameConflict,
+			Message: "a scaler with this name exists and does not belong to the DisaggregatedSet; it is created once that one is deleted",
+		}})
+	}
+	since := hostplan.RefusedSince(obs.TroubledSince, obs.Now.Time, len(troubles) > 0, r.Interrupted)
+	const conditionType = disaggregatedsetv1.ConditionChildCreationFailure
+	complete := p.Revision != "" && !r.Interrupted && !r.Skipped
+	c := hostplan.ChildFailureOf(meta.FindStatusCondition(next.Conditions, conditionType), troubles, since, obs.Now.Time, complete)
+	if c.Status != "" {
+		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+			Type: conditionType, Status: c.Status, Reason: c.Reason, Message: c.Message, ObservedGeneration: obs.Set.Generation,
+			LastTransitionTime: obs.Now,
+		})
+	}
+	return since
 }
 
 // status counts the groups of each role over all slices and revisions.

@@ -31,6 +31,8 @@ type Observed struct {
 	Unreadable []Unreadable
 	// Conflicts are those names that were reported before.
 	Conflicts map[string]bool
+	// TroubledSince is since when each pass had troubles with children; zero if the last one had none.
+	TroubledSince time.Time
 	// Now is the time of the observation, in whole seconds.
 	Now metav1.Time
 }
@@ -165,8 +167,11 @@ type Results struct {
 	Slices []SliceResult
 	// NameTaken means that other objects have names of children. Refusals say so.
 	NameTaken bool
-	// Refusals are why writes were refused, for events.
+	// Refusals are why writes were refused, for events, and Troubles which children could not be created or updated, for the condition.
 	Refusals []Refusal
+	Troubles []hostplan.Trouble
+	// Skipped means that a write was not tried, because it was sure to be refused, or enough others were.
+	Skipped bool
 	// Accepted is the number of writes that were not.
 	Accepted int
 	// Interrupted means that the time of the pass was over before all was done.
@@ -205,6 +210,8 @@ type Outcome struct {
 	Status *disaggregatedsetv1.DisaggregatedSetStatus
 	// Events are reported once the status is stored.
 	Events []Event
+	// TroubledSince is to be remembered.
+	TroubledSince time.Time
 	// Continue means that the next pass is to come at once, because this one was over before all was done.
 	Continue bool
 	// LookAfter is when to look again although nothing happens; 0 for never.

@@ -121,6 +121,9 @@ func (e *env) checkRest() {
 	}
 	e.checkScalers(o)
 	e.rules.checkStatus(o, &ds.Status)
+	if meta.IsStatusConditionTrue(ds.Status.Conditions, disaggregatedsetv1.ConditionChildCreationFailure) {
+		e.Fail(ruleIs, "it says that children cannot be created: %v", ds.Status.Conditions)
+	}
 	available := meta.IsStatusConditionTrue(ds.Status.Conditions, disaggregatedsetv1.ConditionAvailable)
 	if stuck := strings.HasPrefix(imageOf(ds), "bad"); available {
 		e.Seen["at rest: available"]++

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
@@ -35,7 +36,11 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "name of the set, unique in its namespace"},
 	{Name: "Age", Type: "date", Description: "creation time"},
+	{Name: "Reason", Type: "string", Priority: 1, Description: "why children of the set cannot be created, in one word; blank while nothing " +
+		"is known to refuse them"},
 }
 
 // row returns the cells of the columns.
-func row(ds *disaggregatedset.DisaggregatedSet, age string) []any { return []any{ds.Name, age} }
+func row(ds *disaggregatedset.DisaggregatedSet, age string) []any {
+	return []any{ds.Name, age, table.Text(helper.Reason(ds.Status.Conditions))}
+}
