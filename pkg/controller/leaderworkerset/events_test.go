@@ -47,7 +47,15 @@ func TestStepsOfAnUpdateAreEvents(t *testing.T) {
 			{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Action: "Create", Note: "refused"},
 		})...)
 	}
-	want := []string{"Updating replica 2", "Updating replica 3", "refused"}
+	// Two steps may meet the same version of the set, because a step need not change its status.
+	set.ResourceVersion = "9"
+	for replica := range 2 {
+		step := plan.Event{Type: corev1.EventTypeNormal, Reason: "GroupsUpdating", Action: "Update", Note: fmt.Sprint("Updating replica ", replica), Related: fmt.Sprint("a-", replica)}
+		s.Report(t.Context(), set, loop.Relate(loop.Steps([]plan.Event{step}), func(name string) *corev1.ObjectReference {
+			return podReference(&plan.Observed{Set: set}, name)
+		})...)
+	}
+	want := []string{"Updating replica 0", "Updating replica 1", "Updating replica 2", "Updating replica 3", "refused"}
 	// The names of events are times, which would all be the same in a bubble.
 	poll.UntilNil(t, "the events are stored", func() error {
 		list, err := client.EventsV1().Events("ns").List(t.Context(), metav1.ListOptions{})

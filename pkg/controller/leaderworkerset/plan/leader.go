@@ -155,16 +155,19 @@ func claimTemplates(set *leaderworkersetv1.LeaderWorkerSet) (out []corev1.Persis
 	return out
 }
 
-// leaderEvents returns what is reported once the leader StatefulSet was applied.
+// leaderEvents returns what is reported once the leader StatefulSet was applied. A step is related to the leader pod with the lowest index
+// in it: of events that differ in their notes only, the second one would be taken for a repetition of the first.
 func leaderEvents(o Observed, rev revision, r rollout, t target) (out []Event) {
+	related := ""
 	normal := func(reason, action, note string) {
-		out = append(out, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note})
+		out = append(out, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note, Related: related})
 	}
 	name := o.Set.Name
 	if !r.exists {
 		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionCreate, "Created leader statefulset "+name)
 		return out
 	}
+	related = helper.LeaderPodName(name, t.count)
 	switch last := r.count - 1; {
 	case t.count == last:
 		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionDelete, fmt.Sprintf("deleting surge replica %s-%d", name, last))
@@ -172,6 +175,7 @@ func leaderEvents(o Observed, rev revision, r rollout, t target) (out []Event) {
 		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionDelete, fmt.Sprintf("deleting surge replicas from %s-%d to %s-%d", name, t.count,
 			name, last))
 	}
+	related = helper.LeaderPodName(name, t.partition)
 	switch {
 	case r.changed && r.paused:
 		normal(reasonRolloutPaused, ActionUpdate, fmt.Sprintf("The rolling update to revision %s waits because spec.paused is true", rev.key))
