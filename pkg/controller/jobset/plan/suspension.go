@@ -13,9 +13,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// A set is suspended once none of its Jobs may start pods, and none has any. Until then, its attempt goes on. A suspension can be taken back
-// at any time; then the Jobs themselves say in which attempt they were suspended, so that this is recorded although no
-// status was written in between.
+// A set is suspended once none of its Jobs may start pods, and none has any. Until then, its attempt goes on. A suspension
+// can be taken back at any time; then the Jobs themselves say in which attempt they were suspended, so that this is recorded
+// although no status was written in between.
 
 const (
 	messageSuspended = "jobset is suspended"
