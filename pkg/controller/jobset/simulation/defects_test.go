@@ -142,7 +142,7 @@ func overbearing(o plan.Observed, p *plan.Plan) {
 	}
 }
 
-func noTimer(_ plan.Observed, p *plan.Plan) { p.RequeueAfter = 0 }
+func noTimer(_ plan.Observed, p *plan.Plan) { p.RequeueAfter, p.ActsAfter = 0, 0 }
 
 func earlyEnd(o plan.Observed, p *plan.Plan) { p.DeleteJobSet = finished(&o.JobSet.Status) }
 
