@@ -133,8 +133,8 @@ func replaceJobSets(t *testing.T, server *framework.Server) {
 			t.Error(err)
 		}
 		framework.EventuallyNoProblem(t, func() string {
-			if out, err := plane.Kubectl(t, "get", "--raw", jobSetsPath); err != nil {
-				return fmt.Sprintf("kube-apiserver does not serve the definition: %v: %s", err, out)
+			if _, err := plane.Dynamic.Resource(jobsets).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+				return fmt.Sprintf("kube-apiserver does not serve the definition: %v", err)
 			}
 			return ""
 		})

@@ -129,7 +129,7 @@ func (g *Guard) apply(ctx context.Context, routes map[string]Route) (pending set
 	pending = sets.New[string]()
 	closed := map[string]witness.Reason{}
 	for group, route := range routes {
-		uid, looked := g.groups.listed[group]
+		_, looked := g.groups.listed[group]
 		switch refused, found := g.groups.refused[group]; {
 		case route.Elsewhere:
 			closed[group] = witness.ReasonNotRouted
@@ -138,7 +138,7 @@ func (g *Guard) apply(ctx context.Context, routes map[string]Route) (pending set
 			}
 			delete(g.groups.refused, group)
 			continue
-		case looked && uid == route.UID:
+		case g.groups.has(group, route):
 			continue
 		case found && refused == route:
 			closed[group] = g.refusal.Reason
@@ -150,6 +150,12 @@ func (g *Guard) apply(ctx context.Context, routes map[string]Route) (pending set
 	g.groups.seen = routes
 	g.close(ctx, closed)
 	return pending
+}
+
+// has returns whether a group was looked at under its APIService.
+func (l *groups) has(group string, route Route) bool {
+	uid, looked := l.listed[group]
+	return looked && uid == route.UID
 }
 
 // followed returns whether this process has seen the group at its last look, and not served by kube-apiserver. Then nothing can have

@@ -250,8 +250,16 @@ func TestAcceptedGroups(t *testing.T) {
 	if record := main.record(t); record.Accepted != nil {
 		t.Error("an acceptance that does not abandon what would be lost stays armed")
 	}
+	later(g)
+	if err := g.lookOnce(t.Context()); err != nil || g.groups.search == nil {
+		t.Fatalf("no search runs: %v", err)
+	}
+	<-g.groups.search.done
 	main.accept(t, main.record(t).Refusal, true)
-	main.round(t, g)
+	if err := g.publishGroups(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	main.round(t, g) // what the search has found is not true any more
 	wantServed(t, g, "")
 	if record := main.record(t); record.Refusal != nil || record.Accepted != nil || record.Groups[lwsGroup] != "service" {
 		t.Errorf("the record is %+v", record)

@@ -138,9 +138,11 @@ func (g *Guard) endSearch(ctx context.Context) error {
 		l.refused = map[string]Route{}
 	}
 	for group := range s.refused {
-		l.refused[group] = s.routes[group]
+		if !l.has(group, s.routes[group]) { // an administrator may have accepted it meanwhile
+			l.refused[group] = s.routes[group]
+		}
 	}
-	if s.found != nil {
+	if len(l.refused) > 0 && s.found != nil {
 		g.refuseGroups(ctx, s.found)
 	}
 	return nil
