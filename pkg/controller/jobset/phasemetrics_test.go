@@ -80,7 +80,7 @@ func countedAs(sets ...string) (lines []string) {
 	for _, phase := range sets {
 		counts[phase]++
 	}
-	for _, phase := range []string{"Completed", "Failed", "Pending", "Restarting", "Running", "Starting", "Suspended", "Terminating"} {
+	for _, phase := range []string{"Completed", "Failed", "Pending", "Restarting", "Running", "Starting", "Suspended", "Terminating", "Unreadable"} {
 		lines = append(lines, fmt.Sprintf("jobset_jobsets{phase=%q} %d", phase, counts[phase]))
 	}
 	return lines
