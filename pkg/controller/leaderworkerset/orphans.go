@@ -13,8 +13,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/orphans"
 )
 
-// newOrphans returns what raises an alarm about StatefulSets of leaders whose LeaderWorkerSet the API does not know. Those of workers belong
-// to their leaders.
+// newOrphans returns what raises an alarm about StatefulSets of leaders whose LeaderWorkerSet the API does not know. StatefulSets of
+// workers belong to their leaders.
 func (c *Controller) newOrphans() *orphans.Watcher {
 	return orphans.NewWatcher(orphans.Config{
 		Kind: "LeaderWorkerSet", ChildKind: appsv1.SchemeGroupVersion.WithKind("StatefulSet"), Children: c.caches.ownedStatefulSets,

@@ -208,5 +208,6 @@ func (p *inspection) serves() bool {
 
 // refuses returns whether a server refuses to serve its store, and has confirmed it a short time ago.
 func (p *inspection) refuses() bool {
-	return p.record != nil && p.record.Refusal != nil && len(p.record.Refusal.Groups) == 0 && !outage.Stale(p.record.Refusal, p.now) && !p.serves()
+	return p.record != nil && p.record.Refusal != nil && len(p.record.Refusal.Groups) == 0 && !outage.Stale(p.record.Refusal, p.now) &&
+		!p.serves()
 }

@@ -66,10 +66,10 @@ func rolledBack(s *observation) string {
 
 func unknownOwners(r *refusal) string {
 	if len(r.Groups) > 0 {
-		return fmt.Sprintf("This server serves its store, but not %s: it looks at a group before it serves the group for the first time, or after "+
-			"kube-apiserver has served it, and the store does not have the owners of %s that are in this cluster. If the group were served, the "+
-			"garbage collector would delete them, with all that they own. They belong to custom resources that were not imported, or to objects "+
-			"that were deleted since.", strings.Join(r.Groups, ", "), r.Losses())
+		return fmt.Sprintf("This server serves its store, but not %s: it looks at a group before it serves the group for the first time, or "+
+			"after kube-apiserver has served it, and the store does not have the owners of %s that are in this cluster. If the group were "+
+			"served, the garbage collector would delete them, with all that they own. They belong to custom resources that were not imported, "+
+			"or to objects that were deleted since.", strings.Join(r.Groups, ", "), r.Losses())
 	}
 	found := fmt.Sprintf("This server does not know its store yet, and the store does not have the owners of %s that are in this cluster. "+
 		"If this store were served, the garbage collector would delete them, with all that they own.", r.Losses())

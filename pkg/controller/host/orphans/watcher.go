@@ -1,8 +1,9 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orphans raises an alarm about Jobs and StatefulSets whose owner the API does not know. The garbage collector deletes such children;
-// if there are many of them, or they stay, the store of jobset-apiserver has lost their owners, or the main cluster is older than the store.
+// Package orphans raises an alarm about Jobs and StatefulSets whose owner the API does not know. The garbage collector deletes such
+// children; if there are many of them, or they stay, the store of jobset-apiserver has lost their owners, or the main cluster is older than
+// the store.
 //
 // It looks into caches only. A child is suspect if its owner is not in the cache; most of these are being deleted with their owner, and are
 // gone at the next look. Of suspects that were there at the last look, too, some owners are read from the API before anything is said.
@@ -139,7 +140,8 @@ func (w *Watcher) look(ctx context.Context) {
 	})
 	unknown, err := w.unknown(ctx, again)
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Could not find out whether the owners of children exist", "kind", w.ChildKind.Kind, "reason", err.Error())
+		klog.FromContext(ctx).V(2).Info("Could not find out whether the owners of children exist", "kind", w.ChildKind.Kind, "reason",
+			err.Error())
 		return // a server that does not answer says nothing about owners
 	}
 	w.say(ctx, unknown)
