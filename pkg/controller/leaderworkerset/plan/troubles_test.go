@@ -38,16 +38,16 @@ func TestTroubles(t *testing.T) {
 			want:   "True NameConflict StatefulSet s could not be created: a StatefulSet with this name exists and does not belong to the LeaderWorkerSet; it is created once that one is deleted",
 		},
 		"another Service has the name": {
-			results: Results{TakenServices: []string{"s"}},
-			want:    "True NameConflict Service s could not be created: a Service with this name exists and does not belong to the LeaderWorkerSet; it is created once that one is deleted",
+			results: Results{TakenServices: []string{"s"}}, wantDue: 10 * time.Second,
+			want: "True NameConflict Service s could not be created: a Service with this name exists and does not belong to the LeaderWorkerSet; it is created once that one is deleted",
 		},
 		"that of a leader that is about to go": {
 			change:  func(o *Observed, _ *Plan) { o.Leaders[0].Created = o.Now },
-			results: Results{TakenWorkers: []string{"s-0"}},
+			results: Results{TakenWorkers: []string{"s-0"}}, wantDue: 10 * time.Second,
 		},
 		"another StatefulSet has the name of workers": {
-			results: Results{TakenWorkers: []string{"s-0"}},
-			want:    "True NameConflict StatefulSet s-0 could not be created: a StatefulSet with this name exists and does not belong to the leader pod of its name; it is created once that one is deleted",
+			results: Results{TakenWorkers: []string{"s-0"}}, wantDue: 10 * time.Second,
+			want: "True NameConflict StatefulSet s-0 could not be created: a StatefulSet with this name exists and does not belong to the leader pod of its name; it is created once that one is deleted",
 		},
 		"all is there":                  {known: told, want: "False ChildrenCreated no child is refused"},
 		"the time of the pass was over": {known: told, results: Results{Interrupted: true}, want: "True QuotaExceeded m"},
