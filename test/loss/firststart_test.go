@@ -62,9 +62,9 @@ func (o *takeover) firstStart(t *testing.T) {
 	}
 	o.do(t, "kubectl label apiservice")
 	o.local(t)
-	framework.Eventually(t, "the server serves, and leaves the group to kube-apiserver", func(ctx context.Context) error {
+	framework.Eventually(t, "the server leaves the group to kube-apiserver, and still refuses because of the JobSets", func(ctx context.Context) error {
 		record, err := o.record(ctx)
-		if err == nil && (!record.Adopted() || record.Refusal != nil) {
+		if err == nil && (record.Refusal == nil || record.Refusal.Reason != witness.ReasonUnknownOwners || lossIn(record.Refusal, "StatefulSet") > 0) {
 			err = fmt.Errorf("the record is %+v", record)
 		}
 		return err
