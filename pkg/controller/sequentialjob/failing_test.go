@@ -22,7 +22,7 @@ import (
 
 var errDenied = apierrors.NewForbidden(batchv1.Resource("jobs"), "etl-0", errors.New(`admission webhook "w" denied the request: no`))
 
-// TestFailuresThatPass has writes that fail, of which the API has not decided that it refuses them.
+// TestFailuresThatPass has writes that fail although the API does not deny them.
 func TestFailuresThatPass(t *testing.T) {
 	for name, failure := range map[string]error{
 		"500": apierrors.NewInternalError(errRefused), "503": apierrors.NewServiceUnavailable("starting"), "no connection": errRefused,

@@ -40,7 +40,9 @@ type groups struct {
 	seen   map[string]Route
 	looked time.Time
 	// search is what runs in the background; nil if nothing does.
-	search *search
+	search *groupSearch
+	// asked means that an acceptance waits until the objects are counted again, and answered that they were.
+	asked, answered bool
 	// refused are the groups of which something would be lost, with the routes under which that was found.
 	refused map[string]Route
 	// counted is when that was found.
@@ -137,6 +139,7 @@ func (g *Guard) apply(ctx context.Context, routes map[string]Route) (pending set
 				g.groups.change(group, nil)
 			}
 			delete(g.groups.refused, group)
+			g.groups.search.forget(group)
 			continue
 		case g.groups.has(group, route):
 			continue

@@ -235,37 +235,6 @@ func TestGroupsOfOlderVersions(t *testing.T) {
 	}
 }
 
-// TestAcceptedGroups: an administrator accepts that groups are served as the store has them.
-func TestAcceptedGroups(t *testing.T) {
-	t.Parallel()
-	store, main := newMember(t), newMain()
-	main.routes[lwsGroup] = elsewhere
-	g := main.started(t, store)
-	main.lostSets()
-	main.routes[lwsGroup] = routed
-	main.round(t, g)
-	main.accept(t, main.record(t).Refusal, false)
-	main.round(t, g)
-	wantServed(t, g, witness.ReasonUnknownOwners)
-	if record := main.record(t); record.Accepted != nil {
-		t.Error("an acceptance that does not abandon what would be lost stays armed")
-	}
-	later(g)
-	if err := g.lookOnce(t.Context()); err != nil || g.groups.search == nil {
-		t.Fatalf("no search runs: %v", err)
-	}
-	<-g.groups.search.done
-	main.accept(t, main.record(t).Refusal, true)
-	if err := g.publishGroups(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	main.round(t, g) // what the search has found is not true any more
-	wantServed(t, g, "")
-	if record := main.record(t); record.Refusal != nil || record.Accepted != nil || record.Groups[lwsGroup] != "service" {
-		t.Errorf("the record is %+v", record)
-	}
-}
-
 // TestUnknownRoutesChangeNothing: a main API that does not answer keeps closed what is closed, and open what is open.
 func TestUnknownRoutesChangeNothing(t *testing.T) {
 	t.Parallel()

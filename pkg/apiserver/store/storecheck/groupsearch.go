@@ -17,11 +17,15 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
-// search looks at groups in the background.
-type search struct {
+// groupSearch looks at groups in the background.
+type groupSearch struct {
 	routes  map[string]Route
 	pending sets.Set[string]
-	done    chan struct{}
+	// void are the groups that kube-apiserver has served since: nothing is known of them.
+	void sets.Set[string]
+	// asked means that it began after an acceptance was seen.
+	asked bool
+	done  chan struct{}
 
 	// These are set when it is done.
 	clean   sets.Set[string]
@@ -30,6 +34,17 @@ type search struct {
 	found  *finding
 	vacant sets.Set[string]
 	err    error
+}
+
+// forget lets the search say nothing about a group. There may be no search.
+func (s *groupSearch) forget(group string) {
+	if s == nil {
+		return
+	}
+	if s.void == nil {
+		s.void = sets.New[string]()
+	}
+	s.void.Insert(group)
 }
 
 // beginSearch starts a search unless one runs, or there is nothing to look at.
@@ -51,7 +66,7 @@ func (g *Guard) beginSearch(ctx context.Context, routes map[string]Route, pendin
 	if l.search != nil || pending.Len()+elsewhere.Len() == 0 {
 		return
 	}
-	s := &search{routes: routes, pending: pending, done: make(chan struct{}), vacant: l.vacant.Intersection(pending)}
+	s := &groupSearch{routes: routes, pending: pending, asked: l.asked, done: make(chan struct{}), vacant: l.vacant.Intersection(pending)}
 	listed := maps.Clone(l.listed)
 	l.search = s
 	go func() {
@@ -63,22 +78,23 @@ func (g *Guard) beginSearch(ctx context.Context, routes map[string]Route, pendin
 }
 
 // run looks at the groups that are to be served, and then at those that kube-apiserver serves.
-func (g *Guard) run(ctx context.Context, s *search, pending, elsewhere sets.Set[string], listed witness.Groups) error {
+func (g *Guard) run(ctx context.Context, s *groupSearch, pending, elsewhere sets.Set[string], listed witness.Groups) error {
 	vacant := s.vacant
 	s.clean, s.refused, s.vacant = sets.New[string](), sets.New[string](), sets.New[string]()
 	for group := range pending {
 		_, before := listed[group]
-		clean, err := g.mayServe(ctx, group, before, vacant.Has(group))
+		found, err := g.hinders(ctx, group, before, vacant.Has(group))
 		if err != nil {
 			return err
 		}
-		if clean {
+		if found == nil {
 			s.clean.Insert(group)
-		} else {
-			s.refused.Insert(group)
+			continue
 		}
+		s.refused.Insert(group)
+		s.found = found
 	}
-	if s.refused.Len() > 0 {
+	if s.refused.Len() > 1 {
 		found, err := g.find(ctx, s.refused, true)
 		if err != nil {
 			return err
@@ -97,22 +113,26 @@ func (g *Guard) run(ctx context.Context, s *search, pending, elsewhere sets.Set[
 	return nil
 }
 
-// mayServe returns whether nothing of a group would be lost or hidden. A group that was served before under another
+// hinders returns what of a group would be lost or hidden; nil if nothing would. A group that was served before under another
 // APIService, and for which there is no definition, can have got no objects from elsewhere. Its objects whose owners were
 // deleted are left to the garbage collector.
-func (g *Guard) mayServe(ctx context.Context, group string, before, vacant bool) (bool, error) {
-	found, err := g.Definitions(ctx, sets.New(group))
+func (g *Guard) hinders(ctx context.Context, group string, before, vacant bool) (*finding, error) {
+	if before {
+		if found, err := g.Definitions(ctx, sets.New(group)); err != nil || len(found) == 0 {
+			return nil, err
+		}
+	}
+	found, err := g.find(ctx, sets.New(group), true)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if len(found) > 0 && !vacant {
-		return false, nil
+	if vacant {
+		found.definitions = nil
 	}
-	if len(found) == 0 && before {
-		return true, nil
+	if found.reason(true) == "" {
+		return nil, nil
 	}
-	report, err := g.Owners(ctx, sets.New(group))
-	return err == nil && report.Lost() == 0, err
+	return found, nil
 }
 
 // endSearch uses what a search has found, if it has ended.
@@ -130,14 +150,14 @@ func (g *Guard) endSearch(ctx context.Context) error {
 	if s.err != nil {
 		return s.err
 	}
-	l.vacant, l.counted = s.vacant, time.Now()
-	for group := range s.clean {
+	l.vacant, l.counted, l.answered = s.vacant, time.Now(), s.asked
+	for group := range s.clean.Difference(s.void) {
 		g.open(ctx, group, s.routes[group])
 	}
 	if s.pending.Len() > 0 {
 		l.refused = map[string]Route{}
 	}
-	for group := range s.refused {
+	for group := range s.refused.Difference(s.void) {
 		if !l.has(group, s.routes[group]) { // an administrator may have accepted it meanwhile
 			l.refused[group] = s.routes[group]
 		}
@@ -157,10 +177,7 @@ func (g *Guard) open(ctx context.Context, group string, route Route) {
 
 // refuseGroups notes why groups are refused.
 func (g *Guard) refuseGroups(ctx context.Context, found *finding) {
-	reason := witness.ReasonUnknownOwners
-	if len(found.definitions) > 0 {
-		reason = witness.ReasonCustomResources
-	}
+	reason := found.reason(true)
 	names := sorted(g.groups.refused)
 	fresh := g.refusal == nil || g.refusal.Reason != reason || !slices.Equal(g.refusal.Groups, names)
 	if fresh {
@@ -202,21 +219,25 @@ func (g *Guard) publishGroups(ctx context.Context) error {
 	if record == nil {
 		return nil // it is written again first
 	}
-	if record.Accepts(&g.refusal.Refusal) {
-		if losses := g.refusal.Losses(); losses.Any() && !record.Accepted.AbandonJobs {
-			record.Accepted = nil
-			klog.FromContext(ctx).Error(nil, "API groups were accepted, but objects are at risk that were not abandoned", "objects",
-				losses.String())
-			return g.publish(ctx, s, true)
-		}
-		for group, route := range g.groups.refused {
-			g.open(ctx, group, route)
-		}
-		g.groups.refused = nil
-		g.record(false, "StoreAccepted", "An administrator has accepted that "+strings.Join(g.refusal.Groups, ", ")+" may be served from now on.")
-		return g.endGroupsRefusal(ctx, s)
+	if !record.Accepts(&g.refusal.Refusal) {
+		g.groups.asked, g.groups.answered = false, false
+		return g.publish(ctx, s, false)
 	}
-	return g.publish(ctx, s, false)
+	if losses := g.refusal.Losses(); losses.Any() && !record.Accepted.AbandonJobs {
+		if !g.groups.answered { // an administrator may have released them since they were counted
+			g.groups.asked, g.refusal.counted = true, time.Time{}
+			return nil
+		}
+		g.groups.asked, g.groups.answered, record.Accepted = false, false, nil
+		klog.FromContext(ctx).Error(nil, "API groups were accepted, but objects are at risk that were not abandoned", "objects", losses.String())
+		return g.publish(ctx, s, true)
+	}
+	for group, route := range g.groups.refused {
+		g.open(ctx, group, route)
+	}
+	g.groups.refused, g.groups.asked, g.groups.answered = nil, false, false
+	g.record(false, "StoreAccepted", "An administrator has accepted that "+strings.Join(g.refusal.Groups, ", ")+" may be served from now on.")
+	return g.endGroupsRefusal(ctx, s)
 }
 
 // endGroupsRefusal takes the refusal of groups out of the record.

@@ -155,7 +155,7 @@ func TestReconciliationErrors(t *testing.T) {
 	diff(t, "Failed after the end", "True JobFailed: Job 1 failed: BackoffLimitExceeded", w.condition("Failed"))
 }
 
-// TestFailuresThatPass has an API that does not answer now and then, for longer than a failure is waited for.
+// TestFailuresThatPass has an API that fails from time to time, and then for longer than the controller waits before it reports a failure.
 func TestFailuresThatPass(t *testing.T) {
 	w := newWorld(t).stabilize()
 	w.mayPass = true
