@@ -34,12 +34,9 @@ func (g *Guard) adopt(ctx context.Context, s *observation) error {
 	}
 	key := g.newKey(s.record.Accepted.NewUUID, s.cluster)
 	key.Groups = s.listed(s.ours())
-	revision, err := g.store.write(ctx, key, s.keyRevision())
+	revision, err := g.writeKey(ctx, s, key)
 	if err != nil {
 		return err
-	}
-	if revision == 0 {
-		return errAgain
 	}
 	s.key = &witness.Found{Key: *key, ModRevision: revision, Revision: revision}
 	return g.finish(ctx, s)

@@ -113,6 +113,15 @@ func (g *Guard) writeRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 	return nil
 }
 
+// writeKey stores the key in place of the one that was read. It returns errAgain if that is another one by now.
+func (g *Guard) writeKey(ctx context.Context, s *observation, key *witness.Key) (revision int64, err error) {
+	revision, err = g.store.write(ctx, key, s.keyRevision())
+	if err == nil && revision == 0 {
+		err = errAgain
+	}
+	return revision, err
+}
+
 // turn looks once and does what follows.
 func (g *Guard) turn(ctx context.Context) error {
 	s, err := g.look(ctx)
@@ -178,12 +187,9 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 		key.UUID = s.key.UUID
 	}
 	key.Groups = s.listed(s.ours())
-	revision, err := g.store.write(ctx, key, s.keyRevision())
+	revision, err := g.writeKey(ctx, s, key)
 	if err != nil {
 		return err
-	}
-	if revision == 0 {
-		return errAgain
 	}
 	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision, Groups: key.Groups})
 	switch {
