@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -273,7 +274,7 @@ func TestMetricAgreesWithPhases(t *testing.T) {
 	config.TLSClientConfig.CAFile, config.TLSClientConfig.CAData = "", nil
 	k.eventually(func() string {
 		want, all := map[string]string{}, k.ok("get", "jobsets", "-A", "-o", "wide")
-		for _, phase := range helper.Phases {
+		for _, phase := range append(slices.Clone(helper.Phases), unreadable.Phase) {
 			want[phase] = fmt.Sprint(len(regexp.MustCompile(` `+phase+` +\d+/\d+ `).FindAllString(all, -1)))
 		}
 		code, body := framework.Get(t, rest.CopyConfig(config), "/metrics")
