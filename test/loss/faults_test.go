@@ -94,8 +94,18 @@ func swapBack(t *testing.T, s *stage) {
 // no owner yet, and asks for each.
 func beginClone(t *testing.T, s *stage) {
 	s.stop(t)
-	clone, e := s.copied(t, s.right, "clone"), newEtcd(t)
-	e.start(t, clone)
+	clone := s.copied(t, s.right, "clone")
+	s.changeKey(t, clone, func(key *witness.Key) { key.ClusterUID = "another-cluster" })
+	s.start(t, on(clone))
+	s.restartControllerManager(t)
+}
+
+// changeKey changes the key of a store that no server uses.
+func (c *cluster) changeKey(t *testing.T, store string, change func(*witness.Key)) {
+	t.Helper()
+	e := newEtcd(t)
+	e.start(t, store)
+	defer e.stop()
 	client := e.connect(t)
 	got, err := client.Get(t.Context(), witnessKey)
 	if err != nil || len(got.Kvs) != 1 {
@@ -105,13 +115,10 @@ func beginClone(t *testing.T, s *stage) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key.ClusterUID = "another-cluster"
+	change(&key)
 	if _, err := client.Put(t.Context(), witnessKey, string(key.Encode())); err != nil {
 		t.Fatal(err)
 	}
-	e.stop()
-	s.start(t, on(clone))
-	s.restartControllerManager(t)
 }
 
 // TestWrongStoresLoseNothing goes through all faults, one after the other, with the same running sets.
@@ -253,5 +260,5 @@ func (c *cluster) restartControllerManager(t *testing.T) {
 		}
 		return nil
 	})
-	c.launch(t, filepath.Join(c.Dir, "logs", "loss-kube-controller-manager.log"), command)
+	c.recordPID(t, c.launch(t, filepath.Join(c.Dir, "logs", "loss-kube-controller-manager.log"), command))
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
@@ -51,15 +50,8 @@ func (o *takeover) firstStart(t *testing.T) {
 	if !strings.Contains(refusal.Message, "They cannot be counted") || lossIn(refusal, "StatefulSet") != takenSets {
 		t.Errorf("the refusal is %+v", refusal)
 	}
-	lost := o.watch(t, o.stage.namespace, o.before, watched/2, never)
-	now, err := o.versions(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	report(t, row{fault: "first start beside sets of a definition", jobs: len(o.before.jobs), deleted: deletedJobs(lost), watched: time.Since(begin)})
-	if diff := cmp.Diff(o.was, now); diff != "" || len(lost) > 0 {
-		t.Fatalf("lost: %.300v; children of the definition (-before +now):\n%s", lost, diff)
-	}
+	o.collect(t, o.namespace)
+	o.nothingLost(t, "first start beside sets of a definition", begin)
 	o.do(t, "kubectl label apiservice")
 	o.local(t)
 	framework.Eventually(t, "the server leaves the group to kube-apiserver, and still refuses because of the JobSets", func(ctx context.Context) error {

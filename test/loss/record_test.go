@@ -37,6 +37,7 @@ func TestDecisions(t *testing.T) {
 		{"record deleted by a person", s.recordIsDeleted},
 		{"second server with an empty store", s.secondStore},
 		{"sets taken over from a CustomResourceDefinition", s.takenOver},
+		{"rolled-back store without its record", s.rolledBack},
 		{"installation deleted", s.installationIsDeleted},
 		{"restored store", s.restored},
 		{"restored from a bucket", s.restoredFromBucket},

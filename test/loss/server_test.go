@@ -187,12 +187,14 @@ func (c *cluster) controllerManager(t *testing.T) (pid int, command []string) {
 	return pid, strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 }
 
-// launch runs a program until the end of all tests.
-func (c *cluster) launch(t *testing.T, log string, command []string) {
+// launch runs a program until the end of all tests, and returns its process.
+func (c *cluster) launch(t *testing.T, log string, command []string) (pid int) {
 	t.Helper()
-	if _, err := framework.StartProcess(log, command[0], command[1:]...); err != nil {
+	process, err := framework.StartProcess(log, command[0], command[1:]...)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return process.PID()
 }
 
 // etcd is an etcd beside the server, on the files of a store. It runs in the test, because the program of the control

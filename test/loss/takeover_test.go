@@ -57,6 +57,10 @@ func (s *stage) takenOver(t *testing.T) {
 	o.unchanged(t, "before the take-over")
 	o.firstStart(t)
 	o.unchanged(t, "after a first start that did not take over")
+	for _, a := range additions() {
+		o.survives(t, a)
+		o.unchanged(t, a.name)
+	}
 
 	o.do(t, "jobset-apiserver store import --dry-run=client", "DIRECTORY", s.right)
 	o.killImports(t)
