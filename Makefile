@@ -137,6 +137,11 @@ takeover-e2e: build ## Move sets from the controllers of upstream to our server 
 	$(call run_suites,-p 1,./test/peers/takeover/...)
 	$(call run_suites,-run TestTakeOver,./test/peers/takeover,JOBSET_TAKEOVER_SERVERS=3)
 
+.PHONY: lws-e2e
+lws-e2e: build ## Run JobSets beside the real LeaderWorkerSet controller of upstream, to which its sets are left. Its first build takes minutes.
+	hack/ensure-peers.sh lws >/dev/null
+	$(call run_suites,,./test/peers/lws/...)
+
 .PHONY: dns-e2e
 dns-e2e: build ## Look up names of pods in CoreDNS while they are replaced. JOBSET_DNS_LOOKUPS is the number of look-ups.
 	$(call run_suites,,./test/dns/...)
@@ -189,7 +194,7 @@ rounds: build ## Run all cases of all tests, and the long form of those that hav
 	hack/hostile.sh --full
 
 .PHONY: soak
-soak: kueue-e2e trainer-e2e takeover-e2e rounds ## Run our kinds beside the real Kueue and Trainer, and take over from upstream, all long rounds, and a million random histories of every controller, or HISTORIES=N, for hours.
+soak: kueue-e2e trainer-e2e takeover-e2e lws-e2e rounds ## Run our kinds beside the real Kueue and Trainer, and take over from upstream, all long rounds, and a million random histories of every controller, or HISTORIES=N, for hours.
 	hack/soak.sh $(HISTORIES)
 
 .PHONY: integration

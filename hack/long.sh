@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly out=${PWD}/_output/long
 readonly parts=(unit modules manifests e2e faults loss integration disk parity nodes upgrade bench hostile)
 # These need programs of others, which take minutes to build, or a browser.
-readonly by_name=(kueue trainer takeover dns helm docs)
+readonly by_name=(kueue trainer takeover lws dns helm docs)
 
 # suites <packages and flags>: runs all tests of packages, also those on request.
 suites() { make --no-print-directory long-suites SUITES="$*"; }
@@ -34,7 +34,7 @@ run() {
     upgrade) make --no-print-directory upgrade-smoke ;;
     bench) make --no-print-directory bench-smoke ;;
     hostile) make --no-print-directory hostile ;;
-    kueue | trainer | takeover | dns | helm) make --no-print-directory "$1-e2e" ;;
+    kueue | trainer | takeover | lws | dns | helm) make --no-print-directory "$1-e2e" ;;
     docs) make --no-print-directory docs-test ;;
   esac
 }

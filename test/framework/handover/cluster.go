@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 
@@ -34,10 +35,15 @@ type Cluster struct {
 
 	// Servers is how many servers of ours there are to be. More than one have an etcd of their own.
 	Servers int
+	// Groups are routed to our server. Nil stands for the only one that no definition of upstream has.
+	Groups []schema.GroupVersion
 
-	// server runs until it is killed, with its store in the directory data.
-	server *framework.Process
-	data   string
+	// server runs until it is killed, with its store in the directory data. Command is its command line, port and ca are where it is called.
+	server  *framework.Process
+	data    string
+	command []string
+	port    int
+	ca      []byte
 	// replicas run in place of it if there are several, with their store in etcd.
 	replicas *replicas.Set
 	etcd     *etcdcluster.Cluster
@@ -80,16 +86,16 @@ func (c *Cluster) Migrate(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// StartController starts our controller, which runs until the test has ended.
-func (c *Cluster) StartController(t testing.TB) *framework.Process {
+// StartController starts our controller, which runs until the test has ended, with further flags.
+func (c *Cluster) StartController(t testing.TB, flags ...string) *framework.Process {
 	t.Helper()
 	kubeconfig := filepath.Join(c.Dir, "server", "controller.kubeconfig")
 	if err := c.WriteKubeconfig(t.Context(), "jobset-controller-manager", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	process, err := framework.StartProcess(filepath.Join(c.Dir, "logs", "jobset-controller.log"), c.Program("jobset-controller"),
-		"--kubeconfig="+kubeconfig, "--leader-elect-resource-namespace=jobset-system", "--metrics-bind-address=0",
-		"--health-probe-bind-address=0", "--feature-gates="+gates, "--v=2")
+		append([]string{"--kubeconfig=" + kubeconfig, "--leader-elect-resource-namespace=jobset-system", "--metrics-bind-address=0",
+			"--health-probe-bind-address=0", "--feature-gates=" + gates, "--v=2"}, flags...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/etcdcluster"
@@ -54,14 +56,35 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 	if err := c.register(ctx, authority.CA(), port); err != nil {
 		return err
 	}
-	// It refuses to serve as long as the store does not have what the cluster has, and answers for the migration.
+	return c.listens(ctx)
+}
+
+// listens waits until the server answers connections. It refuses to serve as long as the store does not have what the cluster has, and
+// answers for the migration.
+func (c *Cluster) listens(ctx context.Context) error {
 	return c.server.Await(ctx, "listens", func(ctx context.Context) error {
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+ports[0])
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)))
 		if err != nil {
 			return err
 		}
 		return connection.Close()
 	})
+}
+
+// RestartServer starts the only server again, on the same store, with further flags.
+func (c *Cluster) RestartServer(ctx context.Context, flags ...string) error {
+	if err := c.server.Terminate(); err != nil {
+		return err
+	}
+	if err := c.launch(flags...); err != nil {
+		return err
+	}
+	return c.listens(ctx)
+}
+
+func (c *Cluster) launch(flags ...string) (err error) {
+	c.server, err = framework.StartProcess(filepath.Join(c.Dir, "logs", "jobset-apiserver.log"), c.command[0], slices.Concat(c.command[1:], flags)...)
+	return err
 }
 
 // runReplicas starts several servers behind a balancer, which passes connections on to those that do not serve yet, too: a migration
@@ -125,28 +148,46 @@ func (c *Cluster) runServer(ctx context.Context, authority *framework.Authority,
 	if c.data, err = os.MkdirTemp("", "js-"); err != nil {
 		return err
 	}
-	c.server, err = framework.StartProcess(filepath.Join(c.Dir, "logs", "jobset-apiserver.log"), c.Program("jobset-apiserver"),
-		"--secure-port="+port, "--bind-address=127.0.0.1", "--kubeconfig="+kubeconfig, "--tls-cert-file="+cert, "--tls-private-key-file="+key,
-		"--data-dir="+c.data, "--allow-ephemeral-data", "--feature-gates="+gates, "--v=2")
-	return err
+	c.command = []string{c.Program("jobset-apiserver"),
+		"--secure-port=" + port, "--bind-address=127.0.0.1", "--kubeconfig=" + kubeconfig, "--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
+		"--data-dir=" + c.data, "--allow-ephemeral-data", "--feature-gates=" + gates, "--v=2"}
+	return c.launch()
 }
 
 // register creates what the component beside-upstream has of the Service, the APIServices and the webhook.
 func (c *Cluster) register(ctx context.Context, ca []byte, port int) error {
+	c.ca, c.port = ca, port
 	for _, service := range apiservice.Services(port) {
 		if _, err := c.Kube.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
-	batch := apiservice.Groups[slices.IndexFunc(apiservice.Groups, func(g schema.GroupVersion) bool {
-		return g.Group != jobsetv1alpha2.SchemeGroupVersion.Group && g.Version == "v1alpha1"
-	})]
-	service := apiservice.New(batch, port, ca)
-	if _, err := c.Dynamic.Resource(apiservice.Resource).Create(ctx, service, metav1.CreateOptions{}); err != nil {
-		return err
+	if c.Groups == nil {
+		c.Groups = slices.DeleteFunc(slices.Clone(apiservice.Groups), func(g schema.GroupVersion) bool {
+			return g.Group == jobsetv1alpha2.SchemeGroupVersion.Group || g.Group == leaderworkersetv1.SchemeGroupVersion.Group
+		})
 	}
-	webhook := apiservice.Webhook(port, ca)
-	webhook.Webhooks[0].MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "after-migration", Expression: "false"}}
+	for _, group := range c.Groups {
+		if _, err := c.Dynamic.Resource(apiservice.Resource).Create(ctx, apiservice.New(group, port, ca), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	return c.createWebhook(ctx, admissionregistrationv1.MatchCondition{Name: "after-migration", Expression: "false"})
+}
+
+func (c *Cluster) createWebhook(ctx context.Context, conditions ...admissionregistrationv1.MatchCondition) error {
+	webhook := apiservice.Webhook(c.port, c.ca)
+	webhook.Webhooks[0].MatchConditions = conditions
 	_, err := c.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, webhook, metav1.CreateOptions{})
 	return err
+}
+
+// AskAboutPods makes kube-apiserver ask our server about all pods of LeaderWorkerSets, as installations do that serve them.
+func (c *Cluster) AskAboutPods(ctx context.Context) error {
+	return errors.Join(c.LeavePods(ctx), c.createWebhook(ctx))
+}
+
+// LeavePods makes kube-apiserver ask about no pod.
+func (c *Cluster) LeavePods(ctx context.Context) error {
+	return c.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Delete(ctx, apiservice.WebhookName, metav1.DeleteOptions{})
 }
