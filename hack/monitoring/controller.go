@@ -24,8 +24,8 @@ func leadership() grafana.Row {
 			Title: "Replicas that answer", Kind: grafana.Number, Unit: grafana.Count, Description: "Replicas whose metrics can be read.",
 			Queries: []grafana.Query{{Expr: `sum by (cluster) (up{cluster=~"$cluster", job="jobset-controller"})`, Legend: "{{cluster}}"}},
 		}, {
-			Title: "Jobs without owner", Kind: grafana.Number, Unit: grafana.Count,
-			Description: "Jobs whose owner the API does not know. The garbage collector deletes them.",
+			Title: "Children without owner", Kind: grafana.Number, Unit: grafana.Count,
+			Description: "Jobs, StatefulSets and other children whose owner the API does not know. The garbage collector deletes them.",
 			Queries:     []grafana.Query{{Expr: `sum by (owner_kind) (jobset_jobs_without_owner{cluster=~"$cluster"})`, Legend: "{{owner_kind}}"}},
 		},
 	}}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -153,6 +154,9 @@ func (c *Controller) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	logger.Info("Running DisaggregatedSets", "workers", c.Workers)
 	conditions.Show()
+	var watching sync.WaitGroup
+	watching.Go(func() { c.newOrphans().Run(ctx) })
 	c.queue.Run(ctx, c.Workers, c.Sync)
+	watching.Wait()
 	logger.Info("Stopped running DisaggregatedSets")
 }

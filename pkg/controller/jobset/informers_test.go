@@ -28,8 +28,8 @@ func TestTransformKeepsWhatDecisionsUse(t *testing.T) {
 	bare := metav1.ObjectMeta{Name: "n", Namespace: "ns", UID: "u", ResourceVersion: "5", OwnerReferences: owners}
 	named := bare
 	named.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: "js"}
+	bare.DeletionTimestamp, named.DeletionTimestamp = full.DeletionTimestamp, full.DeletionTimestamp
 	jobMeta := named
-	jobMeta.DeletionTimestamp = full.DeletionTimestamp
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"p": "1"}, Annotations: map[string]string{"q": "1"}},
 		Spec: corev1.PodSpec{

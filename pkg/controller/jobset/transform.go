@@ -24,9 +24,12 @@ func newTransform(gates gates.Gates) cache.TransformFunc {
 		case *batchv1.Job:
 			transformJob(o, gates)
 		case *corev1.Service:
-			return &metav1.PartialObjectMetadata{ObjectMeta: bareMeta(o)}, nil
+			service := &metav1.PartialObjectMetadata{ObjectMeta: bareMeta(o)}
+			service.DeletionTimestamp = o.DeletionTimestamp
+			return service, nil
 		case *corev1.PersistentVolumeClaim:
 			claim := &metav1.PartialObjectMetadata{ObjectMeta: bareMeta(o)}
+			claim.DeletionTimestamp = o.DeletionTimestamp
 			claim.Labels = usedOf(o.Labels, labelsInUse)
 			return claim, nil
 		case *corev1.Pod:

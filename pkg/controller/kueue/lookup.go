@@ -78,3 +78,14 @@ func before(a, b *plan.Workload) bool {
 	}
 	return a.Name < b.Name
 }
+
+// List returns the Workloads that are known, as *plan.Workload. It begins no watch, and there are none without one.
+func (w *Watch) List() []any {
+	w.mu.Lock()
+	informer := w.informer
+	w.mu.Unlock()
+	if informer == nil {
+		return nil
+	}
+	return informer.List()
+}

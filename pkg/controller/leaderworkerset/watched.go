@@ -136,6 +136,9 @@ func newWatchedWorkers(sts *appsv1.StatefulSet) *watchedWorkers {
 type watchedRef struct {
 	watched
 	controller types.UID
+	// owner is the name of the set that controls the child, as a rule a part of the memory of the name; empty if none does, or if the child
+	// is being deleted.
+	owner string
 	// ofLeader means that a pod with the name of a leader pod of its set controls it.
 	ofLeader bool
 	// orphan is what decisions use of the object if it has no controller and a set may adopt it; nil otherwise.
@@ -146,6 +149,12 @@ func newWatchedRef(obj metav1.Object) *watchedRef {
 	kept := &watchedRef{watched: newWatched(obj), orphan: plan.OrphanOf(obj)}
 	if child := plan.ChildOf(obj); child.Controller != "" {
 		kept.controller, kept.ofLeader = child.Controller, child.OfLeader
+	}
+	if owner := metav1.GetControllerOfNoCopy(obj); ofSet(owner) && obj.GetDeletionTimestamp() == nil {
+		kept.owner = owner.Name
+		if kept.owner == kept.set {
+			kept.owner = kept.set // the name in the reference has memory of its own
+		}
 	}
 	return kept
 }

@@ -4,16 +4,10 @@
 package sequentialjob
 
 import (
-	"context"
-	"iter"
-
-	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/orphans"
 )
 
 // handleEvents makes changes of a sequence and of its children a reason to look at the sequence.
@@ -76,32 +70,4 @@ func (c *Controller) enqueueOwner(obj any) {
 
 func (w *watchedChild) key() cache.ObjectName {
 	return cache.NewObjectName(w.namespace.Value(), w.Name)
-}
-
-// newOrphans returns what raises an alarm about Jobs whose SequentialJob the API does not know.
-func (c *Controller) newOrphans() *orphans.Watcher {
-	return orphans.NewWatcher(orphans.Config{
-		Kind: "SequentialJob", ChildKind: batchv1.SchemeGroupVersion.WithKind("Job"), Children: c.caches.ownedJobs, Recorder: c.Recorder,
-		Cached: orphans.CachedIn(c.caches.SequentialJob),
-		Read: func(ctx context.Context, namespace, name string) (metav1.Object, error) {
-			return c.Client.BatchV1alpha1().SequentialJobs(namespace).Get(ctx, name, metav1.GetOptions{})
-		},
-	})
-}
-
-// ownedJobs returns the cached Jobs that a SequentialJob controls and that are not being deleted.
-func (c caches) ownedJobs() iter.Seq[orphans.Child] {
-	return func(yield func(orphans.Child) bool) {
-		for _, obj := range c.jobs.List() {
-			child, ok := obj.(*watchedChild)
-			if !ok || child.Deleting || child.owner == "" {
-				continue
-			}
-			if !yield(orphans.Child{
-				Name: child.Name, UID: child.UID, Owner: orphans.Owner{Namespace: child.namespace.Value(), Name: child.sequence, UID: child.owner},
-			}) {
-				return
-			}
-		}
-	}
 }

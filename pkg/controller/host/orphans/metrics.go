@@ -13,9 +13,9 @@ import (
 var (
 	withoutOwner = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name: "jobset_jobs_without_owner", StabilityLevel: metrics.ALPHA,
-		Help: "Number of Jobs, or StatefulSets of LeaderWorkerSets, whose owner the API does not know for more than a minute, by the " +
-			"kind of the owner. The garbage collector deletes them.",
-	}, []string{"owner_kind"})
+		Help: "Number of children whose owner the API does not know for more than a minute, by the kinds of owner and child: Jobs, " +
+			"StatefulSets, Services and all others. The garbage collector deletes them.",
+	}, []string{"owner_kind", "child_kind"})
 )
 
 var registerMetrics = sync.OnceFunc(func() { legacyregistry.MustRegister(withoutOwner) })

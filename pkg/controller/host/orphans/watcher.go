@@ -1,11 +1,11 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package orphans raises an alarm about Jobs and StatefulSets whose owner the API does not know. The garbage collector deletes such
-// children; if there are many of them, or they stay, the store of jobset-apiserver has lost their owners, or the main cluster is older than
-// the store.
+// Package orphans raises an alarm about children whose owner the API does not know: Jobs and StatefulSets, and all other kinds that our
+// controllers create. The garbage collector deletes such children; if there are many of them, or they stay, the store of jobset-apiserver
+// has lost their owners, or the main cluster is older than the store.
 //
-// It looks into caches only. A child is suspect if its owner is not in the cache; most of these are being deleted with their owner, and are
+// It looks into caches, except for groups of pods while no set asks for them. A child is suspect if its owner is not in the cache; most of these are being deleted with their owner, and are
 // gone at the next look. Of suspects that were there at the last look, too, some owners are read from the API before anything is said.
 package orphans
 
@@ -13,14 +13,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -29,6 +27,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 const (
@@ -49,7 +48,7 @@ type Owner struct {
 	UID             types.UID
 }
 
-// Child is a Job or StatefulSet that has an owner and is not being deleted.
+// Child is an object that has an owner and is not being deleted.
 type Child struct {
 	Name  string
 	UID   types.UID
@@ -58,11 +57,10 @@ type Child struct {
 
 // Config is what a Watcher needs.
 type Config struct {
-	// Kind is the kind of the owners, and ChildKind the kind of the children.
-	Kind      string
-	ChildKind schema.GroupVersionKind
-	// Children are the cached children with an owner of the kind that are not being deleted.
-	Children func() iter.Seq[Child]
+	// Kind is the kind of the owners.
+	Kind string
+	// Sources are the kinds of their children, those with pods first.
+	Sources []Source
 	// Cached returns whether the owner is in the cache.
 	Cached func(Owner) bool
 	// Read reads the owner of the name from the API.
@@ -83,9 +81,19 @@ type Watcher struct {
 // suspect is an owner that is not in the cache.
 type suspect struct {
 	Owner
-	// child is the first of its children by name, and children is their number.
-	child    Child
-	children int
+	// child is the first of its children by source and name, and source is the index of its kind.
+	child  Child
+	source int
+	// children is how many children of each source it has.
+	children []int
+}
+
+// total returns how many children the owner has.
+func (s *suspect) total() (total int) {
+	for _, count := range s.children {
+		total += count
+	}
+	return total
 }
 
 // CachedIn returns Config.Cached for the owners that get reads from a cache. An owner that the server cannot read any more counts as
@@ -109,7 +117,7 @@ func NewWatcher(config Config) *Watcher {
 
 // Run looks every few minutes until the context ends. The caches are filled.
 func (w *Watcher) Run(ctx context.Context) {
-	defer withoutOwner.DeleteLabelValues(w.Kind)
+	defer w.forget()
 	for {
 		w.look(ctx)
 		pause := lookEvery
@@ -124,9 +132,20 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
+// forget takes the metric back.
+func (w *Watcher) forget() {
+	for _, source := range w.Sources {
+		withoutOwner.DeleteLabelValues(w.Kind, source.Kind.Kind)
+	}
+}
+
 // look compares the suspects with those of the last look, and says what it has found.
 func (w *Watcher) look(ctx context.Context) {
-	found := w.find()
+	found, err := w.find(ctx)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("Could not look for children without an owner", "kind", w.Kind, "reason", err.Error())
+		return // what is not known is not gone
+	}
 	again := make([]*suspect, 0, len(found))
 	next := make(map[types.UID]bool, len(found))
 	for uid, s := range found {
@@ -140,29 +159,36 @@ func (w *Watcher) look(ctx context.Context) {
 	})
 	unknown, err := w.unknown(ctx, again)
 	if err != nil {
-		klog.FromContext(ctx).V(2).Info("Could not find out whether the owners of children exist", "kind", w.ChildKind.Kind, "reason",
-			err.Error())
+		klog.FromContext(ctx).V(2).Info("Could not find out whether the owners of children exist", "kind", w.Kind, "reason", err.Error())
 		return // a server that does not answer says nothing about owners
 	}
 	w.say(ctx, unknown)
 }
 
 // find returns the owners that children name and that are not in the cache. It remembers no more of them than there is room for.
-func (w *Watcher) find() map[types.UID]*suspect {
+func (w *Watcher) find(ctx context.Context) (map[types.UID]*suspect, error) {
 	found := map[types.UID]*suspect{}
-	for child := range w.Children() {
-		s := found[child.Owner.UID]
-		switch {
-		case s != nil:
-			s.children++
-			if child.Name < s.child.Name {
+	for i, source := range w.Sources {
+		children, err := source.Children(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("looking for %ss: %w", source.Kind.Kind, err)
+		}
+		for child := range children {
+			s := found[child.Owner.UID]
+			if s == nil {
+				if len(found) == maxOwners || w.Cached(child.Owner) {
+					continue
+				}
+				s = &suspect{Owner: child.Owner, child: child, source: i, children: make([]int, len(w.Sources))}
+				found[child.Owner.UID] = s
+			}
+			s.children[i]++
+			if s.source == i && child.Name < s.child.Name {
 				s.child = child
 			}
-		case len(found) < maxOwners && !w.Cached(child.Owner):
-			found[child.Owner.UID] = &suspect{Owner: child.Owner, child: child, children: 1}
 		}
 	}
-	return found
+	return found, nil
 }
 
 // unknown returns those of the suspects that the API does not know, as far as it was asked. It asks for the first ones; if it knows none
@@ -197,36 +223,46 @@ func (w *Watcher) exists(ctx context.Context, owner Owner) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("reading %s %s/%s: %w", w.Kind, owner.Namespace, owner.Name, err)
 	}
-	return live.GetUID() == owner.UID, nil
+	return live.GetUID() == owner.UID || unreadable.Is(live), nil // the UID of an owner that cannot be read is not known
 }
 
 // say raises the alarm if there are more children than at the last alarm, and ends it if there are none.
 func (w *Watcher) say(ctx context.Context, unknown []*suspect) {
+	var lost witness.Losses
 	count := 0
-	for _, s := range unknown {
-		count += s.children
+	for i, source := range w.Sources {
+		of := 0
+		for _, s := range unknown {
+			of += s.children[i]
+		}
+		withoutOwner.WithLabelValues(w.Kind, source.Kind.Kind).Set(float64(of))
+		lost.Add(witness.Loss{Kind: source.Kind.Kind, Count: of})
+		count += of
 	}
-	withoutOwner.WithLabelValues(w.Kind).Set(float64(count))
 	was := w.alarmed
 	w.alarmed = count
 	switch {
 	case count == 0 && was > 0:
 		klog.FromContext(ctx).Info("The owner of every child exists", "kind", w.Kind)
 	case count > was:
-		w.alarm(ctx, unknown, count)
+		w.alarm(ctx, unknown, lost)
 	}
 }
 
+// advice is what a person has to know about children without an owner.
+const advice = "the garbage collector deletes such children; if the store of jobset-apiserver was replaced or has lost data, see " +
+	"`jobset-apiserver store status`; `jobset-apiserver store release-orphans` keeps those in the main cluster"
+
 // alarm logs the children, and sends an event about the first.
-func (w *Watcher) alarm(ctx context.Context, unknown []*suspect, count int) {
-	first, kind := unknown[0], w.ChildKind.Kind
-	advice := fmt.Sprintf("the garbage collector deletes such %[1]ss; if the store of jobset-apiserver was replaced or has lost data, see "+
-		"`jobset-apiserver store status`; `jobset-apiserver store release-orphans` lets the %[1]ss run on", kind)
-	klog.FromContext(ctx).Error(nil, kind+"s have owners that the API does not know; "+advice, "kind", w.Kind, "children", count, "owners",
-		len(unknown), "child", klog.KRef(first.Namespace, first.child.Name), "owner", first.Name, "ownerUID", first.UID)
+func (w *Watcher) alarm(ctx context.Context, unknown []*suspect, lost witness.Losses) {
+	first := unknown[0]
+	kind := w.Sources[first.source].Kind
+	klog.FromContext(ctx).Error(nil, "Children have owners that the API does not know; "+advice, "kind", w.Kind, "children", lost.String(),
+		"owners", len(unknown), "child", klog.KRef(first.Namespace, first.child.Name), "childKind", kind.Kind, "owner", first.Name,
+		"ownerUID", first.UID)
 	children.SendEvent(w.Recorder, &corev1.ObjectReference{
-		APIVersion: w.ChildKind.GroupVersion().String(), Kind: kind, Namespace: first.Namespace, Name: first.child.Name, UID: first.child.UID,
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: first.Namespace, Name: first.child.Name, UID: first.child.UID,
 	}, nil, plan.Event{Type: corev1.EventTypeWarning, Reason: ReasonOwnerUnknown, Note: fmt.Sprintf(
 		"the API does not know %s %q with the UID %s, which owns this %s and %d others; %s",
-		w.Kind, first.Name, first.UID, kind, first.children-1, advice)})
+		w.Kind, first.Name, first.UID, kind.Kind, first.total()-1, advice)})
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,25 +27,35 @@ import (
 
 // cluster is what a Watcher sees.
 type cluster struct {
-	t      *testing.T
-	jobs   []Child
-	cached map[types.UID]bool
+	t        *testing.T
+	jobs     []Child
+	services []Child
+	cached   map[types.UID]bool
 	// live are the UIDs by name, and err is what the API answers instead.
-	live   map[string]types.UID
-	err    error
-	reads  int
-	events []string
+	live map[string]types.UID
+	err  error
+	// listErr is why the Jobs are not known.
+	listErr error
+	// unreadable means that the API returns placeholders.
+	unreadable bool
+	reads      int
+	events     []string
 }
 
 func newWatcher(c *cluster) *Watcher {
 	return NewWatcher(Config{
-		Kind: "JobSet", ChildKind: batchv1.SchemeGroupVersion.WithKind("Job"), Recorder: c,
-		Children: func() iter.Seq[Child] { return slices.Values(c.jobs) },
-		Cached:   func(o Owner) bool { return c.cached[o.UID] },
+		Kind: "JobSet", Recorder: c, Sources: []Source{
+			{batchv1.SchemeGroupVersion.WithKind("Job"), func(context.Context) (iter.Seq[Child], error) { return slices.Values(c.jobs), c.listErr }},
+			{corev1.SchemeGroupVersion.WithKind("Service"), func(context.Context) (iter.Seq[Child], error) { return slices.Values(c.services), nil }},
+		},
+		Cached: func(o Owner) bool { return c.cached[o.UID] },
 		Read: func(_ context.Context, _, name string) (metav1.Object, error) {
 			c.reads++
 			if c.err != nil {
 				return nil, c.err
+			}
+			if c.unreadable {
+				return &metav1.ObjectMeta{Annotations: map[string]string{unreadable.Annotation: "its bytes are damaged"}}, nil
 			}
 			if uid, found := c.live[name]; found {
 				return &metav1.ObjectMeta{UID: uid}, nil
@@ -58,9 +69,11 @@ func (c *cluster) Eventf(regarding, _ runtime.Object, eventType, reason, _, note
 	c.events = append(c.events, fmt.Sprintf("%s %s %s", eventType, reason, fmt.Sprintf(note, args...)))
 }
 
-func (c *cluster) gauge() float64 {
+func (c *cluster) gauge() float64 { return c.gaugeOf("Job") }
+
+func (c *cluster) gaugeOf(kind string) float64 {
 	c.t.Helper()
-	value, err := testutil.GetGaugeMetricValue(withoutOwner.WithLabelValues("JobSet"))
+	value, err := testutil.GetGaugeMetricValue(withoutOwner.WithLabelValues("JobSet", kind))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -174,5 +187,38 @@ func TestAlarmHasBounds(t *testing.T) {
 	w.look(t.Context())
 	if c.reads != 2*maxReads || c.gauge() != 2*(maxReads-1) {
 		t.Errorf("%d reads, %v Jobs", c.reads, c.gauge())
+	}
+}
+
+// TestAlarmCountsAllChildren: children of all kinds count, also when those without pods are the only ones that are left.
+func TestAlarmCountsAllChildren(t *testing.T) {
+	for name, tc := range map[string]struct {
+		jobs, services []Child
+		unreadable     bool
+		listErr        error
+		wantEvent      string
+	}{
+		"Jobs and Services": {jobs: jobsOf("train", 2), services: jobsOf("train", 1),
+			wantEvent: `Warning OwnerUnknown the API does not know JobSet "train" with the UID train, which owns this Job and 2 others; ` + advice},
+		"a Service alone": {services: jobsOf("train", 1),
+			wantEvent: `Warning OwnerUnknown the API does not know JobSet "train" with the UID train, which owns this Service and 0 others; ` + advice},
+		"the owner cannot be read": {services: jobsOf("train", 1), unreadable: true},
+		"the Jobs are not known":   {services: jobsOf("train", 1), listErr: errors.New("not listed")},
+	} {
+		withoutOwner.Reset()
+		c := &cluster{t: t, jobs: tc.jobs, services: tc.services, unreadable: tc.unreadable, listErr: tc.listErr}
+		w := newWatcher(c)
+		w.look(t.Context())
+		w.look(t.Context())
+		if got := strings.Join(c.events, "; "); got != tc.wantEvent {
+			t.Errorf("%s: events %q", name, got)
+		}
+		jobs, services := float64(len(tc.jobs)), float64(len(tc.services))
+		if tc.wantEvent == "" {
+			jobs, services = 0, 0
+		}
+		if c.gauge() != jobs || c.gaugeOf("Service") != services {
+			t.Errorf("%s: %v Jobs, %v Services", name, c.gauge(), c.gaugeOf("Service"))
+		}
 	}
 }
