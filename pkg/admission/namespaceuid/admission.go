@@ -48,6 +48,9 @@ var recorded = map[schema.GroupResource]bool{
 	disaggregatedset.Resource("disaggregatedsets"): true,
 }
 
+// Records returns whether the server records the namespace in objects of a resource.
+func Records(resource schema.GroupResource) bool { return recorded[resource] }
+
 // Register adds the plugin to the plugins that can be enabled.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })

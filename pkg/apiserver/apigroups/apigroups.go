@@ -100,6 +100,11 @@ func (l List) HasResource(group, resource string) bool {
 	return slices.Contains(l.Stored(), schema.GroupResource{Group: group, Resource: resource})
 }
 
+// RecordsNamespace returns whether the server records in objects of the resource in which namespace they were created.
+func (l List) RecordsNamespace(resource schema.GroupResource) bool {
+	return namespaceuid.Records(resource)
+}
+
 // Plugins returns the admission plugins of all groups, each once.
 func (l List) Plugins() []Plugin {
 	var plugins []Plugin

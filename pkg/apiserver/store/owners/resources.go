@@ -113,9 +113,16 @@ const (
 // when the list has expired in the middle and starts from the beginning.
 func EachPage(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, begin func(),
 	visit func([]metav1.PartialObjectMetadata)) error {
+	return EachPageIn(ctx, client, resource, metav1.NamespaceAll, begin, visit)
+}
+
+// EachPageIn does the same for one namespace.
+func EachPageIn(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, namespace string, begin func(),
+	visit func([]metav1.PartialObjectMetadata)) error {
+	objects := client.Resource(resource).Namespace(namespace)
 	for start := 1; ; start++ {
 		begin()
-		err := list(ctx, client, resource, visit)
+		err := list(ctx, objects, visit)
 		if err == nil {
 			return nil
 		}
@@ -125,11 +132,10 @@ func EachPage(ctx context.Context, client metadata.Interface, resource schema.Gr
 	}
 }
 
-func list(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource,
-	visit func([]metav1.PartialObjectMetadata)) error {
+func list(ctx context.Context, objects metadata.ResourceInterface, visit func([]metav1.PartialObjectMetadata)) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
-		list, err := client.Resource(resource).List(ctx, options)
+		list, err := objects.List(ctx, options)
 		if err != nil {
 			return err
 		}

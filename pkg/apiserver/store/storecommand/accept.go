@@ -25,28 +25,40 @@ type acceptance struct {
 	uuid        string
 	revision    int64
 	abandonJobs bool
-	dryRun      dryRun
+	// namespaces is which objects get the UID of their namespace; empty if the store itself is accepted. namespace limits that to one.
+	namespaces, namespace string
+	dryRun                dryRun
 }
 
 func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
 	var a acceptance
 	cmd := &cobra.Command{
-		Use:   "accept --uuid=UUID --revision=REVISION",
-		Short: "Serve a store that a server refuses",
+		Use:   "accept (--uuid=UUID --revision=REVISION | --namespaces=MODE)",
+		Short: "Serve a store that a server refuses, or accept its objects in the present namespaces",
 		Long: "Accept the store that a server refuses: it becomes the store of this cluster, and the server serves it within seconds.\n" +
 			"The garbage collector then deletes the children (StatefulSets, Jobs and so on) of owners that this store does not have. If there is " +
 			"a better store, like a\n" +
 			"newer backup or the right volume, use that instead.\n\n" +
-			"The UUID and the revision are those that \"store status\" shows. They hold for this store in this state only.",
+			"The UUID and the revision are those that \"store status\" shows. They hold for this store in this state only.\n\n" +
+			"With --namespaces, the server must serve the store. Each JobSet, SequentialJob, LeaderWorkerSet and DisaggregatedSet then gets the UID " +
+			"of its\n" +
+			"present namespace, by which the controller recognizes objects that are older than their namespace. Imported objects, and those of older\n" +
+			"versions, have none. In a cluster that was built again, all objects are older, and the controller holds them until you accept them\n" +
+			"there. The command may be interrupted and repeated.",
 		Example: "  # What is refused?\n  jobset-apiserver store status\n\n" +
 			"  # Keep the Jobs, then accept the store\n  jobset-apiserver store release-orphans\n" +
-			"  jobset-apiserver store accept --uuid=6f1c2f0a-3f77-4f0e-8b57-0d6d3f2f4f0e --revision=0",
+			"  jobset-apiserver store accept --uuid=6f1c2f0a-3f77-4f0e-8b57-0d6d3f2f4f0e --revision=0\n\n" +
+			"  # The cluster was built again: how many objects of each namespace would run?\n" +
+			"  jobset-apiserver store accept --namespaces=all --dry-run=client",
 		Args: noArguments,
 	}
 	cmd.Flags().StringVar(&a.uuid, "uuid", "", "UUID of the store that is refused, as shown by \"store status\".")
 	cmd.Flags().Int64Var(&a.revision, "revision", 0, "Revision of the store that is refused, as shown by \"store status\".")
 	cmd.Flags().BoolVar(&a.abandonJobs, "abandon-jobs", false,
 		"Also accept that the garbage collector deletes the Jobs, StatefulSets and other objects whose owners are lost.")
+	cmd.Flags().StringVar(&a.namespaces, "namespaces", "", `Which objects get the UID of their present namespace: "missing" for those without one, `+
+		`or "all" for those of an earlier namespace of the same name, too.`)
+	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "With --namespaces: only objects in this namespace.")
 	a.dryRun.addFlag(cmd)
 	flags := addClusterFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -56,6 +68,10 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 		c, err := connect(flags)
 		if err != nil {
 			return err
+		}
+		if a.namespaces != "" {
+			n := newNamespaceRecords(c, streams, a)
+			return n.run(cmd.Context())
 		}
 		if err := a.run(cmd.Context(), c); err != nil {
 			return err
@@ -67,11 +83,30 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 }
 
 func (a *acceptance) validate(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("namespaces") {
+		return a.validateNamespaces(cmd)
+	}
+	if a.namespace != "" {
+		return errors.New("--namespace: must be set with --namespaces only: a store is accepted as a whole")
+	}
 	if a.uuid == "" {
 		return errors.New("--uuid: must be that of the store that is refused; \"store status\" shows it")
 	}
 	if !cmd.Flags().Changed("revision") {
 		return errors.New("--revision: must be that of the store that is refused; \"store status\" shows it")
+	}
+	return a.dryRun.validate()
+}
+
+// validateNamespaces checks the flags of an acceptance of objects.
+func (a *acceptance) validateNamespaces(cmd *cobra.Command) error {
+	if a.namespaces != namespacesMissing && a.namespaces != namespacesAll {
+		return fmt.Errorf("--namespaces: must be %s or %s, not %q", namespacesMissing, namespacesAll, a.namespaces)
+	}
+	for _, name := range []string{"uuid", "revision", "abandon-jobs"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--%s: must not be set with --namespaces: accept the store first, and its objects once the server serves them", name)
+		}
 	}
 	return a.dryRun.validate()
 }
