@@ -107,8 +107,10 @@ func answering(t *testing.T, objects map[string]string) *rest.Config {
 	cluster := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		body, found := map[string]string{
-			"/api/v1":       `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["get"]}]}`,
-			"/apis/apps/v1": `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"statefulsets","namespaced":true,"kind":"StatefulSet","verbs":["get"]}]}`,
+			"/api/v1":                         `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap","verbs":["get"]}]}`,
+			"/apis/apiextensions.k8s.io/v1":   `{"kind":"APIResourceList","groupVersion":"apiextensions.k8s.io/v1","resources":[{"name":"customresourcedefinitions","kind":"CustomResourceDefinition","verbs":["get"]}]}`,
+			"/apis/apiregistration.k8s.io/v1": `{"kind":"APIResourceList","groupVersion":"apiregistration.k8s.io/v1","resources":[{"name":"apiservices","kind":"APIService","verbs":["get"]}]}`,
+			"/apis/apps/v1":                   `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"statefulsets","namespaced":true,"kind":"StatefulSet","verbs":["get"]}]}`,
 		}[r.URL.Path]
 		if !found {
 			body, found = objects[r.URL.Path]
