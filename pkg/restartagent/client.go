@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/rewind"
 )
 
 // backoff is the pause between requests that fail: at first a fifth of a second, at the end half a minute. A set may
@@ -46,6 +48,7 @@ func newClient(config *Config, connection *rest.Config) (*client, error) {
 	if connection.UserAgent == "" {
 		connection.UserAgent = fieldManager
 	}
+	rewind.Wrap(connection)
 	c, err := rest.RESTClientFor(connection)
 	return &client{config, c, runtime.NewParameterCodec(scheme)}, err
 }

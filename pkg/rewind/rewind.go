@@ -37,11 +37,14 @@ const watchesBegin = 15 * time.Minute
 // requests succeed. Who watches must be allowed to list, as informers are: a watch is refused as long as the question
 // is. Wrappers that repeat requests must be added later. A restore after which the API comes to the version of a watch
 // again before that watch begins is not noticed.
-func Wrap(config *rest.Config) { wrap(config, clock.RealClock{}) }
+func Wrap(config *rest.Config) { config.Wrap(Wrapper()) }
 
-func wrap(config *rest.Config, c clock.PassiveClock) {
+// Wrapper returns what Wrap adds to a configuration. The clients that get the same one share what they find out.
+func Wrapper() func(http.RoundTripper) http.RoundTripper { return wrapper(clock.RealClock{}) }
+
+func wrapper(c clock.PassiveClock) func(http.RoundTripper) http.RoundTripper {
 	t := &tracker{clock: c, passed: map[string]mark{}}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{t, next} })
+	return func(next http.RoundTripper) http.RoundTripper { return &transport{t, next} }
 }
 
 // tracker is shared by all clients of a configuration.

@@ -40,7 +40,7 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestWatchesAreCompared(t *testing.T) {
 	api, clock := &answers{at: 100, code: http.StatusOK}, testclock.NewFakePassiveClock(time.Now())
 	config := &rest.Config{}
-	wrap(config, clock)
+	config.Wrap(wrapper(clock))
 	client := config.WrapTransport(api)
 	send := func(query string) (int, error) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://main/api/v1/"+query, nil)

@@ -57,8 +57,8 @@ func (o *Options) applyAuthentication(ctx context.Context, config *apiserver.Con
 		return err
 	}
 	// The library uses this for what it follows only: its client for tokens is replaced below.
-	options.CustomRoundTripperFn = hold.wrap
-	if options.ClientCert.CAContentProvider, err = clientCA(&options, hold); err != nil {
+	options.CustomRoundTripperFn = hold.follower()
+	if options.ClientCert.CAContentProvider, err = clientCA(&options, options.CustomRoundTripperFn); err != nil {
 		return wrapFlagError("client-ca-file", err, "give a file with PEM certificates")
 	}
 	if err := options.ApplyTo(&generic.Authentication, generic.SecureServing, nil); err != nil {
@@ -110,7 +110,8 @@ func authenticateRequests(config *apiserver.Config, options *genericoptions.Dele
 
 // clientCA provides the authority of client certificates: that of the flag, or else that of the main cluster, which is
 // followed. It is nil when neither is wanted.
-func clientCA(o *genericoptions.DelegatingAuthenticationOptions, hold *hold) (dynamiccertificates.CAContentProvider, error) {
+func clientCA(o *genericoptions.DelegatingAuthenticationOptions, follower func(http.RoundTripper) http.RoundTripper) (
+	dynamiccertificates.CAContentProvider, error) {
 	if o.ClientCert.ClientCA != "" {
 		return o.ClientCert.GetClientCAContentProvider()
 	}
@@ -121,7 +122,8 @@ func clientCA(o *genericoptions.DelegatingAuthenticationOptions, hold *hold) (dy
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(hold.config(config))
+	config.Wrap(follower)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}

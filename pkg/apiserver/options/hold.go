@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/rewind"
 )
 
 const (
@@ -47,6 +49,12 @@ func (h *hold) config(config *rest.Config) *rest.Config {
 	held := rest.CopyConfig(config)
 	held.Wrap(h.wrap)
 	return held
+}
+
+// follower returns what makes clients follow objects of the main API: they wait while it is away, and list again after it was restored.
+func (h *hold) follower() func(http.RoundTripper) http.RoundTripper {
+	restored := rewind.Wrapper()
+	return func(next http.RoundTripper) http.RoundTripper { return h.wrap(restored(next)) }
 }
 
 func (h *hold) wrap(next http.RoundTripper) http.RoundTripper { return &holding{h, next} }
