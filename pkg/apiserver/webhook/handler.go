@@ -137,21 +137,15 @@ func (h *handler) serve(w http.ResponseWriter, req *http.Request) (body []byte, 
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), h.timeout)
 	defer cancel()
-	var data []byte
+	receive := h.receive
 	if known {
-		var done func()
-		if data, done, err = h.receiveKnown(ctx, w, req); err != nil {
-			return nil, failed(err), err
-		}
-		defer done()
-	} else {
-		var done func(result)
-		if data, done, err = h.receive(ctx, w, req); err != nil {
-			return nil, failed(err), err
-		}
-		defer func() { done(r) }()
+		receive = h.receiveKnown
 	}
-	r = resultPanic
+	data, done, err := receive(ctx, w, req)
+	if err != nil {
+		return nil, failed(err), err
+	}
+	defer done()
 	return h.complete(ctx, data)
 }
 

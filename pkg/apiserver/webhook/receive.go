@@ -48,7 +48,7 @@ func (h *handler) receiveKnown(ctx context.Context, w http.ResponseWriter, req *
 }
 
 // receive receives a question of any other caller within its share.
-func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.Request) (data []byte, done func(result), err error) {
+func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.Request) (data []byte, done func(), err error) {
 	control := http.NewResponseController(w)
 	v := h.shares.enter(addressOf(req.RemoteAddr), func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
 	if v == nil {
@@ -62,7 +62,6 @@ func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.
 		err = busy()
 	}
 	if err != nil {
-		v.count(failed(err))
 		v.leave()
 		if errors.Is(err, errNotDue) {
 			h.delay(ctx) // its place, its room and its body are free by now
@@ -70,9 +69,8 @@ func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.
 		return nil, nil, err
 	}
 	v.charge(len(data))
-	return data, func(r result) {
+	return data, func() {
 		h.queue.release()
-		v.count(r)
 		v.leave()
 	}, nil
 }

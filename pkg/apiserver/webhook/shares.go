@@ -37,12 +37,13 @@ const (
 	// questionBytes is what a question costs beyond its bytes, in bytes.
 	questionBytes = 4 << 10
 
-	// An address has a standing after standingAnswers good questions over standingTime, and loses it by a bad one. It is
-	// then served before others, and at standingFactor times the pace.
-	standingAnswers, standingTime, standingFactor = 10, time.Minute, 8
+	// light is what an address may use lately, in bytes, without waiting for the pace of all. So addresses that use up that pace do not
+	// keep another one from its share.
+	light = 4 << 20
 )
 
-// shares divide what callers without a certificate may use among their addresses, so that none of them can use up what others need.
+// shares divide what callers without a certificate may use among their addresses, so that none of them can use up what others need. The shares
+// are equal: good questions prove nothing about who asks them, so an attacker could buy a larger one with them. Only a certificate proves it.
 type shares struct {
 	clock clock.PassiveClock
 
@@ -50,7 +51,7 @@ type shares struct {
 	addresses *lru.Cache
 	open      int
 	receiving *list.List // of *visit, the oldest first
-	room      *semaphore.Weighted
+	room      *rooms
 	pace      bucket
 }
 
@@ -61,9 +62,8 @@ type share struct {
 	room      *semaphore.Weighted
 	pace      bucket
 	used      usage
-	// good are the questions since the last bad one, and since is when the first of them was asked.
-	good  int
-	since time.Time
+	// held is the room that its questions have.
+	held int64
 }
 
 // visit is one question.
@@ -79,7 +79,7 @@ type visit struct {
 }
 
 func newShares(c clock.PassiveClock) *shares {
-	return &shares{clock: c, addresses: lru.New(maxAddresses), receiving: list.New(), room: semaphore.NewWeighted(room),
+	return &shares{clock: c, addresses: lru.New(maxAddresses), receiving: list.New(), room: newRooms(room),
 		pace: newBucket(c.Now(), burst)}
 }
 
@@ -151,7 +151,7 @@ func (v *visit) makeRoom(ctx context.Context, size int64) error {
 	if err := v.share.room.Acquire(ctx, size); err != nil {
 		return err
 	}
-	if err := v.shares.room.Acquire(ctx, size); err != nil {
+	if err := v.shares.room.acquire(ctx, v.share, size); err != nil {
 		v.share.room.Release(size)
 		return err
 	}
@@ -171,7 +171,7 @@ func (v *visit) leave() {
 func (v *visit) free() {
 	if v.charged > 0 {
 		v.share.room.Release(v.charged)
-		v.shares.room.Release(v.charged)
+		v.shares.room.release(v.share, v.charged)
 		v.charged = 0
 	}
 }
@@ -186,23 +186,18 @@ func (v *visit) bid(size int, limit time.Duration) (wait time.Duration, cost flo
 	now := s.clock.Now()
 	bytes := float64(size)
 	cost = a.used.now(now) + bytes
-	standing := a.standing(now)
-	if standing {
-		cost /= standingFactor
-	}
-	switch {
-	case size <= smallBody:
+	if size <= smallBody {
 		return 0, cost, true
-	case standing:
-		wait = a.pace.due(now, bytes, standingFactor*paceOfAddress, standingFactor*burstOfAddress)
-	default:
-		wait = max(a.pace.due(now, bytes, paceOfAddress, burstOfAddress), s.pace.due(now, bytes, pace, burst))
+	}
+	wait = a.pace.due(now, bytes, paceOfAddress, burstOfAddress)
+	if cost > light {
+		wait = max(wait, s.pace.due(now, bytes, pace, burst))
 	}
 	if wait > limit {
 		return 0, 0, false
 	}
 	a.pace.left -= bytes
-	if !standing {
+	if cost > light {
 		s.pace.left -= bytes
 	}
 	return wait, cost, true
@@ -215,22 +210,4 @@ func (v *visit) charge(size int) {
 	defer v.shares.mu.Unlock()
 	v.share.used.now(v.shares.clock.Now())
 	v.share.used.bytes += float64(size) + questionBytes
-}
-
-// count counts what became of a question for the standing of its address.
-func (v *visit) count(r result) {
-	v.shares.mu.Lock()
-	defer v.shares.mu.Unlock()
-	switch r {
-	case resultMutated, resultUnchanged:
-		if v.share.good++; v.share.good == 1 {
-			v.share.since = v.shares.clock.Now()
-		}
-	case resultBad:
-		v.share.good = 0
-	}
-}
-
-func (a *share) standing(now time.Time) bool {
-	return a.good >= standingAnswers && now.Sub(a.since) >= standingTime
 }
