@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,17 +121,16 @@ func summary(js *jobsetv1alpha2.JobSet) string {
 // awaitSummary waits until the summary of a set is the wanted one.
 func (k *kubectl) awaitSummary(set, want string) {
 	k.Helper()
-	var last string
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(300 * time.Millisecond) {
+	k.eventually(func() string {
 		js := k.sets()[set]
 		if js == nil {
-			k.Fatalf("set %s is gone", set)
+			return "set " + set + " is gone"
 		}
-		if last = summary(js); last == want {
-			return
+		if diff := cmp.Diff(want, summary(js)); diff != "" {
+			return set + " (-want +got):\n" + diff
 		}
-	}
-	k.Errorf("%s (-want +got):\n%s", set, cmp.Diff(want, last))
+		return ""
+	})
 }
 
 // refusal is what kubectl prints when the server refuses an action.

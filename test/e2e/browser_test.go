@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 var findBrowser = sync.OnceValues(func() (string, error) {
@@ -50,7 +52,7 @@ func (b browser) call(page string, args ...string) string {
 	if b.dark {
 		all = append(all, "--blink-settings=preferredColorScheme=0")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), framework.StepTimeout())
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, append(append(all, args...), "file://"+page)...)
 	cmd.Env = append(os.Environ(), "HOME="+profile)

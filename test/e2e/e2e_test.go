@@ -243,6 +243,15 @@ func (k *kubectl) wait(args ...string) {
 	})
 }
 
+// delete deletes with kubectl, and waits until what it names is gone.
+func (k *kubectl) delete(args ...string) {
+	k.Helper()
+	k.eventually(func() string {
+		k.ok(append([]string{"delete", "--ignore-not-found", "--timeout=60s"}, args...)...)
+		return ""
+	})
+}
+
 // as returns kubectl with a bearer token and no other credentials.
 func (k *kubectl) as(token string) *kubectl {
 	k.Helper()

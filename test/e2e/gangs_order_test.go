@@ -68,7 +68,7 @@ func setsBlockEachOther(k *kubectl) {
 		k.untilRunning(room, "left", "right")
 
 		// Whoever gives way lets the other one through.
-		k.ok("delete", "jobset", "right", "--cascade=foreground", "--timeout=180s")
+		k.delete("jobset", "right", "--cascade=foreground")
 		k.untilCompleted("left")
 		k.deleteSets()
 	}

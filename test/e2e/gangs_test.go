@@ -133,7 +133,7 @@ func (k *kubectl) untilCompleted(sets ...string) {
 // deleteSets deletes all sets, with their Jobs and pods.
 func (k *kubectl) deleteSets() {
 	k.Helper()
-	k.ok("delete", "jobset", "--all", "--cascade=foreground", "--timeout=180s")
+	k.delete("jobset", "--all", "--cascade=foreground")
 }
 
 // firstOf returns which of two sets that have completed ran first. All pods of that one must have started before any of the other one.

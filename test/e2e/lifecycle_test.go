@@ -148,7 +148,7 @@ func TestDeletion(t *testing.T) {
 				}
 				return ""
 			})
-			k.ok("delete", "jobset", "train", "--cascade="+policy, "--timeout=180s")
+			k.delete("jobset", "train", "--cascade="+policy)
 			if policy == "foreground" {
 				// The set may vanish only after what it owns.
 				if left := k.ok("get", "jobs,services", "-o", "name"); left != "" {
@@ -168,7 +168,7 @@ func TestDeletion(t *testing.T) {
 			}
 			return ""
 		})
-		k.ok("delete", "jobset", "train", "--cascade=orphan", "--timeout=180s")
+		k.delete("jobset", "train", "--cascade=orphan")
 		owners := k.ok("get", "jobs", "-o", "jsonpath={.items[*].metadata.ownerReferences}")
 		if owners != "" {
 			t.Errorf("orphaned Jobs still have owners: %s", owners)

@@ -78,7 +78,7 @@ func (n *ownNodes) placed(name, manifest string) []string {
 		if domains := n.domains(name); len(domains) == 1 {
 			return domains
 		}
-		n.ok("delete", "jobset", name, "--cascade=foreground", "--timeout=180s")
+		n.delete("jobset", name, "--cascade=foreground")
 	}
 	n.Fatal("the controller chooses no domain, although nodes are free")
 	return nil

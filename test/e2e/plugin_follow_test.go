@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 // following is a command of the plugin that runs until it is stopped, or until what it follows has ended.
@@ -37,7 +39,7 @@ func (f *following) String() string {
 // follow starts the plugin. It ends with the test at the latest.
 func (k *kubectl) follow(args ...string) *following {
 	k.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	f := &following{k: k, done: make(chan error, 1)}
 	cmd := exec.CommandContext(ctx, k.cluster.Program("kubectl-jobset"), append([]string{"--namespace", k.namespace}, args...)...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig)
@@ -66,4 +68,17 @@ func (f *following) shows(text string) {
 		}
 		return ""
 	})
+}
+
+// ends waits until the command has ended, and fails the test unless that is a success.
+func (f *following) ends() {
+	f.k.Helper()
+	select {
+	case err := <-f.done:
+		if err != nil {
+			f.k.Errorf("the command ended with %v:\n%s", err, f)
+		}
+	case <-time.After(framework.StepTimeout()):
+		f.k.Fatalf("the command goes on:\n%s", f)
+	}
 }

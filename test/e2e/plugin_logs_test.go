@@ -213,8 +213,8 @@ func TestPluginFollowsLogsThroughARestart(t *testing.T) {
 	shows("[leader-0-0] one", "[leader-0-0] two", "[leader-0-0] three", "[workers-1-1] first attempt of workers-1-1")
 	l.write(first["workers-0-1"], "main", "written later")
 	shows("[workers-0-1] written later")
-	if got := l.requests(first["leader-0-0"], "main"); got != 2 {
-		t.Errorf("the log that broke was asked for %d times, want 2", got)
+	if got := l.requests(first["leader-0-0"], "main"); got < 2 {
+		t.Errorf("the log that broke was asked for %d times, want once more at least", got)
 	}
 
 	k.pluginOK("restart", "train", "--reason", "see the logs go on")
@@ -238,12 +238,5 @@ func TestPluginFollowsLogsThroughARestart(t *testing.T) {
 		k.ok("annotate", "pod", pod, "--overwrite", "jobset-apiserver.io/kwok-outcome=succeeded", "jobset-apiserver.io/kwok-run-seconds=1")
 	}
 	k.wait("--for=condition=Completed", "jobset/train")
-	select {
-	case err := <-f.done:
-		if err != nil {
-			t.Errorf("following ended with %v:\n%s", err, f)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatalf("following goes on although the set has completed:\n%s", f)
-	}
+	f.ends()
 }

@@ -6,7 +6,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -24,14 +23,7 @@ func TestPluginTreeWatch(t *testing.T) {
 	watch.shows("Running")
 	k.ok("delete", "jobset", "train", "--cascade=foreground")
 	watch.shows("jobset/train was deleted.")
-	select {
-	case err := <-watch.done:
-		if err != nil {
-			t.Errorf("the command ended with %v", err)
-		}
-	case <-time.After(time.Minute):
-		t.Error("the command goes on after the set was deleted")
-	}
+	watch.ends()
 	if r := k.plugin("tree", "train", "-w"); r.code != 1 || !strings.Contains(r.stderr, "not found") {
 		t.Errorf("no such set: exit code %d, %q", r.code, r.stderr)
 	}

@@ -79,11 +79,16 @@ func childrenSurvive(t *testing.T, k *kubectl, component string) {
 	k.wait("--for=condition=Suspended", "jobset/train")
 }
 
-// stay looks for a while and fails as soon as something differs.
+// stay looks for a while and fails as soon as something differs. A look that kubectl could not take is repeated.
 func stay(k *kubectl, duration time.Duration, want string, look func() string) {
 	k.Helper()
 	for end := time.Now().Add(duration); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
-		if got := look(); got != want {
+		var got string
+		k.eventually(func() string {
+			got = look()
+			return ""
+		})
+		if got != want {
 			k.Fatalf("children changed:\nbefore %s\nafter  %s", want, got)
 		}
 	}

@@ -97,7 +97,7 @@ func TestDeletedSequenceStopsItsStep(t *testing.T) {
 	if got := k.sequenceNamed("etl").Finalizers; !slices.Contains(got, batchv1alpha1.SequentialJobFinalizer) {
 		t.Errorf("finalizers while a child is active: %v", got)
 	}
-	k.ok("delete", "sj", "etl", "--timeout=180s")
+	k.delete("sj", "etl")
 	noChildren(k)
 	k.hasEvent("etl", "Normal JobStopped Stopped job 1")
 }
@@ -109,7 +109,7 @@ func TestNamespaceWithARunningSequenceGoes(t *testing.T) {
 	k := newKubectl(t)
 	k.sequence("etl", steered)
 	k.untilStep("etl", 0, batchv1alpha1.StepRunning)
-	k.ok("delete", "namespace", k.namespace, "--timeout=180s")
+	k.delete("namespace", k.namespace)
 }
 
 // A Job that is deleted while it runs is run again; one that is deleted after its end is not.
@@ -119,7 +119,8 @@ func TestJobsThatVanish(t *testing.T) {
 	k.sequence("etl", steered)
 	k.endStep("etl", 0, "succeeded")
 	k.untilStep("etl", 1, batchv1alpha1.StepRunning)
-	k.ok("delete", "job", "etl-0", "etl-1", "--timeout=180s")
+	k.ok("delete", "job", "etl-0", "etl-1", "--wait=false")
+	k.wait("--for=delete", "job/etl-0")
 	k.untilAttempt("etl", 1, 2)
 	k.endStep("etl", 1, "succeeded")
 	k.endStep("etl", 2, "succeeded")

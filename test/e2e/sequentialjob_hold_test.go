@@ -116,14 +116,14 @@ func TestSequenceHoldsQuota(t *testing.T) {
 	k.eventually(func() string {
 		return k.hasNot(w, `{.status.conditions[?(@.type=="Finished")].reason}{.metadata.finalizers}`, "Succeeded")
 	})
-	k.ok("delete", "sequentialjob", "etl", "--timeout=180s")
+	k.delete("sequentialjob", "etl")
 	k.wait("--for=delete", w)
 
 	// One that is deleted while it runs gives its quota back, too.
 	k.sequence(fmt.Sprintf(inTeam, "gone"), steered)
 	k.inPhase("gone", batchv1alpha1.PhaseRunning)
 	w = "workload/" + k.workloadOf("sequentialjob/gone")
-	k.ok("delete", "sequentialjob", "gone", "--timeout=180s")
+	k.delete("sequentialjob", "gone")
 	k.wait("--for=delete", w)
 }
 

@@ -39,8 +39,8 @@ func number(variable string, standard int) int {
 	return n
 }
 
-// timeout bounds one step on a busy machine, and with many sets.
-var timeout = 3*time.Minute + time.Duration(sets)*200*time.Millisecond
+// timeout bounds one step, also with many sets.
+var timeout = framework.StepTimeout() + time.Duration(sets)*200*time.Millisecond
 
 // cluster is a control plane whose API server belongs to the tests.
 type cluster struct {

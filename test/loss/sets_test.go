@@ -130,23 +130,28 @@ func deletedJobs(lost []string) int {
 	return len(slices.DeleteFunc(slices.Clone(lost), func(name string) bool { return !strings.HasPrefix(name, "job ") }))
 }
 
-// watch looks for a while what becomes of the children, or until the condition holds. It returns what was lost at any time.
+// watch looks for a while what becomes of the children, or until the condition holds. It returns what was lost at any time, which also the last
+// look shows, so that a look without an answer hides nothing unless it is the last one.
 func (c *cluster) watch(t *testing.T, namespace string, before *children, duration time.Duration, until func(lost []string) bool) []string {
 	t.Helper()
 	all := map[string]bool{}
 	interval := time.Second + time.Duration(len(before.jobs))*5*time.Millisecond
+	var unanswered error
 	err := wait.PollUntilContextTimeout(t.Context(), interval, duration, true, func(ctx context.Context) (bool, error) {
 		c.nudge(ctx)
 		now, err := c.children(ctx, namespace)
-		if err != nil {
-			return false, err
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		if unanswered = err; err != nil {
+			return false, nil
 		}
 		for _, name := range before.lost(now) {
 			all[name] = true
 		}
 		return until(slices.Sorted(maps.Keys(all))), nil
 	})
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	if err = errors.Join(err, unanswered); unanswered != nil || err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatal(err)
 	}
 	return slices.Sorted(maps.Keys(all))

@@ -16,14 +16,13 @@ import (
 	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
 const (
-	// startTimeout is for a step of a start, on a machine that does other things too.
-	startTimeout = time.Minute
-	// answerTimeout is how long a member has to answer a question of the test.
-	answerTimeout = 2 * time.Second
+	// answerTimeout is how long a member has to answer a question of the test, which is asked again.
+	answerTimeout = 5 * time.Second
 	pollInterval  = 100 * time.Millisecond
 )
 
@@ -144,7 +143,7 @@ func (c *Cluster) Follower(ctx context.Context) (*Member, error) {
 // AwaitHealthy waits until all members know the same leader and each of them answers linearizable reads.
 func (c *Cluster) AwaitHealthy(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, framework.StepTimeout(), true, func(ctx context.Context) (bool, error) {
 		last = c.healthy(ctx)
 		return last == nil, nil
 	})

@@ -12,9 +12,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
-// stopTimeout is how long a member may take to end.
-const stopTimeout = 30 * time.Second
-
 // Member is a member of a cluster, which runs or not.
 type Member struct {
 	Name string
@@ -65,9 +62,9 @@ func (m *Member) Stop() error {
 	select {
 	case <-process.Done():
 		return nil
-	case <-time.After(stopTimeout):
+	case <-time.After(framework.StepTimeout()):
 		process.Kill()
-		return fmt.Errorf("%s does not end within %s", m.Name, stopTimeout)
+		return fmt.Errorf("%s does not end within %s", m.Name, framework.StepTimeout())
 	}
 }
 

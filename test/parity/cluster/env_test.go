@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,8 +30,8 @@ type (
 	replicatedJob = jobsetv1alpha2.ReplicatedJob
 )
 
-// changeTimeout bounds how long a change may take to be seen. It is long because all rows share the machine.
-const changeTimeout = 90 * time.Second
+// changeTimeout bounds a call of kubectl.
+var changeTimeout = framework.StepTimeout()
 
 // env is what one test works with: a namespace of its own.
 type env struct {
