@@ -23,6 +23,8 @@ type state struct {
 	// prepare brings the set into the state once its summary is before.
 	before  string
 	prepare func(k *kubectl, set string)
+	// held says that the first Job is not deleted before all actions were asked for.
+	held bool
 	// rest is the summary in the state, and after an action that changes nothing. If the state passes, that is passed.
 	rest, passed string
 	// cells are what comes of the actions. One that is not listed gets the answer of others.
@@ -40,7 +42,6 @@ func nothing(answer string) cell        { return cell{answer: answer} }
 const (
 	byOncall   = " (oncall: because)"
 	startAfter = `jobset-apiserver.io/kwok-start-after: "1h"`
-	stopAfter  = runOn + "\n" + `              jobset-apiserver.io/kwok-stop-after: "30s"`
 
 	restartedAs  = "the JobSet was restarted as attempt "
 	suspendedIn  = "the JobSet was suspended, which ended attempt "
@@ -78,7 +79,7 @@ var states = map[string]state{
 		},
 	},
 	"restarting": {
-		pod: stopAfter, before: "restarts=0 | 1 Start, ready",
+		pod: runOn, before: "restarts=0 | 1 Start, ready", held: true,
 		prepare: func(k *kubectl, set string) { k.answer(k.act("restart", set, `"reason":"before"`)) },
 		rest:    "restarts=1 RestartingJobSet/RestartRequested | 1 Start → Restarted (earlier: before) | 2 Requested (earlier: before)",
 		passed:  "restarts=1 | 1 Start → Restarted (earlier: before) | 2 Requested (earlier: before), ready",
@@ -226,6 +227,11 @@ func TestActionsInEveryState(t *testing.T) {
 		for action := range actionKinds {
 			ask(oncall, name+"-"+action, action, all[name].cell(action))
 		}
+		if all[name].held {
+			for action := range actionKinds {
+				k.letGo("job/" + name + "-" + action + "-workers-0")
+			}
+		}
 	}
 	for _, name := range names {
 		for action := range actionKinds {
@@ -275,6 +281,9 @@ func (k *kubectl) prepareAll(name string, s state, by *kubectl) {
 	}
 	for action := range actionKinds {
 		k.awaitSummary(name+"-"+action, s.before)
+		if s.held {
+			k.hold("job/" + name + "-" + action + "-workers-0")
+		}
 	}
 	for action := range actionKinds {
 		if name == "deleting" { // needs more than the actions

@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -71,7 +72,7 @@ var decisionFaults = map[string]fault{
 		want: why.StartupOrder, words: []string{"readers waits until workers has started", "0 of 2 jobs"},
 	},
 	"a restart is in progress": {
-		seed: inTurn(becomesReady(everyJob(annotated("jobset-apiserver.io/kwok-stop-after", "5m"))), func(k *kubectl) {
+		seed: inTurn(becomesReady(podSpecs(longGrace), everyJob(neverEnding)), func(k *kubectl) {
 			k.pluginOK("restart", "train", "--reason", "new driver")
 		}),
 		want: why.Restarting, words: []string{"attempt 2 (Requested) by kwok-admin", "new driver"},
@@ -86,10 +87,16 @@ var decisionFaults = map[string]fault{
 		want: why.Completed, words: []string{"2 of 2 jobs succeeded"},
 	},
 	"the set has just begun": {
-		seed: makes(everyJob(neverStarting)), want: why.Starting, words: []string{"0 of 2 jobs ready"},
+		// The pods get their nodes in the future, so that they are not late while the test looks.
+		seed: inTurn(makes(everyJob(neverStarting)), func(k *kubectl) {
+			for _, job := range []string{"train-workers-0", "train-workers-1"} {
+				k.podStatus(k.podOnNode(job), `{"conditions":[{"type":"PodScheduled","status":"True","lastTransitionTime":"2099-01-01T00:00:00Z"}]}`)
+			}
+		}),
+		want: why.Starting, words: []string{"0 of 2 jobs ready"},
 	},
 	"the set is being deleted": {
-		seed: inTurn(becomesReady(everyJob(annotated("jobset-apiserver.io/kwok-stop-after", "10s"))), func(k *kubectl) {
+		seed: inTurn(becomesReady(podSpecs(longGrace), everyJob(neverEnding)), func(k *kubectl) {
 			k.ok("delete", "jobset", "train", "--cascade=foreground", "--wait=false")
 		}),
 		want: why.Deleting, words: []string{"was deleted"},
@@ -137,6 +144,25 @@ func (k *kubectl) hold(object string) {
 	}
 	k.ok("patch", object, "--type=json", "-p", patch)
 	k.release(object)
+}
+
+// letGo ends what hold does.
+func (k *kubectl) letGo(object string) {
+	k.Helper()
+	k.eventually(func() string {
+		var left []string
+		for _, finalizer := range strings.Fields(k.field(object, "{.metadata.finalizers[*]}")) {
+			if finalizer != "example.com/hold" {
+				left = append(left, finalizer)
+			}
+		}
+		content, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left}})
+		if err != nil {
+			return err.Error()
+		}
+		k.ok("patch", object, "--type=merge", "-p", string(content))
+		return ""
+	})
 }
 
 // release removes what holds an object at the end of the test, so that its namespace can go away.

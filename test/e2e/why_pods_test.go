@@ -63,7 +63,7 @@ var podFaults = map[string]fault{
 		want: why.NodeLost, words: []string{"is lost, with 2 unfinished pods"},
 	},
 	"terminating pods block a restart": {
-		seed: inTurn(becomesReady(podSpecs(shortGrace), everyJob(annotated("jobset-apiserver.io/kwok-stop-after", "30m"))), func(k *kubectl) {
+		seed: inTurn(becomesReady(podSpecs(shortGrace), everyJob(neverEnding)), func(k *kubectl) {
 			k.pluginOK("restart", "train")
 		}),
 		want: why.TerminatingPodsBlock, words: []string{"the restart waits for 2 pods", "train-workers-0-", "ago"},
@@ -80,3 +80,9 @@ func containersSay(statuses string) func(*kubectl) {
 }
 
 func shortGrace(p *corev1.PodSpec) { p.TerminationGracePeriodSeconds = ptr.To(int64(1)) }
+
+// longGrace lets pods end for longer than a test looks at them.
+func longGrace(p *corev1.PodSpec) { p.TerminationGracePeriodSeconds = ptr.To(int64(1800)) }
+
+// neverEnding keeps pods that are deleted from ending.
+var neverEnding = annotated("jobset-apiserver.io/kwok-stop-after", "30m")

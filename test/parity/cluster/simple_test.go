@@ -75,10 +75,11 @@ func TestRow7_1_04_SuccessPolicy(t *testing.T) {
 func TestRow7_1_05_TTLAfterFinished(t *testing.T) {
 	tier.OnRequest(t, "runs on a control plane with nodes; the gate has parity/controller")
 	e := newEnv(t)
-	e.example("simple-ttl-after-finished")
+	// Its pods run until the Jobs were seen. A finalizer of the user keeps the set, so that it can be seen when it was deleted.
+	e.example("simple-ttl-after-finished", `jobset-apiserver.io/kwok-run-seconds: "1"`, "jobset-apiserver.io/kwok-outcome: running",
+		"  name: short-lived\n", "  name: short-lived\n  finalizers: [example.com/hold]\n")
 	e.awaitJobs("short-lived-workers-0", "short-lived-workers-1")
-	// A finalizer of the user keeps the set, so that it can be seen when it was deleted.
-	e.finalizers("short-lived", `["example.com/hold"]`)
+	e.end("succeeded", e.awaitRunning("", 4))
 	var js *jobSet
 	e.eventually(func() string {
 		if js = e.get("short-lived"); js.DeletionTimestamp == nil {
