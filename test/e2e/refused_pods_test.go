@@ -14,8 +14,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
-// refusedPodsWithin is how soon a refusal of pods shows.
-const refusedPodsWithin = 15 * time.Second
+// refusedPodsWithin is three times as long as it takes at most until a refusal of pods shows, which tests with a clock of their own measure:
+// here, controllers and kubectl wait for the machine.
+const refusedPodsWithin = 3 * 15 * time.Second
 
 // refusedKind is a kind whose pods are refused. The manifest takes the fields of the pods.
 type refusedKind struct {

@@ -98,6 +98,36 @@ func TestLostLeaseIsAnError(t *testing.T) {
 	})
 }
 
+// TestLeaseOfADeadLeaderIsTaken has a leader end without giving its lease up.
+func TestLeaseOfADeadLeaderIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		settings := electionOptions(t).LeaderElection
+		lease, retry := settings.LeaseDuration.Duration, settings.RetryPeriod.Duration
+		client := fake.NewClientset(&coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: defaultLease, Namespace: "ns"},
+			Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: ptr.To("dead"), LeaseDurationSeconds: ptr.To(int32(lease.Seconds())),
+				AcquireTime: &metav1.MicroTime{Time: time.Now()}, RenewTime: &metav1.MicroTime{Time: time.Now()},
+			},
+		})
+		begun := time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		var after time.Duration
+		err := elect(t, ctx, client, func(work context.Context) {
+			after = time.Since(begun)
+			cancel()
+			<-work.Done()
+		})
+		if err != nil {
+			t.Errorf("error %v", err)
+		}
+		// The other one looks at most a retry with its jitter after the end of the lease.
+		if jitter := 22 * retry / 10; after < lease || after > lease+jitter {
+			t.Errorf("the lease was taken after %v, want %v to %v", after, lease, lease+jitter)
+		}
+	})
+}
+
 func TestStandbyEndsImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := &coordinationv1.Lease{

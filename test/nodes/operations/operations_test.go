@@ -113,7 +113,8 @@ func must(t *testing.T, args ...string) string {
 }
 
 // observe does something while a probe asks, about 32 requests a second and a watch. It fails the test if an
-// acknowledged write is lost, and, of something harmless, if a request fails.
+// acknowledged write is lost, and, of something harmless, if a request fails for another reason than that it met a GOAWAY, or a server that
+// asked it to come again: how many these are depends on the machine, and client-go sends them again.
 func observe(t *testing.T, what string, harmless bool, do func(s *steps)) {
 	t.Helper()
 	p, err := probe.Start(t.Context(), config, probe.Options{Period: 250 * time.Millisecond, AllWrites: true})
@@ -131,8 +132,9 @@ func observe(t *testing.T, what string, harmless bool, do func(s *steps)) {
 	for _, lost := range report.Lost[:min(10, len(report.Lost))] {
 		t.Errorf("%s: %s", what, lost)
 	}
-	if failures := report.Total().Failures; harmless && failures > 0 {
-		t.Errorf("%s: %d requests failed, must be none", what, failures)
+	total := report.Total()
+	if others := total.Failures - total.Crossed - total.Refused; harmless && others > 0 {
+		t.Errorf("%s: %d requests failed that neither met a GOAWAY nor came too late, must be none", what, others)
 	}
 }
 

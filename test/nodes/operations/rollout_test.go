@@ -53,7 +53,7 @@ func (s *steps) pods(selector string) map[string]string {
 	return nodes
 }
 
-// TestServersRestart does a rolling restart of the servers. No request fails.
+// TestServersRestart does a rolling restart of the servers. No request fails that reached one in time.
 func TestServersRestart(t *testing.T) {
 	rounds := 1
 	if everything() {
