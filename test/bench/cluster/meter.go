@@ -245,8 +245,9 @@ func (m *Meter) cpu() (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// awaitIdle waits until the processes use hardly more CPU time than those of an idle cluster. A cluster that does not
-// become idle is measured as it is. One whose processes are not seen gets some time.
+// awaitIdle waits until the processes use hardly more CPU time than those of an idle cluster, and the queues of jobset-controller are
+// empty: beside other work, processes that have much to do use little, too. A cluster that does not become idle is measured as it is. One
+// whose processes are not seen gets some time.
 func (m *Meter) awaitIdle(ctx context.Context) error {
 	if m.cluster.Dir == "" {
 		return Pause(ctx, unseenPauses*m.every)
@@ -263,6 +264,7 @@ func (m *Meter) awaitIdle(ctx context.Context) error {
 		limit += each.Seconds() // in each second
 	}
 	limit = (limit + idleShare) * m.every.Seconds()
+	done := m.cluster.work(ctx)
 	err = wait.PollUntilContextTimeout(ctx, m.every, maxIdleWait, false, func(context.Context) (bool, error) {
 		now, err := m.cpu()
 		if err != nil {
@@ -273,7 +275,12 @@ func (m *Meter) awaitIdle(ctx context.Context) error {
 			used += now[name] - before[name]
 		}
 		before = now
-		return used.Seconds() < limit, nil
+		if used.Seconds() >= limit {
+			return false, nil
+		}
+		last := done
+		done = m.cluster.work(ctx)
+		return done.restsSince(last), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return nil

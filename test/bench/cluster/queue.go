@@ -102,3 +102,28 @@ func (c *Cluster) Syncs(ctx context.Context, controller string) (float64, error)
 	}
 	return sum, nil
 }
+
+// work is what the controllers of jobset-controller have to do, and have done since it began.
+type work struct{ waiting, synced float64 }
+
+func workOf(metrics testutil.Metrics) (w work) {
+	for _, sample := range metrics["workqueue_depth"] {
+		w.waiting += float64(sample.Value)
+	}
+	for _, sample := range metrics["controller_runtime_reconcile_total"] {
+		w.synced += float64(sample.Value)
+	}
+	return w
+}
+
+// restsSince reports that nothing waits, and that nothing was done since an earlier look.
+func (w work) restsSince(before work) bool { return w.waiting == 0 && w == before }
+
+// work reads it. Where jobset-controller does not run, there is none.
+func (c *Cluster) work(ctx context.Context) work {
+	metrics, err := c.Metrics(ctx, "jobset-controller")
+	if err != nil {
+		return work{}
+	}
+	return workOf(metrics)
+}

@@ -39,6 +39,36 @@ workqueue_queue_duration_seconds_bucket{name="a",le="+Inf"} 0
 	}
 }
 
+func TestControllersRestWithEmptyQueues(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, now work
+		want        bool
+	}{
+		"nothing waits, and nothing was synced since": {work{0, 7}, work{0, 7}, true},
+		"an object waits":            {work{0, 7}, work{1, 7}, false},
+		"one was synced":             {work{0, 7}, work{0, 8}, false},
+		"the controller began again": {work{0, 7}, work{0, 0}, false},
+	} {
+		if got := tc.now.restsSince(tc.before); got != tc.want {
+			t.Errorf("%s: rests %t, want %t", name, got, tc.want)
+		}
+	}
+	metrics := testutil.NewMetrics()
+	text := `# TYPE workqueue_depth gauge
+workqueue_depth{name="jobset"} 2
+workqueue_depth{name="leaderworkerset"} 1
+# TYPE controller_runtime_reconcile_total counter
+controller_runtime_reconcile_total{controller="jobset",result="success"} 4
+controller_runtime_reconcile_total{controller="podgroup",result="error"} 5
+`
+	if err := testutil.ParseMetrics(text, &metrics); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(work{3, 9}, workOf(metrics), cmp.AllowUnexported(work{})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestQuantilesOfHistograms(t *testing.T) {
 	inf := math.Inf(1)
 	for name, tc := range map[string]struct {

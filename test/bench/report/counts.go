@@ -6,6 +6,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -137,11 +138,14 @@ func (r results) servingCounts() (counts []count) {
 func (r results) refusalCounts() (counts []count) {
 	one := quantity{value: 1, known: true, text: "1"}
 	for _, phase := range []string{QuotaUsedUp, NoNode} {
-		asked := float64(0)
+		watched := r.median("refusals", phase, Watched)
+		tries, asked := mostTries(watched.value), 0.0
 		if phase == QuotaUsedUp {
-			asked = mostTries
+			asked = tries
 		}
-		counts = append(counts, count{phase + ": " + Syncs, r.called("refusals", phase, Syncs).over(one), 0, mostTries})
+		syncs := r.called("refusals", phase, Syncs).over(one)
+		syncs.known = syncs.known && watched.known
+		counts = append(counts, count{phase + ": " + Syncs, syncs, 0, tries})
 		for _, call := range servingWrites() {
 			most := 0.0
 			if call == "create statefulsets" {
@@ -158,11 +162,15 @@ const (
 	QuotaUsedUp = "a quota is used up"
 	NoNode      = "leaders get no node"
 	Syncs       = "syncs"
+	// Watched is the time in which the syncs happened.
+	Watched = "watched"
 )
 
-// mostTries is how often a set is looked at that is backed off, in the few seconds of a smoke test: once, and once more
-// for a deadline, with another one to spare.
-const mostTries = 3
+// pauseOfTries is the time between two tries of a set that is backed off, once it was refused for a while.
+const pauseOfTries = 12
+
+// mostTries is how often such a set is looked at in some seconds: after each pause, and once more for a deadline, with another one to spare.
+func mostTries(seconds float64) float64 { return 2 + math.Ceil(seconds/pauseOfTries) }
 
 // mostGroupCreations is how often the StatefulSet of a group is created at most in an update, on average: the
 // StatefulSet controller deletes leaders too, and a group whose leader goes while its StatefulSet is created is created

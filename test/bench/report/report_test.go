@@ -109,6 +109,35 @@ func TestCountsThatAreWrongOrMissingAreErrors(t *testing.T) {
 	}
 }
 
+// TestTriesFollowTheTime has a set that is refused be looked at in a time in which it is backed off to 12 seconds.
+func TestTriesFollowTheTime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		seconds, tries float64
+		ok             bool
+	}{
+		"three in the seconds of a smoke test": {8, 3, true},
+		"four":                                 {8, 4, false},
+		"as many as a slow machine lets there": {65, 8, true},
+		"more":                                 {65, 9, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const call = "client/jobset-controller/create statefulsets"
+			err := CheckCounts([]*Scenario{measured("refusals", QuotaUsedUp, nil, map[string]float64{"wall": 1, Watched: tc.seconds, Syncs: tc.tries, call: tc.tries})})
+			if err == nil {
+				t.Fatal("no error, although most was not measured")
+			}
+			for _, count := range []string{Syncs, "create statefulsets"} {
+				if wrong := strings.Contains(err.Error(), QuotaUsedUp+": "+count+": is "); wrong == tc.ok {
+					t.Errorf("%s: %v", count, err)
+				}
+			}
+		})
+	}
+	if err := CheckCounts([]*Scenario{measured("refusals", QuotaUsedUp, nil, map[string]float64{"wall": 1, Syncs: 1})}); !strings.Contains(err.Error(), QuotaUsedUp+": "+Syncs+": not measured") {
+		t.Errorf("tries in an unknown time: %v, want that they were not measured", err)
+	}
+}
+
 func TestPlotIsXMLWithOneBarPerPhase(t *testing.T) {
 	s := &Scenario{Name: "big <1>", Runs: 2, Sizes: map[string]int{"jobs": 4}}
 	for _, phase := range []string{"start", "restart & more"} {

@@ -76,6 +76,7 @@ func (s *space) stuckGroups(ctx context.Context, phase string, there func(*corev
 	if err := cluster.Pause(ctx, backingOff); err != nil {
 		return err
 	}
+	begin := time.Now()
 	before, err := s.Cluster.Syncs(ctx, "leaderworkerset")
 	if err != nil {
 		return err
@@ -91,6 +92,7 @@ func (s *space) stuckGroups(ctx context.Context, phase string, there func(*corev
 		return err
 	}
 	to.Add(report.Syncs, report.UnitCalls, after-before)
+	to.Add(report.Watched, report.UnitSeconds, time.Since(begin).Seconds())
 	return nil
 }
 
