@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -52,6 +53,7 @@ func (o *takeover) begin(t *testing.T) {
 	t.Helper()
 	o.createSets(t)
 	o.controller(t, "stop")
+	o.rest(t)
 	o.define(t)
 	o.do(t, "kubectl apply -f artifacts/take-over/freeze.yaml")
 	main := o.mainEtcd(t)
@@ -112,6 +114,27 @@ func (o *takeover) createSets(t *testing.T) {
 			if !meta.IsStatusConditionTrue(set.Status.Conditions, leaderworkersetv1.ConditionAvailable) || set.Status.ReadyReplicas != 1 {
 				return fmt.Errorf("%s: %+v", set.Name, set.Status)
 			}
+		}
+		return nil
+	})
+}
+
+// rest waits until nothing writes to the children any more: another controller may have written a status later than ours looked at it.
+func (o *takeover) rest(t *testing.T) {
+	t.Helper()
+	var last map[string]string
+	since := time.Now()
+	framework.Eventually(t, "the children rest", func(ctx context.Context) error {
+		now, err := o.versions(ctx)
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff(last, now); diff != "" {
+			last, since = now, time.Now()
+			return fmt.Errorf("they have changed (-before +now):\n%s", diff)
+		}
+		if rested := time.Since(since); rested < 10*time.Second {
+			return fmt.Errorf("nothing has changed for %s", rested)
 		}
 		return nil
 	})

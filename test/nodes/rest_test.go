@@ -22,9 +22,12 @@ var atRest = map[string]struct{ memory, processor int64 }{
 	"jobset-controller-manager": {150, 50},
 }
 
-// TestProgramsAtRest measures our programs in their containers while nothing else happens: no other test of the package
-// begins before it has ended, because it is the only one that is not parallel. JOBSET_NODES_REST is for how long, 5s by
-// default.
+// periods is how often a program is measured that is beyond its limits.
+const periods = 3
+
+// TestProgramsAtRest measures our programs in their containers while nothing else happens: it is not parallel, so that no parallel
+// test of the package begins before it has ended. What the test before it left to be done is over in one of three periods.
+// JOBSET_NODES_REST is the length of a period, 5s by default.
 func TestProgramsAtRest(t *testing.T) {
 	period, err := time.ParseDuration(os.Getenv("JOBSET_NODES_REST"))
 	if err != nil {
@@ -45,11 +48,16 @@ func TestProgramsAtRest(t *testing.T) {
 			if err != nil || len(pids) != 1 {
 				t.Fatalf("processes %v of %s, error %v", pids, pod.Name, err)
 			}
-			memory, processor, err := usage(pids[0], period)
-			if err != nil {
-				t.Fatal(err)
+			var memory, processor int64
+			for range periods {
+				if memory, processor, err = usage(pids[0], period); err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%s: %d MiB, %d thousandths of a core in %s", pod.Name, memory, processor, period)
+				if memory <= limit.memory && processor <= limit.processor {
+					break
+				}
 			}
-			t.Logf("%s: %d MiB, %d thousandths of a core in %s", pod.Name, memory, processor, period)
 			if memory > limit.memory || processor > limit.processor {
 				t.Errorf("%s uses %d MiB and %d thousandths of a core at rest, the limits are %+v", pod.Name, memory, processor, limit)
 			}
