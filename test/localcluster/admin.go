@@ -37,6 +37,11 @@ func newAdmin(kubeconfig string) (*admin, error) {
 
 // do sends a request and decodes the answer into an object, unless that is nil.
 func (a *admin) do(ctx context.Context, method, path, mediaType string, body, into any) error {
+	return a.ask(ctx, method, path, "application/json", mediaType, body, into)
+}
+
+// ask is do for an answer of another type than JSON of a kind.
+func (a *admin) ask(ctx context.Context, method, path, accept, mediaType string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var content io.Reader
@@ -51,7 +56,7 @@ func (a *admin) do(ctx context.Context, method, path, mediaType string, body, in
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept", accept)
 	if body != nil {
 		request.Header.Set("Content-Type", mediaType)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +15,10 @@ import (
 	"strings"
 	"time"
 
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
@@ -158,6 +161,10 @@ const webhookPath = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfig
 const apiServicePath = "/apis/apiregistration.k8s.io/v1/apiservices/"
 
 func (c *supervisor) available(ctx context.Context) error {
+	var groups apidiscoveryv2.APIGroupDiscoveryList
+	if err := c.admin.ask(ctx, http.MethodGet, "/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", "", nil, &groups); err != nil {
+		return err
+	}
 	for _, group := range c.groups() {
 		var object map[string]any
 		if err := c.admin.get(ctx, apiServicePath+apiservice.Name(group), &object); err != nil {
@@ -167,6 +174,9 @@ func (c *supervisor) available(ctx context.Context) error {
 		if status != "True" {
 			return fmt.Errorf("APIService %s: Available is %q: %s", apiservice.Name(group), status, message)
 		}
+		if err := discovered(&groups, group); err != nil {
+			return err
+		}
 		// Until kube-apiserver has collected the schema of a group, kubectl checks objects by itself, and refuses what the server takes.
 		for _, path := range []string{"/apis/", "/openapi/v3/apis/"} {
 			if err := c.admin.get(ctx, path+group.String(), nil); err != nil {
@@ -175,6 +185,22 @@ func (c *supervisor) available(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// discovered returns an error unless the document of all groups, which kubectl reads, has the group as it is served now. kube-apiserver keeps
+// the version of a server that does not answer, marked as stale.
+func discovered(groups *apidiscoveryv2.APIGroupDiscoveryList, group schema.GroupVersion) error {
+	for i := range groups.Items {
+		if groups.Items[i].Name != group.Group {
+			continue
+		}
+		for _, version := range groups.Items[i].Versions {
+			if version.Version == group.Version && version.Freshness == apidiscoveryv2.DiscoveryFreshnessCurrent && len(version.Resources) > 0 {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s is not discovered, or only with earlier resources", group)
 }
 
 func (c *supervisor) upController(ctx context.Context) error {
