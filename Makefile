@@ -184,6 +184,10 @@ unit-modules:
 	$(GO_TEST) -C hack/site $(test_flags) ./docsite/...
 	$(GO_TEST) -C hack/gitops $(test_flags) ./...
 
+.PHONY: stress
+stress: ## Run the gate's suites ROUNDS times, or PART=unit or all, by turns on an idle and a busy machine, and sum up all rounds on this tree.
+	@hack/stress.sh $(or $(PART),gate) $(ROUNDS)
+
 long_rounds := JOBSET_TESTS=long JOBSET_ALL_CASES=1 JOBSET_DOCTOR_ALL=1 JOBSET_E2E_FORGET=1 JOBSET_START_ORDERS=all JOBSET_GANG_ROUNDS=50 \
 	JOBSET_FAULTS_ROUNDS=5 JOBSET_FAULTS_HISTORIES=20 JOBSET_LOSS_SECONDS=120
 

@@ -3,10 +3,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # The gate, which every change must pass: the unit tests, then the tests on a control plane that are not on request, one suite at a time.
+# `hack/gate.sh unit` and `hack/gate.sh gate` run one of the two.
 # A test that fails is run again once, alone, after all others have ended: on a busy machine a failure means little. What passes then is shown as
 # flaky; more than three of these fail the gate, as does any failure of a test that proves safety.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+parts=("$@")
+((${#parts[@]} > 0)) || parts=(unit gate)
+for name in "${parts[@]}"; do
+  [[ "${name}" == unit || "${name}" == gate ]] || { echo "hack/gate.sh: unknown argument ${name}; must be unit or gate" >&2; exit 1; }
+done
 
 mkdir -p _output
 readonly failures=${PWD}/_output/retest
@@ -20,10 +27,11 @@ part() {
   hack/measured.sh "${name}" make --no-print-directory "${name}" GO_TEST="${run}" </dev/null || red+=("${name}")
 }
 
-part unit
-# Programs of the control plane are built before any test needs them. Without them there is nothing to run.
-hack/ensure-binaries.sh --tests >/dev/null
-part gate
+for name in "${parts[@]}"; do
+  # Programs of the control plane are built before any test needs them. Without them there is nothing to run.
+  [[ "${name}" != gate ]] || hack/ensure-binaries.sh --tests >/dev/null
+  part "${name}"
+done
 JOBSET_INSTALL=no flock --close _output/suites.lock \
   _output/retest-program again -state "${failures}" -log _output/flaky || red+=("repeated tests")
 if ((${#red[@]} > 0)); then

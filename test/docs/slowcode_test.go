@@ -25,7 +25,7 @@ var starts = []string{"startCluster", "ownCluster", "gated.use", "framework.Star
 type testPackage struct {
 	tests     []string
 	functions map[string][]*ast.FuncDecl // by name, which begins with a dot for methods; those of several types may have the same
-	// values are those of variables and constants, also of constants within functions, by name.
+	// values of variables and constants by name, also of constants within functions.
 	values map[string][]ast.Expr
 	// global has the objects of the package, in contrast to local ones of the same name.
 	global map[any]bool

@@ -19,8 +19,8 @@ const unsearched = "test/docs"
 // longPackages run with `make long` only, all of their tests.
 var longPackages = []string{"test/nodes", "test/peers", "test/helm", "test/dns", "test/upgrade", "test/matrix", "test/bench", "test/hostile"}
 
-// inTheGate are tests of the gate that stop a program which the tests of their suite share (each kind of fault has one there), and those that only
-// look as if they needed a machine with time to spare.
+// inTheGate are tests of the gate with a program that they stop although their suite shares it: each kind of fault has one there. Others only look
+// as if they needed a machine with time to spare.
 var inTheGate = map[string]string{
 	"test/e2e.TestControllerContinuesAfterRestart":    "the one restart of the controller; runs last and alone",
 	"test/faults.TestControllerKilledAtAnyWrite":      "nothing is created twice, with a fixed seed",
