@@ -23,13 +23,11 @@ test_flags := -vet=off -ldflags='-s -w' $(GO_TEST_FLAGS)
 export CGO_ENABLED := 0
 export GOFLAGS := $(GOFLAGS) -trimpath
 
-# run_suites runs tests with the programs of the control plane: flags of go test, packages, variables. The suites of e2e begin
-# by stopping the cluster that an earlier run left, so two runs in one checkout must not overlap. Tests are not vetted here and
+# run_suites runs tests with the programs of the control plane: flags of go test, packages, variables. Tests are not vetted here and
 # in the unit tests, because hack/verify-vet.sh vets all packages, with more analyzers.
 define run_suites
-@mkdir -p _output
-binaries=$$(hack/ensure-binaries.sh --tests); \
-JOBSET_INSTALL=no JOBSET_BINARIES=$$binaries flock --close _output/suites.lock env $(3) $(GO_TEST) $(test_flags) -count=1 -timeout 60m $(1) $(2)
+@binaries=$$(hack/ensure-binaries.sh --tests); \
+JOBSET_INSTALL=no JOBSET_BINARIES=$$binaries hack/alone.sh env $(3) $(GO_TEST) $(test_flags) -count=1 -timeout 60m $(1) $(2)
 endef
 
 .PHONY: help

@@ -2,8 +2,9 @@
 # Copyright The jobset-apiserver Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the directory that holds protoc: the one on PATH, else one installed by the package manager (as root), else
-# one unpacked from Debian packages into the cache. Any version that understands proto2 gives the same generated code.
+# Prints the directory that holds protoc: the one on PATH, else one unpacked from Debian packages into the cache, which needs no root
+# and no lock of the package manager, else one installed by the package manager (as root). Any version that understands proto2 gives the
+# same generated code.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 # shellcheck source=lib/cache.sh
@@ -42,7 +43,8 @@ unpack() {
   trap "rm -rf '${scratch}'" EXIT
   cache::log "unpacking protobuf-compiler into ${target} ..."
   # shellcheck disable=SC2046 # one argument for each package
-  (cd "${scratch}" && apt-get download protobuf-compiler $(libraries)) </dev/null >&2 2>&1 || return 1
+  (cd "${scratch}" && timeout 300 apt-get download -o Acquire::Retries=3 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
+    protobuf-compiler $(libraries)) </dev/null >"${scratch}/log" 2>&1 || { cache::log "$(grep '^E: ' "${scratch}/log" | tail -n 1)"; return 1; }
   for package in "${scratch}"/*.deb; do dpkg -x "${package}" "${scratch}/root" || return 1; done
   mkdir "${scratch}/bin"
   cat >"${scratch}/bin/protoc" <<'WRAPPER'
@@ -58,10 +60,12 @@ WRAPPER
 }
 
 cached="$(cache::root)/protoc"
-if found || { [[ ! -x "${cached}/bin/protoc" ]] && install_as_root; }; then
+if found; then
   dirname "$(command -v protoc)"
 elif [[ -x "${cached}/bin/protoc" ]] || unpack "${cached}"; then
   echo "${cached}/bin"
+elif install_as_root; then
+  dirname "$(command -v protoc)"
 else
   fail
 fi

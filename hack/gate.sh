@@ -32,7 +32,7 @@ for name in "${parts[@]}"; do
   [[ "${name}" != gate ]] || hack/ensure-binaries.sh --tests >/dev/null
   part "${name}"
 done
-JOBSET_INSTALL=no flock --close _output/suites.lock \
+JOBSET_INSTALL=no hack/alone.sh \
   _output/retest-program again -state "${failures}" -log _output/flaky || red+=("repeated tests")
 if ((${#red[@]} > 0)); then
   printf 'failed: %s\n' "$(IFS=,; echo "${red[*]}")" >&2
