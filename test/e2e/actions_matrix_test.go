@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
@@ -271,39 +269,4 @@ func (s state) manifest(set string) string {
 		text = strings.Replace(text, "  name: "+set+"\n", "  name: "+set+"\n  "+s.metadata+"\n", 1)
 	}
 	return text
-}
-
-// prepareAll brings the sets of one state into it.
-func (k *kubectl) prepareAll(name string, s state, by *kubectl) {
-	k.Helper()
-	if s.prepare == nil {
-		return
-	}
-	for action := range actionKinds {
-		k.awaitSummary(name+"-"+action, s.before)
-		if s.held {
-			k.hold("job/" + name + "-" + action + "-workers-0")
-		}
-	}
-	for action := range actionKinds {
-		if name == "deleting" { // needs more than the actions
-			by = k
-		}
-		s.prepare(by, name+"-"+action)
-	}
-}
-
-// ask asks for an action and compares the answer.
-func ask(k *kubectl, set, action string, want cell) {
-	k.Helper()
-	r := k.act(action, set, `"reason":"because"`)
-	if want.refused != "" {
-		if diff := gocmp.Diff(refusal(set, want.refused), r.stderr); diff != "" || r.code == 0 {
-			k.Errorf("%s %s: code %d, refusal (-want +got):\n%s", action, set, r.code, diff)
-		}
-		return
-	}
-	if diff := gocmp.Diff(want.answer, inNamespace.ReplaceAllString(afterAgo.ReplaceAllString(k.answer(r).Message, ""), "")); diff != "" {
-		k.Errorf("%s %s: answer (-want +got):\n%s", action, set, diff)
-	}
 }

@@ -23,7 +23,7 @@ const theSet = "jobset.jobset.x-k8s.io/train"
 
 // afterTime is how long something took, and afterAgo how long ago it happened.
 var (
-	afterTime = regexp.MustCompile(` after [0-9.]+m?s`)
+	afterTime = regexp.MustCompile(` after [0-9.hm]+s`)
 	afterAgo  = regexp.MustCompile(` [0-9ms]+ ago`)
 )
 

@@ -78,7 +78,7 @@ func TestEventsAreForPeople(t *testing.T) {
 		k.eventually(func() string {
 			got := k.events(set)
 			for i := range got {
-				got[i] = regexp.MustCompile(`recreated (less than )?\d+s after`).ReplaceAllString(got[i], "recreated Ns after")
+				got[i] = regexp.MustCompile(`recreated (less than )?[0-9hm]+s? after`).ReplaceAllString(got[i], "recreated Ns after")
 			}
 			slices.Sort(got)
 			return cmp.Diff(want, got)
