@@ -28,6 +28,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/informers/externalversions"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/sample"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -154,11 +155,12 @@ func TestWatchesThatNobodyReads(t *testing.T) {
 				s.do(t, admin, http.MethodPatch, fmt.Sprintf("%s/s%d", sets, i%5), fmt.Appendf(nil, `{"metadata":{"labels":{"round":"%d"}}}`, i/5))
 			}
 			for user, rounds := range seen {
-				if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
-					return rounds() == "11111", nil
-				}); err != nil {
-					t.Errorf("the informer of %s sees rounds %s, want 11111", user, rounds())
-				}
+				poll.UntilNil(t, "the informer of "+user+" sees all changes", func() error {
+					if got := rounds(); got != "11111" {
+						return fmt.Errorf("it sees rounds %s, want 11111", got)
+					}
+					return nil
+				})
 			}
 			runtime.KeepAlive(bodies)
 			if peak := s.memory(t, "VmHWM"); peak > float64(tc.most) {

@@ -10,12 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/snapshot"
 	"go.uber.org/zap"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 // save takes a snapshot of a running member.
@@ -68,7 +69,7 @@ func TestRestoreMovesTheRevision(t *testing.T) {
 		t.Errorf("the store has %v, want key=saved at revision %d, and revision %d", response, saved, restored)
 	}
 	// Who has seen more than the backup has must list again, and so must who has seen less.
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), poll.Bound(t))
 	defer cancel()
 	for _, revision := range []int64{saved, saved + 1, seen, seen + 1, restored - 1} {
 		event := <-client.Watch(ctx, "key", clientv3.WithRev(revision))
