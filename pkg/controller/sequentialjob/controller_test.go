@@ -8,6 +8,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	testclock "k8s.io/utils/clock/testing"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -30,7 +30,7 @@ var errRefused = errors.New("refused")
 // run lets the controller work until the test ends.
 func (r *rig) run(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	r.watches.Start(ctx)
 	running.Go(func() { r.Run(ctx) })
@@ -40,13 +40,15 @@ func (r *rig) run(t *testing.T) {
 	})
 }
 
+// eventually lets the time of the bubble pass until the condition holds and nothing is left to do at that moment.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
-		return condition(), nil
-	})
-	if err != nil {
-		t.Fatalf("waiting until %s: %v", what, err)
+	synctest.Wait()
+	for begun := time.Now(); !condition(); synctest.Wait() {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("after %v it is still not true that %s", time.Since(begun), what)
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -76,18 +78,20 @@ func (r *rig) finish(t *testing.T, name string) {
 }
 
 func TestSequenceRunsToCompletion(t *testing.T) {
-	r := newRig(t, newSequence())
-	r.run(t)
-	r.finish(t, "etl-0")
-	r.finish(t, "etl-1")
-	eventually(t, "the sequence has completed", func() bool {
-		sj := r.sequence(t)
-		return helper.Phase(sj) == batchv1alpha1.PhaseCompleted && len(sj.Finalizers) == 0
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newSequence())
+		r.run(t)
+		r.finish(t, "etl-0")
+		r.finish(t, "etl-1")
+		eventually(t, "the sequence has completed", func() bool {
+			sj := r.sequence(t)
+			return helper.Phase(sj) == batchv1alpha1.PhaseCompleted && len(sj.Finalizers) == 0
+		})
+		diff(t, "the events", []string{
+			"Normal JobStarted Started job 0", "Normal JobCompleted Job 0 completed successfully",
+			"Normal JobStarted Started job 1", "Normal JobCompleted Job 1 completed successfully", "Normal AllJobsCompleted Completed 2 jobs",
+		}, r.events.all())
 	})
-	diff(t, "the events", []string{
-		"Normal JobStarted Started job 0", "Normal JobCompleted Job 0 completed successfully",
-		"Normal JobStarted Started job 1", "Normal JobCompleted Job 1 completed successfully", "Normal AllJobsCompleted Completed 2 jobs",
-	}, r.events.all())
 }
 
 // TestOrderOfWrites checks that the start of a step is stored first, and the finalizer before its child is there.
@@ -168,31 +172,33 @@ func TestDeletionWaitsForAnAnswer(t *testing.T) {
 }
 
 func TestJobSetSteps(t *testing.T) {
-	r := newRig(t, newSequence(func(sj *batchv1alpha1.SequentialJob) {
-		step := batchv1alpha1.SequentialJobStep{Name: "train", JobSet: &batchv1alpha1.JobSetTemplateSpec{}}
-		step.JobSet.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{{Name: "w"}}
-		sj.Spec.Containers, sj.Spec.Steps = nil, []batchv1alpha1.SequentialJobStep{step}
-	}))
-	r.run(t)
-	eventually(t, "the step runs", func() bool {
-		steps := r.sequence(t).Status.Steps
-		return len(steps) == 1 && steps[0].State == batchv1alpha1.StepRunning && steps[0].Kind == batchv1alpha1.StepKindJobSet
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newSequence(func(sj *batchv1alpha1.SequentialJob) {
+			step := batchv1alpha1.SequentialJobStep{Name: "train", JobSet: &batchv1alpha1.JobSetTemplateSpec{}}
+			step.JobSet.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{{Name: "w"}}
+			sj.Spec.Containers, sj.Spec.Steps = nil, []batchv1alpha1.SequentialJobStep{step}
+		}))
+		r.run(t)
+		eventually(t, "the step runs", func() bool {
+			steps := r.sequence(t).Status.Steps
+			return len(steps) == 1 && steps[0].State == batchv1alpha1.StepRunning && steps[0].Kind == batchv1alpha1.StepKindJobSet
+		})
+		sets := r.client.JobsetV1alpha2().JobSets("ns")
+		js, err := sets.Get(t.Context(), "etl-0", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		js.Status.TerminalState = jobsetv1alpha2.TerminalStateFailed
+		js.Status.Conditions = []metav1.Condition{{Type: jobsetv1alpha2.JobSetFailed, Status: metav1.ConditionTrue, Reason: "ReachedMaxRestarts"}}
+		js.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 1, FirstCause: &jobsetv1alpha2.FailureCause{Job: "etl-0-w-0", Pod: "p"}}}
+		if _, err := sets.UpdateStatus(t.Context(), js, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the sequence has failed", func() bool { return helper.Phase(r.sequence(t)) == batchv1alpha1.PhaseFailed })
+		step := r.sequence(t).Status.Steps[0]
+		diff(t, "the reason", "ReachedMaxRestarts", step.Reason)
+		diff(t, "the first cause", &jobsetv1alpha2.FailureCause{Job: "etl-0-w-0", Pod: "p"}, step.FirstCause)
 	})
-	sets := r.client.JobsetV1alpha2().JobSets("ns")
-	js, err := sets.Get(t.Context(), "etl-0", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	js.Status.TerminalState = jobsetv1alpha2.TerminalStateFailed
-	js.Status.Conditions = []metav1.Condition{{Type: jobsetv1alpha2.JobSetFailed, Status: metav1.ConditionTrue, Reason: "ReachedMaxRestarts"}}
-	js.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 1, FirstCause: &jobsetv1alpha2.FailureCause{Job: "etl-0-w-0", Pod: "p"}}}
-	if _, err := sets.UpdateStatus(t.Context(), js, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the sequence has failed", func() bool { return helper.Phase(r.sequence(t)) == batchv1alpha1.PhaseFailed })
-	step := r.sequence(t).Status.Steps[0]
-	diff(t, "the reason", "ReachedMaxRestarts", step.Reason)
-	diff(t, "the first cause", &jobsetv1alpha2.FailureCause{Job: "etl-0-w-0", Pod: "p"}, step.FirstCause)
 }
 
 // TestLaggingCache has a child that another process has seen, and that these caches do not show.

@@ -4,9 +4,11 @@
 package sequentialjob
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,14 +66,16 @@ func newQueueRig(t *testing.T, sj *batchv1alpha1.SequentialJob, children ...runt
 
 // A sequence may have gone while no controller ran. Its Workload is seen before all are known, and nothing else happens to it.
 func TestQuotaOfWhatWentBeforeTheControllerBegan(t *testing.T) {
-	sj := newSequence(queued)
-	r, _ := newQueueRig(t, sj)
-	if err := r.client.Tracker().Delete(batchv1alpha1.SchemeGroupVersion.WithResource(resourceSequentialJobs), "ns", "etl"); err != nil {
-		t.Fatal(err)
-	}
-	r.run(t)
-	eventually(t, "the Workload is marked as finished", func() bool {
-		return slices.ContainsFunc(r.written(), func(w string) bool { return strings.HasPrefix(w, "patch workloads/status") })
+	synctest.Test(t, func(t *testing.T) {
+		sj := newSequence(queued)
+		r, _ := newQueueRig(t, sj)
+		if err := r.client.Tracker().Delete(batchv1alpha1.SchemeGroupVersion.WithResource(resourceSequentialJobs), "ns", "etl"); err != nil {
+			t.Fatal(err)
+		}
+		r.run(t)
+		eventually(t, "the Workload is marked as finished", func() bool {
+			return slices.ContainsFunc(r.written(), func(w string) bool { return strings.HasPrefix(w, "patch workloads/status") })
+		})
 	})
 }
 
@@ -79,6 +83,11 @@ func TestQuotaOfWhatWentBeforeTheControllerBegan(t *testing.T) {
 func newHoldRig(t *testing.T, sj *batchv1alpha1.SequentialJob, children ...runtime.Object) (*rig, *dynamicfake.FakeDynamicClient) {
 	t.Helper()
 	r, client := newQueueRig(t, sj, children...)
+	t.Cleanup(func() { // the queue ends, and its goroutines with it
+		ended, end := context.WithCancel(context.Background())
+		end()
+		r.queue.Run(ended, 0, nil)
+	})
 	go r.queues.Run(t.Context())
 	eventually(t, "the Workload is known", func() bool {
 		found, _ := r.queues.Holding(key)
@@ -129,17 +138,19 @@ func TestQuotaOfWhatIsNotGone(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sj := newSequence(queued, started)
-			r, _ := newHoldRig(t, sj, jobOf(sj))
-			tc.happens(t, r, sj.DeepCopy())
-			r.written()
-			_, _ = r.Sync(t.Context(), key)
-			ended := slices.ContainsFunc(r.written(), func(w string) bool {
-				return strings.HasPrefix(w, "patch workloads/status") && strings.Contains(w, `"Finished"`)
+			synctest.Test(t, func(t *testing.T) {
+				sj := newSequence(queued, started)
+				r, _ := newHoldRig(t, sj, jobOf(sj))
+				tc.happens(t, r, sj.DeepCopy())
+				r.written()
+				_, _ = r.Sync(t.Context(), key)
+				ended := slices.ContainsFunc(r.written(), func(w string) bool {
+					return strings.HasPrefix(w, "patch workloads/status") && strings.Contains(w, `"Finished"`)
+				})
+				if ended != tc.ends {
+					t.Errorf("the Workload is marked as finished: %t, want %t", ended, tc.ends)
+				}
 			})
-			if ended != tc.ends {
-				t.Errorf("the Workload is marked as finished: %t, want %t", ended, tc.ends)
-			}
 		})
 	}
 }
@@ -154,29 +165,31 @@ func TestStepRunsOnWhileFlavorsCannotBeRead(t *testing.T) {
 		"a server in need": apierrors.NewInternalError(errRefused),
 	} {
 		t.Run(name, func(t *testing.T) {
-			sj := newSequence(queued, started)
-			r, client := newHoldRig(t, sj, jobOf(sj))
-			refuse(client, "get", "resourceflavors", refusal)
-			known, err := r.queues.Queue(t.Context(), sj, plan.ChildRef{})
-			if err != nil {
-				t.Fatalf("nothing else of the sequence is followed: %v", err)
-			}
-			if known.Hold.Quota != plan.QuotaUnknown || known.Hold.RetryAfter == 0 || known.Hold.Message == "" {
-				t.Errorf("hold %+v", known.Hold)
-			}
-			r.written()
-			due, err := r.Sync(t.Context(), key)
-			if err != nil {
-				t.Error(err)
-			}
-			for _, w := range r.written() {
-				if strings.HasPrefix(w, "patch jobs") {
-					t.Errorf("the step that runs is stopped: %s", w)
+			synctest.Test(t, func(t *testing.T) {
+				sj := newSequence(queued, started)
+				r, client := newHoldRig(t, sj, jobOf(sj))
+				refuse(client, "get", "resourceflavors", refusal)
+				known, err := r.queues.Queue(t.Context(), sj, plan.ChildRef{})
+				if err != nil {
+					t.Fatalf("nothing else of the sequence is followed: %v", err)
 				}
-			}
-			if due.Deadline == 0 {
-				t.Error("nobody tries again")
-			}
+				if known.Hold.Quota != plan.QuotaUnknown || known.Hold.RetryAfter == 0 || known.Hold.Message == "" {
+					t.Errorf("hold %+v", known.Hold)
+				}
+				r.written()
+				due, err := r.Sync(t.Context(), key)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, w := range r.written() {
+					if strings.HasPrefix(w, "patch jobs") {
+						t.Errorf("the step that runs is stopped: %s", w)
+					}
+				}
+				if due.Deadline == 0 {
+					t.Error("nobody tries again")
+				}
+			})
 		})
 	}
 }
