@@ -36,7 +36,7 @@ func (r Runner) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx c
 	}
 	var errs []error
 	for i := range order(n) {
-		if ctx.Err() != nil {
+		if children.Ended(ctx) {
 			break
 		}
 		err := do(context.WithoutCancel(ctx), i)

@@ -18,7 +18,7 @@ import (
 // adopt gives orphans the set as their controller, in any order. The set is read from the API first: a cache may show
 // one that is gone, and whose children the garbage collector would delete.
 func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
-	if len(adoptions) == 0 || ctx.Err() != nil {
+	if len(adoptions) == 0 || children.Ended(ctx) {
 		return nil
 	}
 	lives, err := children.Lives(ctx, a.deps.Sets(a.ds.Namespace), a.ds)

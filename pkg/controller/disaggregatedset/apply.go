@@ -49,6 +49,8 @@ type applier struct {
 	// refused is the number of writes that were, and over are kinds of writes that are sure to be.
 	refused int
 	over    map[string]bool
+	// superseded returns whether what was decided on holds no more.
+	superseded func() bool
 }
 
 // Apply writes what a plan says, and returns what became of each write. Slices are written in parallel: one that is
@@ -56,6 +58,7 @@ type applier struct {
 func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
 	ds := obs.Set
 	a := &applier{Syncer: s, ds: ds, over: map[string]bool{}}
+	a.superseded = func() bool { return children.Ended(ctx) && children.Superseded(ctx) }
 	a.results.Slices = make([]plan.SliceResult, len(p.Slices))
 	errs := []error{a.adopt(ctx, p.Adopt), a.applyScalers(ctx, p)}
 	order := s.deps.Shuffle(len(p.Slices)) // if the time of a pass is over, others come first in the next one
@@ -73,9 +76,9 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	if p.Invalid != "" {
 		errs = append(errs, errors.New(p.Invalid))
 	}
-	a.results.Interrupted = ctx.Err() != nil
+	a.results.Interrupted = children.Ended(ctx)
 	err := children.FirstErrors(errs...)
-	if err == nil && a.results.Interrupted && a.results.Accepted == 0 && !p.Empty() {
+	if err == nil && a.results.Interrupted && a.results.Accepted == 0 && !p.Empty() && !children.Superseded(ctx) {
 		err = errOver
 	}
 	return a.results, err
@@ -105,7 +108,7 @@ func (a *applier) storeStatus(ctx context.Context, scaler *disaggregatedsetv1.Di
 // whether the write was made.
 func (a *applier) try(what plan.Refusal, kind string, write func() error) (done bool, err error) {
 	a.mu.Lock()
-	stop := a.over[kind] || a.refused-a.results.Accepted >= maxRefused
+	stop := a.over[kind] || a.refused-a.results.Accepted >= maxRefused || a.superseded()
 	a.mu.Unlock()
 	if stop {
 		a.mu.Lock()

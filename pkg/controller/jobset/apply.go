@@ -45,9 +45,29 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	slices.SortFunc(run.results.RefusedResources, func(a, b plan.RefusedPatch) int { return cmp.Compare(a.Job, b.Job) })
 	slices.Sort(run.results.ClaimErrors)
 	run.results.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, obs.JobSet, p.DespiteQueue)
-	run.results.Interrupted = ctx.Err() != nil
+	run.results.Interrupted = children.Ended(ctx)
 	s.backlogs.note(cache.MetaObjectToName(obs.JobSet), p.Backlog, run.created()+min(run.resumed, p.Resumed), p.BacklogFull)
 	return run.results, children.FirstErrors(errs...)
+}
+
+// moved returns whether a set is in another attempt than the one that was observed, or has ended meanwhile. Restarts of single Jobs count.
+func moved(observed, now *jobsetv1alpha2.JobSet) bool {
+	restarts := func(a, b jobsetv1alpha2.ReplicatedJobStatus) bool {
+		return a.Name == b.Name && slices.Equal(a.JobRestarts, b.JobRestarts)
+	}
+	was, is := restarted(&observed.Status), restarted(&now.Status)
+	return observed.Status.Restarts != now.Status.Restarts || observed.Status.TerminalState != now.Status.TerminalState ||
+		!slices.EqualFunc(was, is, restarts)
+}
+
+// restarted returns the status of the replicatedJobs of which single Jobs were restarted.
+func restarted(status *jobsetv1alpha2.JobSetStatus) (out []jobsetv1alpha2.ReplicatedJobStatus) {
+	for i := range status.ReplicatedJobsStatus {
+		if s := &status.ReplicatedJobsStatus[i]; slices.ContainsFunc(s.JobRestarts, func(n int32) bool { return n > 0 }) {
+			out = append(out, *s)
+		}
+	}
+	return out
 }
 
 // created returns how many Jobs were created.
@@ -116,7 +136,7 @@ func (a *applier) create(ctx context.Context, p plan.Plan) error {
 }
 
 func (a *applier) createService(ctx context.Context, service *corev1.Service) error {
-	if service == nil || ctx.Err() != nil {
+	if service == nil || children.Ended(ctx) {
 		return nil
 	}
 	ctx, end := children.Finishing(ctx)

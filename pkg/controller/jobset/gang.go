@@ -140,7 +140,7 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *jobsetgang.Observed
 			all[ref.Kind] = children.NewAttempts()
 		}
 		attempts := all[ref.Kind]
-		if ctx.Err() != nil || attempts.Over() {
+		if children.Ended(ctx) || attempts.Over() {
 			continue
 		}
 		api := grouped.APIOf(ref)
@@ -165,7 +165,7 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *jobsetgang.Observed
 func (a *applier) createGroups(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var errs []error
 	for _, object := range objects {
-		if ctx.Err() != nil {
+		if children.Ended(ctx) {
 			break
 		}
 		err := a.createGroup(ctx, object)

@@ -172,7 +172,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	}
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"), Resource: resourceJobSets, Client: deps.JobSets,
-		Recorder: deps.Recorder, Owner: deps.Caches.JobSet, Forgotten: s.forgotten,
+		Recorder: deps.Recorder, Owner: deps.Caches.JobSet, Moved: moved, Forgotten: s.forgotten,
 		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide,
 		Questions: plan.Plan.Questions, Answer: s.answer, Apply: s.Apply,
 		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {

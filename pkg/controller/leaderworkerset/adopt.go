@@ -20,7 +20,7 @@ import (
 // adopt gives orphans their controllers. The set, and the leader pods that get children, are read from the API first: a
 // cache may show one that is gone, and whose children the garbage collector would delete.
 func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
-	if len(adoptions) == 0 || ctx.Err() != nil {
+	if len(adoptions) == 0 || children.Ended(ctx) {
 		return nil
 	}
 	owners, err := a.liveOwners(ctx, adoptions)

@@ -38,7 +38,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	)
 	workers := a.createWorkers(ctx, p.CreateWorkers)
 	a.results.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, obs.Set, p.DespiteQueue)
-	a.results.Interrupted = ctx.Err() != nil
+	a.results.Interrupted = children.Ended(ctx)
 	return a.results, children.FirstErrors(adopted, leader, services, err, workers)
 }
 
@@ -99,7 +99,7 @@ func (a *applier) trouble(ctx context.Context, child string, err error) {
 
 // createAll creates children of one kind. Each of them is controlled by what its own reference says.
 func createAll[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], wanted []T) children.CreationResults {
-	if len(wanted) == 0 || ctx.Err() != nil {
+	if len(wanted) == 0 || children.Ended(ctx) {
 		return children.CreationResults{Results: make([]children.Result, len(wanted)), Errors: make([]error, len(wanted))}
 	}
 	return w.CreateAll(ctx, a.set, children.Creations[T]{

@@ -43,7 +43,7 @@ func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
 
 func (a *applier) createAndApply(ctx context.Context, p plan.Plan) error {
 	err := a.createRevision(ctx, p.CreateRevision)
-	if p.ApplyLeader == nil || err != nil || ctx.Err() != nil {
+	if p.ApplyLeader == nil || err != nil || children.Ended(ctx) {
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			a.results.RevisionError = err.Error()
 		}

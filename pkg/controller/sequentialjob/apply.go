@@ -31,8 +31,16 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 		notRelabelled(*obs))
 	created := run.create(ctx, p)
 	run.failed(err)
-	run.results.Interrupted = ctx.Err() != nil
+	run.results.Interrupted = children.Ended(ctx)
 	return run.results, children.FirstErrors(err, created)
+}
+
+// moved returns whether a sequence is at another step or in another attempt than the one that was observed, or has ended meanwhile.
+func moved(observed, now *batchv1alpha1.SequentialJob) bool {
+	attempts := func(a, b batchv1alpha1.SequentialJobStepStatus) bool { return a.Attempts == b.Attempts }
+	was, is := &observed.Status, &now.Status
+	return was.State != is.State || !ptr.Equal(was.Progress.CurrentIndex, is.Progress.CurrentIndex) ||
+		!slices.EqualFunc(was.Steps, is.Steps, attempts)
 }
 
 // applier applies one plan. There is one child as a rule, so that requests are made one after another.
@@ -65,7 +73,7 @@ func (a *applier) delete(ctx context.Context, deletions []plan.Deletion) error {
 	var errs []error
 	attempts := children.NewAttempts()
 	for _, i := range a.deps.Shuffle(len(deletions)) {
-		if ctx.Err() != nil || attempts.Over() {
+		if children.Ended(ctx) || attempts.Over() {
 			break
 		}
 		child := deletions[i]
@@ -96,7 +104,7 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 	var errs []error
 	attempts := children.NewAttempts()
 	for _, i := range a.deps.Shuffle(len(patches)) {
-		if ctx.Err() != nil || attempts.Over() {
+		if children.Ended(ctx) || attempts.Over() {
 			break
 		}
 		patch := patches[i]
@@ -134,7 +142,7 @@ func resumption(sj *batchv1alpha1.SequentialJob, child plan.ChildRef) string {
 }
 
 func (a *applier) setActive(ctx context.Context, patch *plan.WorkloadPatch) error {
-	if patch == nil || ctx.Err() != nil {
+	if patch == nil || children.Ended(ctx) {
 		return nil
 	}
 	ctx, end := children.Finishing(ctx)
@@ -148,7 +156,7 @@ func (a *applier) setActive(ctx context.Context, patch *plan.WorkloadPatch) erro
 
 // create creates the child, and before that adds the finalizer. A child without it could outlive the sequence for a moment.
 func (a *applier) create(ctx context.Context, p plan.Plan) error {
-	if ctx.Err() != nil {
+	if children.Ended(ctx) {
 		return nil
 	}
 	if p.AddFinalizer {

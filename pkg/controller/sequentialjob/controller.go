@@ -121,7 +121,7 @@ func (inOrder) Do(ctx context.Context, _ cache.ObjectName, n int, do func(ctx co
 	calls, end := children.Finishing(ctx)
 	defer end()
 	var errs []error
-	for i := 0; i < n && ctx.Err() == nil; i++ {
+	for i := 0; i < n && !children.Ended(ctx); i++ {
 		if err := queue.Guarded(func() error { return do(calls, i) }); !errors.Is(err, children.ErrSkipped) {
 			errs = append(errs, err)
 		}

@@ -121,7 +121,7 @@ type creation[T metav1.Object] struct {
 }
 
 func (c *creation[T]) create(ctx context.Context, i int) error {
-	if !c.begin(i) {
+	if Ended(ctx) || !c.begin(i) {
 		return ErrSkipped
 	}
 	result, err := c.createOne(ctx, c.Children[i])

@@ -52,7 +52,7 @@ func NewSlowStart(limit int) *SlowStart {
 }
 
 // Do calls do for 0 to n-1, in this order, with as many calls in parallel as the owner may have. A failed call does not
-// prevent the others. When the context ends, no new call starts; the context of the running calls ends a little later. Do
+// prevent the others. Once the pass has Ended, no new call starts; the context of the running calls ends a little later. Do
 // returns when all started calls have ended, with the first errors. If others wait in the queue and the sync has had its turn, or is found
 // to take long, no other call starts, and the context of the sync ends.
 func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do func(ctx context.Context, i int) error) error {
@@ -78,7 +78,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 		}
 		if running == 0 {
 			s.keep(owner, allowed)
-			if next < n {
+			if next < n && !Superseded(ctx) {
 				queue.EndTurn(ctx)
 			}
 			return FirstErrors(errs...)
@@ -98,7 +98,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 
 // goesOn returns whether another call may start after so many.
 func (s *SlowStart) goesOn(ctx context.Context, calls int) bool {
-	return ctx.Err() == nil && (calls < minCalls || !queue.TurnOver(ctx))
+	return !Ended(ctx) && (calls < minCalls || !queue.TurnOver(ctx))
 }
 
 // count adds to the number of owners that make requests.

@@ -247,3 +247,20 @@ func upTo(n int) []int {
 	}
 	return all
 }
+
+// TestSlowStartEndsWithItsPass checks that no other call starts once what the pass was decided on holds no more, and that this is no error.
+func TestSlowStartEndsWithItsPass(t *testing.T) {
+	calls := 0
+	ctx, end := While(t.Context(), func() bool { return calls < 3 })
+	defer end()
+	count := func(context.Context, int) error { calls++; return nil }
+	if err := NewSlowStart(1).Do(ctx, owner, 10, count); err != nil || calls != 3 {
+		t.Errorf("%d calls with error %v, want 3", calls, err)
+	}
+	if !Ended(ctx) || !Superseded(ctx) || ctx.Err() == nil {
+		t.Error("the pass goes on")
+	}
+	if Ended(t.Context()) || Superseded(t.Context()) {
+		t.Error("what is no pass has ended")
+	}
+}

@@ -49,6 +49,9 @@ type Loop[O Object, S, P, R any] struct {
 
 	// Owner returns an object from the cache; nil if there is none.
 	Owner func(key cache.ObjectName) (O, error)
+	// Moved returns whether the status of an object, as the cache has it now, asks for other children than the observed status did;
+	// nil if children depend on no status.
+	Moved func(observed, now O) bool
 	// Outdated returns whether an object is left alone because it is older than its namespace; nil if none is.
 	Outdated func(ctx context.Context, owner O) (bool, error)
 	// Forgotten is called for an object that is gone, beside Host.Forget; it may be nil.
@@ -80,28 +83,60 @@ func (l *Loop[O, S, P, R]) Sync(ctx context.Context, key cache.ObjectName) (queu
 	if held, err := l.outdated(ctx, key); held || err != nil {
 		return queue.Due{}, err
 	}
-	obs, p, wait, err := l.Decided(ctx, key)
-	if obs == nil || err != nil {
+	seen, p, wait, err := l.decided(ctx, key)
+	if seen.obs == nil || err != nil {
 		return queue.Caches(wait), err
 	}
-	results, err := l.Apply(ctx, obs, p)
-	out := l.Conclude(obs, p, results)
+	results, err := l.apply(ctx, key, seen, p)
+	out := l.Conclude(seen.obs, p, results)
 	err = children.FirstErrors(err, l.Finish(ctx, out))
 	return l.Host.Due(out.Due, err), err
 }
 
 // Decided observes an object as Observe does, and returns the observation and the plan made on it, which asks for nothing.
 func (l *Loop[O, S, P, R]) Decided(ctx context.Context, key cache.ObjectName) (*S, P, time.Duration, error) {
-	var none P
-	obs, wait, err := l.Observe(ctx, key)
-	if obs == nil || err != nil {
-		return nil, none, wait, err
+	seen, p, wait, err := l.decided(ctx, key)
+	return seen.obs, p, wait, err
+}
+
+// observation is what a decision is made on, and the object as it was then.
+type observation[O, S any] struct {
+	owner O
+	obs   *S
+}
+
+func (l *Loop[O, S, P, R]) decided(ctx context.Context, key cache.ObjectName) (seen observation[O, S], p P, wait time.Duration, err error) {
+	seen, wait, err = l.observe(ctx, key)
+	if seen.obs == nil || err != nil {
+		return observation[O, S]{}, p, wait, err
 	}
-	p, err := l.ask(ctx, key, obs)
+	asked, err := l.ask(ctx, key, seen.obs)
 	if err != nil {
-		return nil, none, 0, err
+		return observation[O, S]{}, p, 0, err
 	}
-	return obs, p, 0, nil
+	return seen, asked, 0, nil
+}
+
+// apply writes children for as long as the cache has the object as it was observed.
+func (l *Loop[O, S, P, R]) apply(ctx context.Context, key cache.ObjectName, seen observation[O, S], p P) (R, error) {
+	ctx, end := children.While(ctx, func() bool { return l.unchanged(key, seen.owner) })
+	defer end()
+	return l.Apply(ctx, seen.obs, p)
+}
+
+// unchanged returns whether the cache has an object that asks for the same children as it was observed, as far as is known.
+func (l *Loop[O, S, P, R]) unchanged(key cache.ObjectName, observed O) bool {
+	var none O
+	now, err := l.Owner(key)
+	switch {
+	case err != nil, now == observed:
+		return true
+	case now == none:
+		return false
+	}
+	return now.GetUID() == observed.GetUID() && now.GetGeneration() == observed.GetGeneration() &&
+		(now.GetDeletionTimestamp() == nil) == (observed.GetDeletionTimestamp() == nil) && !unreadable.Is(now) &&
+		(l.Moved == nil || !l.Moved(observed, now))
 }
 
 // maxRounds is how often a decision is made once more because it has asked for something.
@@ -159,31 +194,36 @@ func (l *Loop[O, S, P, R]) HoldOutdated(watch *namespaces.Watch, conditions func
 // Observe returns what a decision about an object is made on, as the caches have it. It returns nil for an object that
 // is gone or cannot be read, and nil with a time to wait while the caches do not show what is known to be there.
 func (l *Loop[O, S, P, R]) Observe(ctx context.Context, key cache.ObjectName) (*S, time.Duration, error) {
+	seen, wait, err := l.observe(ctx, key)
+	return seen.obs, wait, err
+}
+
+func (l *Loop[O, S, P, R]) observe(ctx context.Context, key cache.ObjectName) (none observation[O, S], _ time.Duration, _ error) {
 	// What was read before the question could be older than the answer.
 	if !l.Host.Consistency.VersionsShown(key) {
-		return nil, queue.LagRetry, nil
+		return none, queue.LagRetry, nil
 	}
 	owner, err := l.present(ctx, key)
-	var none O
-	if owner == none || err != nil {
-		return nil, 0, err
+	var gone O
+	if owner == gone || err != nil {
+		return none, 0, err
 	}
 	if l.Waits != nil {
 		if waits, err := l.Waits(ctx, key, owner); waits || err != nil {
-			return nil, lagRetry(waits), err
+			return none, lagRetry(waits), err
 		}
 	}
 	obs, owned, err := l.Children(ctx, key, owner)
 	if err != nil {
-		return nil, 0, err
+		return none, 0, err
 	}
 	if !l.Host.Consistency.DeletionsShown(key, owned) {
-		return nil, queue.LagRetry, nil
+		return none, queue.LagRetry, nil
 	}
 	if lags, err := l.Complete(ctx, key, obs); lags || err != nil {
-		return nil, lagRetry(lags), err
+		return none, lagRetry(lags), err
 	}
-	return obs, 0, nil
+	return observation[O, S]{owner, obs}, 0, nil
 }
 
 // lagRetry is when to look again at an object for which caches may lag.
