@@ -107,7 +107,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 func (s *Syncer) Conclude(obs *plan.Observed, p plan.Plan, out plan.Outcome) Outcome {
 	ds := obs.Set
 	s.troubled.Note(cache.MetaObjectToName(ds), out.TroubledSince)
-	events := loop.Relate(loop.Steps(out.Events), func(name string) *corev1.ObjectReference { return childReference(ds, name) })
+	events := loop.Relate(loop.Steps(out.Events), func(name string) *corev1.ObjectReference { return childReference(ds, p, name) })
 	left := Outcome{
 		Owner: ds, Due: queue.Due{Deadline: out.LookAfter, Continue: out.Continue}, Events: events,
 		NotStored: func(ctx context.Context, _ error) {
@@ -126,11 +126,24 @@ func (s *Syncer) Conclude(obs *plan.Observed, p plan.Plan, out plan.Outcome) Out
 	return left
 }
 
-// childReference returns a reference to a LeaderWorkerSet of a set.
-func childReference(ds *disaggregatedsetv1.DisaggregatedSet, name string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{
+// childReference returns a reference to a LeaderWorkerSet or a scaler of a set. One that was scaled has the version that the scaling met, so
+// that two scalings have events of their own: events that differ only in their notes would be one.
+func childReference(ds *disaggregatedsetv1.DisaggregatedSet, p plan.Plan, name string) *corev1.ObjectReference {
+	ref := &corev1.ObjectReference{
 		APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: "LeaderWorkerSet", Namespace: ds.Namespace, Name: name,
 	}
+	if p.NamesScaler(name) {
+		ref.APIVersion, ref.Kind = disaggregatedsetv1.SchemeGroupVersion.String(), "DisaggregatedSetRoleScaler"
+		return ref
+	}
+	for i := range p.Slices {
+		for _, scaling := range p.Slices[i].Scale {
+			if scaling.Name == name {
+				ref.UID, ref.ResourceVersion = scaling.UID, scaling.ResourceVersion
+			}
+		}
+	}
+	return ref
 }
 
 func (s *Syncer) noteConflicts(key cache.ObjectName, names []string) {

@@ -6,6 +6,7 @@ package plan
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -173,19 +174,21 @@ const (
 )
 
 func events(obs Observed, p Plan, r Results) (list []Event) {
-	add := func(reason, action, format string, args ...any) {
-		list = append(list, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...)})
+	add := func(scaler, reason, action, format string, args ...any) {
+		list = append(list, Event{
+			Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: fmt.Sprintf(format, args...), Related: scaler,
+		})
 	}
 	if len(r.Adopted) > 0 {
 		list = append(list, adopted(p, r.Adopted))
 	}
 	for _, i := range r.CreatedScalers {
 		s := p.CreateScalers[i]
-		add("ScalerCreated", actionCreate, "Created scaler %s for role %s", s.Name, s.Labels[disaggregatedsetv1.RoleLabelKey])
+		add(s.Name, "ScalerCreated", actionCreate, "Created scaler %s for role %s", s.Name, s.Labels[disaggregatedsetv1.RoleLabelKey])
 	}
 	for _, i := range r.DeletedScalers {
 		name := p.DeleteScalers[i].Name
-		add("ScalerDeleted", actionDelete, "Deleted scaler %s (role %s is no longer External)", name, name[min(len(obs.Set.Name)+1, len(name)):])
+		add(name, "ScalerDeleted", actionDelete, "Deleted scaler %s (role %s is no longer External)", name, name[min(len(obs.Set.Name)+1, len(name)):])
 	}
 	for i, result := range r.Slices {
 		list = append(list, sliceEvents(p.Slices[i], result, p.Revision)...)
@@ -193,7 +196,7 @@ func events(obs Observed, p Plan, r Results) (list []Event) {
 	for _, name := range p.Conflicts {
 		if !obs.Conflicts[name] {
 			list = append(list, Event{
-				Type: corev1.EventTypeWarning, Reason: "ScalerConflict", Action: actionConflict,
+				Type: corev1.EventTypeWarning, Reason: "ScalerConflict", Action: actionConflict, Related: name,
 				Note: fmt.Sprintf("Scaler %s exists but is not controlled by this DisaggregatedSet; not adopting", name),
 			})
 		}
@@ -203,6 +206,12 @@ func events(obs Observed, p Plan, r Results) (list []Event) {
 			Note: refusal.Note})
 	}
 	return list
+}
+
+// NamesScaler returns whether an object to which an event of the plan is related is a scaler, and no LeaderWorkerSet.
+func (p Plan) NamesScaler(name string) bool {
+	return slices.Contains(p.Conflicts, name) || slices.ContainsFunc(p.DeleteScalers, func(ref Ref) bool { return ref.Name == name }) ||
+		slices.ContainsFunc(p.CreateScalers, func(s *disaggregatedsetv1.DisaggregatedSetRoleScaler) bool { return s.Name == name })
 }
 
 func sliceEvents(p SlicePlan, r SliceResult, revision string) (list []Event) {

@@ -130,8 +130,8 @@ func TestEvents(t *testing.T) {
 		Slices: []SliceResult{{Scaled: []int{0, 1}, Done: true}, {DeletedChildren: []int{0, 1, 2}, Done: true}, {}},
 	})
 	want := []Event{
-		{Type: "Normal", Reason: "ScalerCreated", Action: "Create", Note: "Created scaler llm-prefill for role prefill"},
-		{Type: "Normal", Reason: "ScalerDeleted", Action: "Delete", Note: "Deleted scaler llm-decode (role decode is no longer External)"},
+		{Type: "Normal", Reason: "ScalerCreated", Action: "Create", Note: "Created scaler llm-prefill for role prefill", Related: "llm-prefill"},
+		{Type: "Normal", Reason: "ScalerDeleted", Action: "Delete", Note: "Deleted scaler llm-decode (role decode is no longer External)", Related: "llm-decode"},
 		{Type: "Normal", Reason: "RollingUpdateStarted", Action: "Update", Note: "Started rolling update to revision e61c8ac2"},
 		{Type: "Normal", Reason: "ScalingUp", Action: "Update", Note: "Scaling up prefill LWS x from 1 to 2 replicas", Related: "x"},
 		{Type: "Normal", Reason: "ScalingDown", Action: "Update", Note: "Scaling down decode LWS y from 2 to 1 replicas", Related: "y"},
@@ -139,7 +139,7 @@ func TestEvents(t *testing.T) {
 		{Type: "Normal", Reason: "LWSDeleted", Action: "Delete", Note: "Deleted LWS s for removed slice 3", Related: "s"},
 		{Type: "Normal", Reason: "LWSDeleted", Action: "Migrate", Note: "Deleted legacy slice-0 LWS m to recreate it in slice-aware form", Related: "m"},
 		{Type: "Normal", Reason: "RollingUpdateCompleted", Action: "Update", Note: "Completed rolling update to revision e61c8ac2"},
-		{Type: "Warning", Reason: "ScalerConflict", Action: "Conflict", Note: "Scaler llm-new exists but is not controlled by this DisaggregatedSet; not adopting"},
+		{Type: "Warning", Reason: "ScalerConflict", Action: "Conflict", Note: "Scaler llm-new exists but is not controlled by this DisaggregatedSet; not adopting", Related: "llm-new"},
 		{Type: "Warning", Reason: "FailedCreate", Action: "Create", Note: "no"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
