@@ -28,8 +28,8 @@ type group struct {
 	size int32
 	// ready and updated are what the rolling update counts: neither holds for a group that lacks its workers.
 	ready, updated bool
-	// leaving means that the group is about to be recreated.
-	leaving bool
+	// leaving means that the group is about to be recreated, and counted that this plan decides so: its leader is deleted by a later one only.
+	leaving, counted bool
 	// brokenSince is since when a pod of the group is not ready; zero if none is known.
 	brokenSince time.Time
 }

@@ -161,7 +161,7 @@ func (r *restarts) failures() (out []failure) {
 // recreate counts the restart of a group, unless its limit is reached.
 func (r *restarts) recreate(f failure) {
 	g := f.group
-	r.decided[g.index] = true
+	r.decided[g.index], g.counted = true, true
 	e := r.entry(g)
 	if f.holds() {
 		e.FirstCause, _ = r.causeOf(f)

@@ -35,7 +35,7 @@ func replaceStuck(o Observed, rev revision, groups []group, p *Plan) {
 		g := &groups[i]
 		released := g.index < count && g.index >= lowest && g.leader.Revision != rev.key
 		switch {
-		case !released || g.leader.Deleting || g.leaving:
+		case !released || g.leader.Deleting || g.leaving || g.counted:
 		case !leaderAvailable(g.leader):
 			deleteLeader(g.leader, p)
 		case spare > 0:

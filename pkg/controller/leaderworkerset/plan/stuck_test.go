@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
 // released returns a set of four groups of a former revision, which an update has released, two at a time.
@@ -96,5 +98,26 @@ func TestNextLookAtBrokenGroups(t *testing.T) {
 	replaceStuck(f.Observed, rev, groupsAt(f.Observed, rev), &p)
 	if p.RequeueAfter != brokenAfter-3*time.Minute {
 		t.Errorf("after %s", p.RequeueAfter)
+	}
+}
+
+// TestCountedLeaderHoldsUpAnUpdate replaces a leader whose restart waits for its backoff, but only once it is stored that the restart counts.
+func TestCountedLeaderHoldsUpAnUpdate(t *testing.T) {
+	f := released(t)
+	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10)}
+	f.Set.Status.Groups = []leaderworkersetv1.GroupStatus{{Index: 2, Restarts: 1, RestartsInRow: 1, LastRestartTime: ptr.To(f.Now), RestartedLeader: "before"}}
+	f.down(1, 0)
+	f.down(2, 0)
+	restarted(f.leader(2))
+	p := decide(t, f.Observed)
+	if p.Status == nil || p.Status.Groups[0].Restarts != 2 || p.Status.Groups[0].RestartAt == nil {
+		t.Fatalf("the restart does not wait: %+v", p.Status)
+	}
+	if diff := cmp.Diff([]string{"s-1"}, deleted(p)); diff != "" {
+		t.Error("leaders to delete with the first plan (-want +got):\n" + diff)
+	}
+	f.Set.Status = *p.Status
+	if diff := cmp.Diff([]string{"s-2", "s-1"}, deleted(decide(t, f.Observed))); diff != "" {
+		t.Error("leaders to delete with the second plan (-want +got):\n" + diff)
 	}
 }
