@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -14,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // gcPercent is how much garbage is left until it is collected. A history leaves little else behind, so that collecting it seldom is cheap.
@@ -29,8 +32,9 @@ type Histories[M any] struct {
 	Run func(seed uint64, m M, trace *[]string) (seen map[string]int, broken string)
 	// Faultless is the real controller.
 	Faultless M
-	// Number is how many are run unless an environment variable says otherwise.
-	Number int
+	// Number is how many are run unless an environment variable says otherwise. Long is how many the long tier runs, from a random seed on; 0
+	// means that it runs the same as the gate.
+	Number, Long int
 	// Wanted is what they must contain, so that a simulation which no longer gets somewhere does not pass for a good one.
 	Wanted []string
 	// Decisions is the name under which Seen counts decisions; empty for syncs.
@@ -53,12 +57,18 @@ func (h Histories[M]) Test(t *testing.T) {
 		return
 	}
 	n := uint64(h.Number)
+	// The same in every run of the gate, so that a failure comes from a change of the code.
+	var first uint64
+	if tier.Long() && h.Long > 0 {
+		n, first = uint64(h.Long), uint64(rand.Uint32())
+	}
 	if given, ok := Number(t, h.Many); ok {
 		n = given
 	}
+	if given, ok := Number(t, "SIMULATION_FIRST"); ok {
+		first = given
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	// The same in every run, so that a failure comes from a change of the code.
-	first, _ := Number(t, "SIMULATION_FIRST")
 	begin := time.Now()
 	got := RunMany(first, int(n), func(seed uint64) (map[string]int, string) { return h.Run(seed, h.Faultless, nil) })
 	if got.Broken != "" {
@@ -97,14 +107,19 @@ type Defect[M any] struct {
 }
 
 // ShowDefects makes sure that histories can fail, and by which rule: each defect breaks one of its rules in one of the first histories.
+// SIMULATION_COUNT=N counts instead in how many of N histories a defect shows.
 func (h Histories[M]) ShowDefects(t *testing.T, first int, defects map[string]Defect[M]) {
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	for name, defect := range defects {
 		t.Run(name, func(t *testing.T) {
+			if n, given := Number(t, "SIMULATION_COUNT"); given {
+				h.countShown(t, int(n), defect)
+				return
+			}
 			var others sync.Map
 			got := RunMany(defect.First, first, func(seed uint64) (map[string]int, string) {
 				_, broken := h.Run(seed, defect.Mutant, nil)
-				if slices.ContainsFunc(defect.Rules, func(rule string) bool { return strings.Contains(broken, strconv.Quote(rule)) }) {
+				if defect.shows(broken) {
 					return nil, broken
 				}
 				others.Store(broken, true)
@@ -120,6 +135,23 @@ func (h Histories[M]) ShowDefects(t *testing.T, first int, defects map[string]De
 			t.Errorf("none of the rules %q was broken; other results: %.300q", defect.Rules, all[:min(len(all), 5)])
 		})
 	}
+}
+
+// shows returns whether a broken rule is one that the defect breaks.
+func (d Defect[M]) shows(broken string) bool {
+	return slices.ContainsFunc(d.Rules, func(rule string) bool { return strings.Contains(broken, strconv.Quote(rule)) })
+}
+
+func (h Histories[M]) countShown(t *testing.T, n int, defect Defect[M]) {
+	t.Helper()
+	got := RunMany(defect.First, n, func(seed uint64) (map[string]int, string) {
+		_, broken := h.Run(seed, defect.Mutant, nil)
+		if defect.shows(broken) {
+			return map[string]int{"shown": 1}, ""
+		}
+		return nil, ""
+	})
+	t.Logf("%d of %d histories show it", got.Seen["shown"], got.Done)
 }
 
 // Deciding returns a decision with a defect: it is made on something else than what is, or something else than what is

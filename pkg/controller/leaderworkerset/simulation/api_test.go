@@ -32,7 +32,7 @@ func (c setClient) UpdateStatus(_ context.Context, wanted *leaderworkersetv1.Lea
 	return simulation.Send(c.p.sender, wanted, func(bool) (*leaderworkersetv1.LeaderWorkerSet, error) {
 		current, refusal := c.p.set(), c.p.denied(updateStatus, name)
 		switch {
-		case c.p.outage:
+		case c.p.outage, c.p.hidden != nil:
 			return nil, simulation.ErrServer
 		case refusal != nil:
 			return nil, refusal
@@ -54,7 +54,7 @@ func (c setClient) UpdateStatus(_ context.Context, wanted *leaderworkersetv1.Lea
 func (c setClient) Get(context.Context, string, metav1.GetOptions) (*leaderworkersetv1.LeaderWorkerSet, error) {
 	return simulation.Read(c.p.sender, func() (*leaderworkersetv1.LeaderWorkerSet, error) {
 		switch set := c.p.set(); {
-		case c.p.outage:
+		case c.p.outage, c.p.hidden != nil:
 			return nil, simulation.ErrServer
 		case set == nil:
 			return nil, simulation.ErrNotFound

@@ -42,6 +42,8 @@ type mutant struct {
 	storming bool
 	// blind ones do not count pods that are lost, and eager ones try again what failed as soon as anything is due.
 	blind, eager bool
+	// credulous ones believe what a set that cannot be read seems to want.
+	credulous bool
 	// With everStarted, all workers that are gone count as workers that had started.
 	everStarted bool
 }
@@ -86,6 +88,7 @@ type env struct {
 	// skew is how far the clock of kube-apiserver is ahead.
 	skew time.Duration
 
+	hardships
 	// template is what the set is made of when a user creates it.
 	template *leaderworkersetv1.LeaderWorkerSet
 	// writes is the number of requests of the controller that were to change something.
@@ -127,6 +130,9 @@ func (e *env) byCluster(t time.Time) time.Time { return t.Add(e.skew) }
 
 // set returns the stored set; nil if there is none.
 func (e *env) set() *leaderworkersetv1.LeaderWorkerSet {
+	if e.hidden != nil {
+		return e.hidden
+	}
 	set, found := e.sets.Get(name)
 	if !found {
 		return nil

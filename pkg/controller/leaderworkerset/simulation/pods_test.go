@@ -56,7 +56,7 @@ func (e *env) liveSome() {
 // live takes a pod a step further: it starts, becomes ready, or is gone. It reports whether anything changed.
 func (e *env) live(pod *corev1.Pod) bool {
 	switch {
-	case pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0:
+	case pod.DeletionTimestamp != nil && len(pod.Finalizers) == 0 && pod.UID != e.slow:
 		e.removePod(pod)
 	case pod.DeletionTimestamp != nil && isReady(pod):
 		e.changePod(pod, func(p *corev1.Pod) { e.setReady(p, false) })
@@ -64,7 +64,7 @@ func (e *env) live(pod *corev1.Pod) bool {
 		return false
 	case pod.Status.Phase == corev1.PodPending:
 		return e.start(pod)
-	case !isReady(pod) && !broken(pod):
+	case !isReady(pod) && !broken(pod) && !e.never:
 		e.changePod(pod, func(p *corev1.Pod) { e.setReady(p, true) })
 	default:
 		return false

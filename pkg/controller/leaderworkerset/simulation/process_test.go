@@ -17,6 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -114,7 +115,15 @@ func (p *process) act() bool {
 // syncSet lets the real controller sync the set.
 func (p *process) syncSet() (queue.Due, error) {
 	defer func() { p.rules.observed = nil }()
+	shown, found := p.sets.Get(name)
+	before := p.writes
 	due, err := p.syncer.Sync(simulation.Quiet, key)
+	if found && unreadable.Is(shown) && p.writes != before {
+		p.Fail(simulation.RuleUnreadable, "%d times", p.writes-before)
+	}
+	if found && unreadable.Is(shown) {
+		p.Seen["passes that know nothing of the set"]++
+	}
 	if p.storming && due.Continue {
 		err = nil
 	}

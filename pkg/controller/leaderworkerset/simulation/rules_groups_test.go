@@ -22,6 +22,9 @@ import (
 
 // podCreated checks that a worker is of the revision of its leader.
 func (r *rules) podCreated(pod *corev1.Pod) {
+	if r.never {
+		r.checkKnown(pod)
+	}
 	if r.gang != "" && pod.Annotations[leaderworkersetv1.GangAnnotationKey] == "" {
 		r.Fail(ruleGang, "pod %s has no annotation", pod.Name)
 	}

@@ -65,7 +65,11 @@ func (p *process) servedFrom() time.Time {
 type caches struct{ p *process }
 
 func (c caches) Set(cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) {
-	set, _ := c.p.sets.Get(name)
+	set, found := c.p.sets.Get(name)
+	if found && c.p.credulous {
+		set = simulation.Believed(set)
+		leaderworkersetv1.SetObjectDefaults_LeaderWorkerSet(set)
+	}
 	return set, nil
 }
 

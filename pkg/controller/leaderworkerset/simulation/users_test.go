@@ -136,6 +136,11 @@ func (e *env) restart(set *leaderworkersetv1.LeaderWorkerSet) {
 		spec.Group = ptr.To(int32(e.Dice.IntN(n)))
 		what = "group " + strconv.Itoa(int(*spec.Group))
 	}
+	e.askToRestart(set, spec, what)
+}
+
+// askToRestart lets a user ask for a restart.
+func (e *env) askToRestart(set *leaderworkersetv1.LeaderWorkerSet, spec *batch.LeaderWorkerSetRestartSpec, what string) {
 	next := hub(set)
 	answer, err := actions.Restart(next, spec, actions.Call{User: "alice", Now: e.Now()})
 	if err != nil {
