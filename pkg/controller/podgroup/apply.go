@@ -55,7 +55,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 			skipped.Add(1)
 			return children.ErrSkipped
 		}
-		done, err := s.label(ctx, key, obs.Family, pods[i])
+		done, err := s.label(ctx, key, obs, pods[i])
 		switch {
 		case done:
 			labeled.Add(1)
@@ -79,7 +79,8 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 }
 
 // label gives one pod the label. A pod that is gone, or was replaced by another one of its name, is no error.
-func (s *Syncer) label(ctx context.Context, key cache.ObjectName, family plan.Family, pod plan.Ref) (done bool, err error) {
+func (s *Syncer) label(ctx context.Context, key cache.ObjectName, obs *snapshot, pod plan.Ref) (done bool, err error) {
+	family := obs.Family
 	labeling := &metav1.ObjectMeta{Name: pod.Name, UID: pod.UID + types.UID("/"+family.Name)}
 	if err := s.guard.Changing(labeling, "the label "+family.ReadyKey); err != nil {
 		return false, err
@@ -92,8 +93,7 @@ func (s *Syncer) label(ctx context.Context, key cache.ObjectName, family plan.Fa
 	}
 	var patched *corev1.Pod
 	what := children.Request{Verb: "patch", Resource: podsOf(family), Name: pod.Name, UID: pod.UID}
-	owner := &metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name} // a group need not have an object
-	err = s.denials.Do(owner, what, func() error {
+	err = s.denials.Do(obs.owner(key), what, func() error {
 		patched, err = s.Pods(key.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	})

@@ -43,6 +43,14 @@ type snapshot struct {
 	ownersRefused string
 }
 
+// owner returns what requests for the group are made for: its PodReadinessGroup, or what stands for it if there is none.
+func (s *snapshot) owner(key cache.ObjectName) metav1.Object {
+	if s.Group != nil {
+		return s.Group
+	}
+	return &metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
+}
+
 // first returns the first pod by name.
 func (s *snapshot) first() (first plan.Ref) {
 	for _, pod := range s.Pods {

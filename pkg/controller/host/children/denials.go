@@ -30,8 +30,8 @@ const (
 	maxDenials = 1000
 )
 
-// Denials remember the requests about children that an API server has decided against, and make each of them again only at its time,
-// whatever happens meanwhile. With a new generation of the owner, or another one of its name, each may be made at once; with another
+// Denials remember the requests about an owner and its children that an API server has decided against, and make each of them again only at
+// its time, whatever happens meanwhile. With a new generation of the owner, or another one of its name, each may be made at once; with another
 // controller of the child it is another request.
 //
 // Where the children of a template share the reason, or all children of the kind, one request is made for all of them. Once one that was
@@ -61,6 +61,8 @@ type denialsOf struct {
 	uid        types.UID
 	generation int64
 	requests   map[requestKey]*denial
+	// status is whether the status of the owner was denied.
+	status bool
 	// slot is the latest time at which a request is due that was denied twice or more often.
 	slot time.Time
 	// again are the times within the last minute at which requests were denied whose first denial is longer ago, and underway is the number
@@ -107,16 +109,29 @@ func (d *Denials) begin(owner metav1.Object, what Request, now time.Time) (again
 		return false, &DeniedError{waits.err, waits.reach, waits.due, false}
 	}
 	known := of.requests[what.key(thisChild)]
-	again = known != nil && now.Sub(known.first) >= perMinute || known == nil && len(of.requests) >= maxDenials
+	again = known != nil && now.Sub(known.first) >= perMinute || known == nil && of.full(what)
 	if !again {
 		return false, nil
 	}
 	of.again = within(perMinute, now, of.again)
-	if len(of.again)+of.underway >= maxAgain {
+	if len(of.again)+of.underway >= of.most(what) {
 		return false, of.tooMany(what, known, now)
 	}
 	of.underway++
 	return true, nil
+}
+
+// full returns whether no other denial is remembered of a request. The denial of the status always is.
+func (of *denialsOf) full(what Request) bool {
+	return len(of.requests) >= maxDenials && what.Verb != verbStatus
+}
+
+// most returns how many requests may have been denied within a minute for a request to be made. One is kept for a status that was denied.
+func (of *denialsOf) most(what Request) int {
+	if what.Verb == verbStatus || !of.status {
+		return maxAgain
+	}
+	return maxAgain - 1
 }
 
 // waits returns the denial for which a request waits longest; nil if its time has come.

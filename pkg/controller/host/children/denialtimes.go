@@ -8,13 +8,14 @@ import "time"
 // denied remembers a denial, and returns when the request may be made again.
 func (of *denialsOf) denied(what Request, reach reach, begun, now time.Time, err error) (due time.Time) {
 	err = shortened(err)
+	of.status = of.status || what.Verb == verbStatus
 	for _, key := range what.keys() {
 		if key.reach > reach {
 			break
 		}
 		known := of.requests[key]
 		if known == nil {
-			if key.reach == thisChild && len(of.requests) >= maxDenials {
+			if key.reach == thisChild && of.full(what) {
 				due = of.next(what.Verb, now, now.Add(askLater))
 				continue
 			}
@@ -62,8 +63,11 @@ func apartOf(verb string) time.Duration {
 	return changeApart
 }
 
-// next returns when a request is due, apart from the others.
+// next returns when a request is due, apart from the others. The status of the owner waits for nothing else.
 func (of *denialsOf) next(verb string, now, due time.Time) time.Time {
+	if verb == verbStatus {
+		return due
+	}
 	if apart := of.slot.Add(apartOf(verb)); apart.After(due) && of.slot.After(now) {
 		due = apart
 	}

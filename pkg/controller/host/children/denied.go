@@ -26,9 +26,11 @@ const (
 	verbCreate = "create"
 	verbPatch  = "patch"
 	verbDelete = "delete"
+	// verbStatus is for the status of the owner itself.
+	verbStatus = "update status"
 )
 
-// Request names a request about a child of an owner, as far as Denials distinguish requests.
+// Request names a request about an owner or one of its children, as far as Denials distinguish requests.
 type Request struct {
 	// Verb and Resource are what is asked for: requests of another verb or resource may be accepted.
 	Verb, Resource string
@@ -90,7 +92,8 @@ func (e *DeniedError) Error() string { return e.err.Error() }
 func (e *DeniedError) Unwrap() error { return e.err }
 
 // Decided returns whether an error is a decision of an API server against a request. A server that fails, that asks for fewer requests, or
-// that shows another state than was known has decided nothing, nor has one whose namespace is about to be gone.
+// that shows another state than was known has decided nothing, nor has one whose namespace is about to be gone. A full store is a decision:
+// it refuses until a user makes space.
 func Decided(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || IsUndone(err) || TerminatingNamespace(err) {
@@ -103,7 +106,7 @@ func Decided(err error) bool {
 		return false
 	}
 	denied := status.Code >= http.StatusBadRequest && status.Code < http.StatusInternalServerError
-	return denied || strings.Contains(status.Message, "admission webhook ") // with any code
+	return denied || status.Code == http.StatusInsufficientStorage || strings.Contains(status.Message, "admission webhook ") // with any code
 }
 
 // NotAsked returns whether an error says why no request was made: another party undoes it each time, or it was denied earlier.

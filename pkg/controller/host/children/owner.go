@@ -30,11 +30,16 @@ func OwnersIn[T metav1.Object, C OwnerClient[T]](of func(namespace string) C) fu
 	return func(namespace string) OwnerClient[T] { return of(namespace) }
 }
 
-// StoreStatus stores the status of an owner, even if the context has ended, and notes the write as one of the resource.
-// It returns what is stored; found is false if the owner is gone. The noun names the kind in errors.
+// StoreStatus stores the status of an owner, even if the context has ended, and notes the write as one of the resource. A status that was
+// denied is not sent before its time, whatever it says: see Denials. StoreStatus returns what is stored; found is false if the owner is gone.
+// The noun names the kind in errors.
 func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource, noun string,
 	next T) (stored T, found bool, err error) {
-	stored, err = UpdateStatus(ctx, client, next)
+	what := Request{Verb: verbStatus, Resource: resource, Name: next.GetName(), UID: next.GetUID()}
+	err = DenialsOf(host).Do(next, what, func() error {
+		stored, err = UpdateStatus(ctx, client, next)
+		return err
+	})
 	key := cache.MetaObjectToName(next)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -53,18 +58,22 @@ func UpdateStatus[T metav1.Object](ctx context.Context, client OwnerClient[T], n
 	return client.UpdateStatus(ctx, next, metav1.UpdateOptions{})
 }
 
-// DeleteOwner deletes an owner with its children in the foreground, unless it was changed meanwhile. One that is gone is no
-// error.
-func DeleteOwner[T metav1.Object](ctx context.Context, client OwnerClient[T], owner T) error {
+// DeleteOwner deletes an owner of a resource with its children in the foreground, unless it was changed meanwhile, or the deletion was denied
+// and its time has not come. One that is gone is no error.
+func DeleteOwner[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource string, owner T) error {
 	ctx, end := Finishing(ctx)
 	defer end()
-	options := Foreground(owner.GetUID(), owner.GetResourceVersion())
-	err := client.Delete(ctx, owner.GetName(), options)
-	if refusedForSpace(err) {
-		// A deletion in the foreground writes first, which a full store refuses. One in the background makes space.
-		options.PropagationPolicy = ptr.To(metav1.DeletePropagationBackground)
-		err = client.Delete(ctx, owner.GetName(), options)
-	}
+	what := Request{Verb: verbDelete, Resource: resource, Name: owner.GetName(), UID: owner.GetUID()}
+	err := DenialsOf(host).Do(owner, what, func() error {
+		options := Foreground(owner.GetUID(), owner.GetResourceVersion())
+		err := client.Delete(ctx, owner.GetName(), options)
+		if refusedForSpace(err) {
+			// A deletion in the foreground writes first, which a full store refuses. One in the background makes space.
+			options.PropagationPolicy = ptr.To(metav1.DeletePropagationBackground)
+			err = client.Delete(ctx, owner.GetName(), options)
+		}
+		return err
+	})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

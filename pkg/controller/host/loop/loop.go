@@ -81,15 +81,18 @@ type Loop[O Object, S, P, R any] struct {
 // Sync brings one object to where it should be, as far as that is possible now. It is a queue.SyncFunc.
 func (l *Loop[O, S, P, R]) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	if held, err := l.outdated(ctx, key); held || err != nil {
-		return queue.Due{}, err
+		return l.Host.Due(queue.Due{}, err), err
 	}
 	seen, p, wait, err := l.decided(ctx, key)
 	if seen.obs == nil || err != nil {
-		return queue.Caches(wait), err
+		return l.Host.Due(queue.Caches(wait), err), err
 	}
 	results, err := l.apply(ctx, key, seen, p)
 	out := l.Conclude(seen.obs, p, results)
-	err = children.FirstErrors(err, l.Finish(ctx, out))
+	finished := l.Finish(ctx, out)
+	// A status that is to be stored is not stored: without an answer, the next sync would be like this one.
+	out.Due.Continue = out.Due.Continue && finished == nil
+	err = children.FirstErrors(err, finished)
 	return l.Host.Due(out.Due, err), err
 }
 
@@ -187,7 +190,7 @@ func (l *Loop[O, S, P, R]) HoldOutdated(watch *namespaces.Watch, conditions func
 		if run != nil && !run(owner) {
 			return false, nil
 		}
-		return namespaces.Hold(ctx, watch, l.Client(owner.GetNamespace()), l.Recorder, owner, conditions)
+		return namespaces.Hold(ctx, watch, l.Host, l.Client(owner.GetNamespace()), l.Resource, l.Recorder, owner, conditions)
 	}
 }
 

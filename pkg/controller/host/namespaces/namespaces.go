@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -75,9 +74,10 @@ type Object interface {
 }
 
 // Hold returns whether a controller must not act on an object because it is older than its namespace, and says so in
-// its conditions and in an event. It returns an error while that cannot be found out.
-func Hold[T Object](ctx context.Context, w *Watch, client children.OwnerClient[T], recorder events.EventRecorder, object T,
-	conditions func(T) *[]metav1.Condition,
+// its conditions and in an event. It returns an error while that cannot be found out, or while the condition is not stored. The resource is
+// the resource of the object.
+func Hold[T Object](ctx context.Context, w *Watch, host *children.Host, client children.OwnerClient[T], resource string,
+	recorder events.EventRecorder, object T, conditions func(T) *[]metav1.Condition,
 ) (bool, error) {
 	if object.GetDeletionTimestamp() != nil || unreadable.Is(object) {
 		return false, nil
@@ -94,7 +94,7 @@ func Hold[T Object](ctx context.Context, w *Watch, client children.OwnerClient[T
 	if was != nil && was.Status == next.Status && was.Message == next.Message {
 		return true, nil
 	}
-	if err := write(ctx, client, object, conditions, next); err != nil || present == "" {
+	if err := write(ctx, host, client, resource, object, conditions, next); err != nil || present == "" {
 		return true, err // the change of the object is a reason to look again
 	}
 	klog.FromContext(ctx).Info("The object is older than its namespace, and is left alone", "recordedUID",
@@ -156,16 +156,15 @@ func (w *Watch) successor(ctx context.Context, object metav1.Object) (types.UID,
 }
 
 // write stores a condition. An object that was changed meanwhile is looked at again.
-func write[T Object](ctx context.Context, client children.OwnerClient[T], object T, conditions func(T) *[]metav1.Condition,
-	next metav1.Condition) error {
+func write[T Object](ctx context.Context, host *children.Host, client children.OwnerClient[T], resource string, object T,
+	conditions func(T) *[]metav1.Condition, next metav1.Condition) error {
 	copied, ok := object.DeepCopyObject().(T)
 	if !ok {
 		return fmt.Errorf("a copy of %T is none", object)
 	}
 	meta.SetStatusCondition(conditions(copied), next)
-	_, err := children.UpdateStatus(ctx, client, copied)
-	if err == nil || apierrors.IsNotFound(err) {
-		return nil
+	if _, _, err := children.StoreStatus(ctx, host, client, resource, "object", copied); err != nil {
+		return fmt.Errorf("writing the condition %s: %w", next.Type, err)
 	}
-	return fmt.Errorf("writing the condition %s of %s: %w", next.Type, cache.MetaObjectToName(object), err)
+	return nil
 }

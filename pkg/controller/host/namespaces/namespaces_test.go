@@ -25,6 +25,8 @@ import (
 	"k8s.io/utils/clock"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/permission"
@@ -100,7 +102,7 @@ func TestHold(t *testing.T) {
 				client := jobsetfake.NewClientset(tc.set)
 				recorder := events.NewFakeRecorder(10)
 				sets := client.JobsetV1alpha2().JobSets("team")
-				got, err := namespaces.Hold(t.Context(), watch, sets, recorder, tc.set, conditions)
+				got, err := namespaces.Hold(t.Context(), watch, newHost(), sets, "jobsets", recorder, tc.set, conditions)
 				if tc.err == "" && err != nil || tc.err != "" && (err == nil || err.Error() != tc.err) || got != tc.held {
 					t.Errorf("held %t, error %v; want %t, %q", got, err, tc.held, tc.err)
 				}
@@ -124,6 +126,37 @@ func TestHold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDeniedConditionCostsNothing has a server that denies the condition, while the set is looked at each second.
+func TestDeniedConditionCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kube, js, host, asked := newKube(t, "new"), newSet(), newHost(), 0
+		watch, client := newWatch(t, kube), jobsetfake.NewClientset(js)
+		client.PrependReactor("update", "jobsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			asked++
+			return true, nil, forbidden()
+		})
+		for second := range 600 {
+			held, err := namespaces.Hold(t.Context(), watch, host, client.JobsetV1alpha2().JobSets("team"), "jobsets", events.NewFakeRecorder(10), js, conditions)
+			if !held || err == nil {
+				t.Fatalf("held %t, error %v; want true and an error", held, err)
+			}
+			if second == 59 && asked > 2 {
+				t.Errorf("asked %d times in the first minute, want 2 at most", asked)
+			}
+			time.Sleep(time.Second)
+		}
+		if asked > 7 || asked < 5 {
+			t.Errorf("asked %d times in ten minutes, want 5 to 7", asked)
+		}
+	})
+}
+
+// newHost returns what controllers share, without own writes.
+func newHost() *children.Host {
+	store := consistency.NewConsistencyStore(clock.RealClock{}, map[string]consistency.Versioned{})
+	return &children.Host{Consistency: store, Runner: children.NewSlowStart(1), Clock: clock.RealClock{}}
 }
 
 func conditions(js *jobsetv1alpha2.JobSet) *[]metav1.Condition { return &js.Status.Conditions }
@@ -153,7 +186,8 @@ func TestRefusalsMustLast(t *testing.T) {
 		watch := newWatch(t, kube)
 		hold := func(wantHeld, wantErr bool) {
 			t.Helper()
-			held, err := namespaces.Hold(t.Context(), watch, jobsetfake.NewClientset(js).JobsetV1alpha2().JobSets("team"), events.NewFakeRecorder(10), js, conditions)
+			sets := jobsetfake.NewClientset(js).JobsetV1alpha2().JobSets("team")
+			held, err := namespaces.Hold(t.Context(), watch, newHost(), sets, "jobsets", events.NewFakeRecorder(10), js, conditions)
 			if held != wantHeld || (err != nil) != wantErr {
 				t.Errorf("held %t, error %v; want %t, %t", held, err, wantHeld, wantErr)
 			}
