@@ -76,6 +76,8 @@ type Controller struct {
 	// leads is true while this controller acts, and does not wait to.
 	leads  atomic.Bool
 	queues *queues
+	// ended knows which requests about Workloads of sequences that are gone were denied.
+	ended *children.Denials
 }
 
 // New returns a controller, its informers not built yet.
@@ -84,7 +86,7 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("the number of workers must be 1 or more")
 	}
 	registerMetrics()
-	c := &Controller{Config: config, queue: queue.New(Name), failures: failures.NewStore()}
+	c := &Controller{Config: config, queue: queue.New(Name), failures: failures.NewStore(), ended: children.NewDenials(config.Clock)}
 	c.caches = newCaches(config.Informers, config.Client, config.Clock)
 	c.causes = failures.NewReader(c.Kube, c.failures, c.caches.anyPod, c.queue.Failures())
 	c.restores = restore.NewReader(c.Kube.CoreV1().ConfigMaps(witness.Namespace), config.Clock)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -94,18 +95,47 @@ func (c *Controller) holdQuota(ctx context.Context, key cache.ObjectName, obs *p
 		Started: plan.Current(*obs).UID != "", Busy: plan.Busy(*obs), Ready: plan.PodsReady(*obs),
 	}
 	if class := sj.Labels[kueueplan.PriorityClassKey]; class != "" && kueueplan.WantsPriority(h) {
-		var err error
-		if h.Priority, err = c.queues.Priority(ctx, class); err != nil {
+		what := children.Request{Verb: "get", Resource: "workloadpriorityclasses", Name: class}
+		err := c.denials.Do(sj, what, func() (err error) {
+			h.Priority, err = c.queues.Priority(ctx, class)
+			return err
+		})
+		if err != nil {
 			return children.FirstErrors(ended, err)
 		}
 	}
-	return children.FirstErrors(ended, c.queues.ApplyHold(ctx, sj.Name, h.Workload, kueueplan.DecideHold(h), now))
+	return children.FirstErrors(ended, c.applyHold(ctx, sj, h.Workload, kueueplan.DecideHold(h), now))
+}
+
+// applyHold does what was decided about the Workload of a sequence, unless it was denied and its time has not come.
+func (c *Controller) applyHold(ctx context.Context, sj *batchv1alpha1.SequentialJob, w *kueueplan.Workload, p kueueplan.HoldPlan,
+	now metav1.Time) error {
+	if p.Empty() {
+		return nil
+	}
+	what := requestOfHold(w, p)
+	err := c.denials.Do(sj, what, func() error { return c.queues.ApplyHold(ctx, sj.Name, w, p, now) })
+	if apierrors.IsAlreadyExists(err) {
+		err = c.denials.Taken(sj, what, err)
+	}
+	return err
+}
+
+// requestOfHold names the request that a plan about a Workload makes.
+func requestOfHold(w *kueueplan.Workload, p kueueplan.HoldPlan) children.Request {
+	what := children.Request{Verb: "hold", Resource: "workloads", Change: p.Change()}
+	if w != nil {
+		what.Name, what.UID = w.Name, w.UID
+	}
+	return what
 }
 
 // endOthers ends the Workloads of sequences of this name which are gone.
 func (c *Controller) endOthers(ctx context.Context, key cache.ObjectName, obs *plan.Observed, now metav1.Time) error {
 	var errs []error
 	workloads, _ := c.queues.Holding(key)
+	others := &metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name} // sequences of this name that have no object
+	ends := false
 	for _, w := range workloads {
 		if obs != nil && w.OwnerUID() == obs.SequentialJob.UID {
 			continue
@@ -114,11 +144,17 @@ func (c *Controller) endOthers(ctx context.Context, key cache.ObjectName, obs *p
 		if p.Empty() {
 			continue
 		}
-		gone, err := c.sequenceGone(ctx, key, w.OwnerUID())
-		if err == nil && gone {
-			err = c.queues.ApplyHold(ctx, key.Name, w, p, now)
-		}
-		errs = append(errs, err)
+		ends = true
+		errs = append(errs, c.ended.Do(others, requestOfHold(w, p), func() error {
+			gone, err := c.sequenceGone(ctx, key, w.OwnerUID())
+			if err != nil || !gone {
+				return err
+			}
+			return c.queues.ApplyHold(ctx, key.Name, w, p, now)
+		}))
+	}
+	if !ends {
+		c.ended.Forget(key)
 	}
 	return children.FirstErrors(errs...)
 }

@@ -5,10 +5,12 @@ package sequentialjob
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -188,6 +190,43 @@ func TestStepRunsOnWhileFlavorsCannotBeRead(t *testing.T) {
 				}
 				if due.Deadline == 0 {
 					t.Error("nobody tries again")
+				}
+			})
+		})
+	}
+}
+
+// TestDeniedHoldCostsNothing has a webhook that denies each change of a Workload that holds quota, while something happens each second.
+func TestDeniedHoldCostsNothing(t *testing.T) {
+	for name, gone := range map[string]bool{"of a sequence that has finished": false, "of a sequence that is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sj := newSequence(queued)
+				sj.Status.Conditions = []metav1.Condition{{Type: batchv1alpha1.ConditionComplete, Status: metav1.ConditionTrue, Reason: "Completed"}}
+				r, client := newHoldRig(t, sj)
+				if gone {
+					if err := r.client.Tracker().Delete(batchv1alpha1.SchemeGroupVersion.WithResource(resourceSequentialJobs), "ns", "etl"); err != nil {
+						t.Fatal(err)
+					}
+					if err := r.caches.sequentialJobs.GetIndexer().Replace(nil, "2"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				asked, denial := 0, apierrors.NewForbidden(schema.GroupResource{Resource: "workloads"}, "w", errors.New(`admission webhook "w" denied the request: no`))
+				client.PrependReactor("patch", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
+					asked++
+					return true, nil, denial
+				})
+				for second := range 600 {
+					if _, err := r.Sync(t.Context(), key); err == nil {
+						t.Fatal("the denial is no error")
+					}
+					if time.Sleep(time.Second); second == 59 && asked > 2 {
+						t.Errorf("asked %d times in the first minute, want 2 at most", asked)
+					}
+				}
+				if asked < 5 || asked > 7 {
+					t.Errorf("asked %d times in ten minutes, want 5 to 7", asked)
 				}
 			})
 		})

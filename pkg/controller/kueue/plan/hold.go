@@ -52,6 +52,25 @@ func (p HoldPlan) Empty() bool {
 	return p.Create == nil && p.Patch == nil && p.Release == nil && p.Apply == nil && !p.Unhold && !p.Delete
 }
 
+// Change names what a plan does. A server may refuse one of these and allow the others.
+func (p HoldPlan) Change() string {
+	switch {
+	case p.Create != nil:
+		return "create"
+	case p.Patch != nil:
+		return "patch"
+	case p.Release != nil:
+		return "release"
+	case p.Apply != nil:
+		return "apply " + p.Apply.Type
+	case p.Unhold:
+		return "remove the finalizer"
+	case p.Delete:
+		return "delete"
+	}
+	return ""
+}
+
 // HoldPatch are changes of the spec of a Workload; what is nil stays.
 type HoldPatch struct {
 	PodSets          []PodSet
