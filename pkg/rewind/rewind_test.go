@@ -4,13 +4,18 @@
 package rewind_test
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,15 +23,18 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/rewind"
 )
 
 // api has one ConfigMap, at a version, and answers as kube-apiserver does: a watch of the future is silent, and a list
-// of the future is refused.
+// of the future is refused. It is the transport of its clients.
 type api struct {
 	mu      sync.Mutex
 	version int
+	// away refuses connections, which makes reflectors go on with their watches.
+	away bool
 	// code is the answer to the first question for the current version, if it is not 200.
 	code  int
 	ended chan struct{}
@@ -38,26 +46,40 @@ func (a *api) object() corev1.ConfigMap {
 	return corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", ResourceVersion: strconv.Itoa(a.version)}, Data: map[string]string{"at": strconv.Itoa(a.version)}}
 }
 
-func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+// RoundTrip implements http.RoundTripper.
+func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.mu.Lock()
-	query := req.URL.Query()
+	defer a.mu.Unlock()
+	if a.away {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	query, answer := req.URL.Query(), httptest.NewRecorder()
+	if query.Get("watch") == "" || query.Get("sendInitialEvents") != "" {
+		a.answer(query, answer)
+		return answer.Result(), nil
+	}
+	a.watches++
+	answer.Header().Set("Content-Type", "application/json")
+	response, ended := answer.Result(), a.ended
+	body, end := io.Pipe()
+	response.Body = body
+	go func() {
+		select {
+		case <-ended:
+		case <-req.Context().Done():
+		}
+		_ = end.Close()
+	}()
+	return response, nil
+}
+
+func (a *api) answer(query url.Values, w http.ResponseWriter) {
 	version, _ := strconv.Atoi(query.Get("resourceVersion"))
-	ended := a.ended
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case query.Get("sendInitialEvents") != "":
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: 422, Reason: metav1.StatusReasonInvalid})
-	case query.Get("watch") != "":
-		a.watches++
-		w.WriteHeader(http.StatusOK)
-		w.(http.Flusher).Flush()
-		a.mu.Unlock()
-		select {
-		case <-ended:
-		case <-req.Context().Done():
-		}
-		return
 	case query.Get("limit") == "1" && a.code != 0:
 		a.compared++
 		w.WriteHeader(a.code)
@@ -74,29 +96,15 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(a.version)}, Items: []corev1.ConfigMap{a.object()},
 		})
 	}
-	a.mu.Unlock()
 }
 
-// endWatches goes to another version, and ends all watches.
-func (a *api) endWatches(version int) {
+// endWatches goes to another version, and ends all watches. It says whether connections are refused from now on.
+func (a *api) endWatches(version int, away bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.version = version
+	a.version, a.away = version, away
 	close(a.ended)
 	a.ended = make(chan struct{})
-}
-
-// listen serves at an address until the function that it returns is called. Then connections to it are refused, which
-// makes reflectors go on with their watches.
-func (a *api) listen(t *testing.T, address string) (string, func()) {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: a, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }()
-	return listener.Addr().String(), func() { _ = server.Close() }
 }
 
 func (a *api) counts() (compared, watches int) {
@@ -104,6 +112,15 @@ func (a *api) counts() (compared, watches int) {
 	defer a.mu.Unlock()
 	return a.compared, a.watches
 }
+
+const (
+	// beyondShort is longer than the watches after which reflectors list again because they were short, which is a second.
+	beyondShort = 1100 * time.Millisecond
+	// absence is long enough for reflectors to fail: they begin again after a second or two.
+	absence = 5 * time.Second
+	// longestBackoff is longer than the longest pause of reflectors.
+	longestBackoff = 2 * time.Minute
+)
 
 // TestInformersListAgain takes the API away, and back at another version.
 func TestInformersListAgain(t *testing.T) {
@@ -119,49 +136,45 @@ func TestInformersListAgain(t *testing.T) {
 		"watches end, but nothing is wrong":          {want: "100"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := &api{version: 100, ended: make(chan struct{}), code: tc.code}
-			address, end := a.listen(t, "127.0.0.1:0")
-			config := &rest.Config{Host: "http://" + address}
-			rewind.Wrap(config)
-			client, err := kubernetes.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			factory := informers.NewSharedInformerFactory(client, 0)
-			maps := factory.Core().V1().ConfigMaps()
-			go maps.Informer().RunWithContext(t.Context())
-			at := func() string {
-				object, err := maps.Lister().ConfigMaps("default").Get("a")
+			synctest.Test(t, func(t *testing.T) {
+				a := &api{version: 100, ended: make(chan struct{}), code: tc.code}
+				config := &rest.Config{Host: "http://api", Transport: a, QPS: -1}
+				rewind.Wrap(config)
+				client, err := kubernetes.NewForConfig(config)
 				if err != nil {
-					return err.Error()
+					t.Fatal(err)
 				}
-				return object.Data["at"]
-			}
-			await(t, "the first watch", func() bool { _, watches := a.counts(); return watches >= 1 && at() == "100" })
-			time.Sleep(1100 * time.Millisecond) // reflectors list again after a watch that was shorter than a second
-			_, before := a.counts()
-			a.endWatches(100)
-			if tc.back != 0 {
-				end()
-				time.Sleep(2 * time.Second) // reflectors begin again after about a second
-				a.endWatches(tc.back)
-				_, end = a.listen(t, address)
-			}
-			t.Cleanup(end)
-			await(t, "the next watch", func() bool { _, watches := a.counts(); return watches > before && at() == tc.want })
-			if compared, _ := a.counts(); (compared > 0) != tc.wantCompared {
-				t.Errorf("the version was asked for %d times", compared)
-			}
+				maps := informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps()
+				// The handler of client-go pauses by a clock that all bubbles share.
+				if err := maps.Informer().SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
+					t.Fatal(err)
+				}
+				go maps.Informer().RunWithContext(t.Context())
+				expect := func(when, want string, earlier int) (watches int) {
+					t.Helper()
+					synctest.Wait()
+					object, err := maps.Lister().ConfigMaps("default").Get("a")
+					if err != nil || object.Data["at"] != want {
+						t.Fatalf("%s: the informer has %v, error %v; want the object of version %s", when, object, err, want)
+					}
+					if _, watches = a.counts(); watches <= earlier {
+						t.Fatalf("%s: no watch began", when)
+					}
+					return watches
+				}
+				time.Sleep(beyondShort)
+				began := expect("first", "100", 0)
+				a.endWatches(100, tc.back != 0)
+				if tc.back != 0 {
+					time.Sleep(absence)
+					a.endWatches(tc.back, false)
+				}
+				time.Sleep(longestBackoff)
+				expect("later", tc.want, began)
+				if compared, _ := a.counts(); (compared > 0) != tc.wantCompared {
+					t.Errorf("the version was asked for %d times", compared)
+				}
+			})
 		})
-	}
-}
-
-func await(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal(fmt.Sprint(what, ": not in time"))
-		}
 	}
 }
