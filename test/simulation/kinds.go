@@ -96,13 +96,17 @@ func (h Histories[M]) report(test string, r Result) string {
 		r.Seed, r.Broken, again, len(steps), len(trace), strings.Join(steps, "\n"), h.One, r.Seed, test)
 }
 
+// seldom is how many histories without a defect are worth a note of the seed that shows it.
+const seldom = 200
+
 // Defect is one that histories must show.
 type Defect[M any] struct {
 	// Mutant is the controller with the defect.
 	Mutant M
 	// Rules are those one of which it breaks.
 	Rules []string
-	// First is the seed from which on it is looked for, if it shows seldom.
+	// First is the seed of a history that shows it, if it shows seldom. It is looked for from there on: a change of the simulation or of the
+	// controller moves it to another history.
 	First uint64
 }
 
@@ -127,6 +131,9 @@ func (h Histories[M]) ShowDefects(t *testing.T, first int, defects map[string]De
 			})
 			if got.Broken != "" {
 				t.Logf("history %d: %s", got.Seed, got.Broken)
+				if tried := got.Seed - defect.First; tried >= seldom {
+					t.Logf("it took %d histories: with First: %d the test finds the defect at once", tried, got.Seed)
+				}
 				return
 			}
 			all := slices.Collect(func(yield func(string) bool) {

@@ -26,17 +26,17 @@ func TestHistoriesShowDefects(t *testing.T) {
 	histories.ShowDefects(t, enough, map[string]defect{
 		// What was found: slices whose update was refused kept the addresses of pods that had ended, and a fresh process gave
 		// Services back at the first failed look-up.
-		"refusals that pass for failures":           {Mutant: mutant{deaf: true}, Rules: []string{ruleStale}},
+		"refusals that pass for failures":           {Mutant: mutant{deaf: true}, Rules: []string{ruleStale}, First: 361},
 		"denied requests made again too early":      {Mutant: mutant{deaf: true}, Rules: []string{simulation.RuleDeniedChild}},
 		"slices that stay when a Service is left":   {Mutant: mutant{lost: "delete endpointslice"}, Rules: []string{ruleStale, ruleIs, ruleRest}},
 		"a first failure that passes for lasting":   {Mutant: mutant{nervous: true}, Rules: []string{ruleDNS}},
-		"a first refusal that passes for lasting":   {Mutant: mutant{hasty: true}, Rules: []string{ruleDNS}},
-		"no answer that passes for an answer":       {Mutant: mutant{presuming: true}, Rules: []string{ruleDNS}},
-		"failed passes that are not tried again":    {Mutant: mutant{careless: true}, Rules: []string{ruleStale, ruleMissing, ruleIs}},
+		"a first refusal that passes for lasting":   {Mutant: mutant{hasty: true}, Rules: []string{ruleDNS}, First: 132},
+		"no answer that passes for an answer":       {Mutant: mutant{presuming: true}, Rules: []string{ruleDNS}, First: 221},
+		"failed passes that are not tried again":    {Mutant: mutant{careless: true}, Rules: []string{ruleStale, ruleMissing, ruleIs}, First: 172},
 		"a controller that does not wait":           {Mutant: mutant{forgetful: true}, Rules: []string{ruleOnce}},
-		"Services that are overwritten":             {Mutant: mutant{overwriting: true}, Rules: []string{ruleSelector}},
+		"Services that are overwritten":             {Mutant: mutant{overwriting: true}, Rules: []string{ruleSelector}, First: 434},
 		"a refusal that nobody is told of":          {Mutant: mutant{silent: true}, Rules: []string{ruleVisible}},
-		"slices that are deleted too early":         {Mutant: mutant{blind: true}, Rules: []string{ruleGap}},
+		"slices that are deleted too early":         {Mutant: mutant{blind: true}, Rules: []string{ruleGap}, First: 1_124},
 		"a set that is looked at every second":      {Mutant: mutant{due: everySecond}, Rules: []string{simulation.RulePasses}},
 		"what is refused is never tried again":      {Mutant: mutant{due: never}, Rules: []string{ruleIs, ruleStale, ruleMissing}},
 		"a Service that is taken without slices":    {Mutant: mutant{lost: "create endpointslice"}, Rules: []string{ruleGap, ruleMissing}},
@@ -47,7 +47,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"pods whose changes go unnoticed":           {Mutant: mutant{handler: without("pods", "update")}, Rules: []string{ruleStale, ruleMissing}},
 		"readiness that nobody sees":                {Mutant: mutant{need: of("pods", withoutReadiness)}, Rules: []string{ruleMissing}},
 		"slices of others that pass for ours":       {Mutant: mutant{need: of("endpointslices", adopted)}, Rules: []string{simulation.RuleOthers}},
-		"a Service of others that passes for ours":  {Mutant: mutant{need: of("services", withOwner)}, Rules: []string{ruleIs, ruleOwned}},
+		"a Service of others that passes for ours":  {Mutant: mutant{need: of("services", withOwner)}, Rules: []string{ruleIs, ruleOwned}, First: 805},
 		"a shared Service that passes for unshared": {Mutant: mutant{need: of("jobsets", unshared)}, Rules: []string{ruleIs}},
 		"changes of slices that go unnoticed":       {Mutant: mutant{handler: without("endpointslices", "update", "delete")}, Rules: []string{ruleMissing}},
 	})

@@ -26,15 +26,15 @@ func TestHistoriesShowDefects(t *testing.T) {
 	histories.ShowDefects(t, enough, map[string]simulation.Defect[mutant]{
 		"a controller that does not wait for its caches":     {Mutant: mutant{decide: plan.Decide, forgetful: true}, Rules: []string{"a snapshot is never older than the writes of the process"}},
 		"a status that overwrites what changed meanwhile":    {Mutant: mutant{decide: plan.Decide, overwriting: true}, Rules: []string{"restarts never fall, and come one by one"}},
-		"a deletion that takes any Job of the name":          {Mutant: mutant{decide: plan.Decide, indifferent: true}, Rules: []string{"no Job of the present attempt is deleted"}},
-		"failed requests that are not tried again":           {Mutant: mutant{decide: plan.Decide, careless: true}, Rules: []string{"nobody has to wake a set that is not at rest"}},
+		"a deletion that takes any Job of the name":          {Mutant: mutant{decide: plan.Decide, indifferent: true}, Rules: []string{"no Job of the present attempt is deleted"}, First: 2_711},
+		"failed requests that are not tried again":           {Mutant: mutant{decide: plan.Decide, careless: true}, Rules: []string{"nobody has to wake a set that is not at rest"}, First: 14_246},
 		"denied Jobs that are asked for too early":           {Mutant: mutant{decide: plan.Decide, hurried: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
 		"a denied Job that keeps others waiting":             {Mutant: mutant{decide: plan.Decide, finish: sameOrder, timid: true}, Rules: []string{"one denied child delays no other"}},
-		"a Job that lost its label and does not get it back": {Mutant: mutant{decide: plan.Decide, unkind: true}, Rules: []string{"every history comes to rest"}},
+		"a Job that lost its label and does not get it back": {Mutant: mutant{decide: plan.Decide, unkind: true}, Rules: []string{"every history comes to rest"}, First: 102},
 		"a taken name that nobody looks at again":            {Mutant: mutant{decide: plan.Decide, finish: silent}, Rules: []string{"nobody has to wake a set that is not at rest"}},
 		"refused Jobs that no condition names":               {Mutant: mutant{decide: plan.Decide, finish: hushed}, Rules: []string{refusalsTold}},
 		"a restart that counts twice":                        {Mutant: deciding(nil, countTwice), Rules: []string{"failures and successes lead to what the policies say"}},
-		"one restart for several Jobs that failed":           {Mutant: deciding(nil, restartFirst), Rules: []string{"failures and successes lead to what the policies say"}},
+		"one restart for several Jobs that failed":           {Mutant: deciding(nil, restartFirst), Rules: []string{"failures and successes lead to what the policies say"}, First: 101},
 		"the other restart strategy":                         {Mutant: deciding(recreate, nil), Rules: []string{"Jobs are created once, under free names, for the current attempt, in order"}},
 		"no order of the start":                              {Mutant: deciding(anyOrder, nil), Rules: []string{"Jobs are created once, under free names, for the current attempt, in order"}},
 		"suspension that is ignored":                         {Mutant: deciding(neverSuspended, nil), Rules: []string{"a suspended set starts nothing"}},
@@ -53,7 +53,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a cancelled set that is deleted at once":            {Mutant: deciding(forgetCancellation, nil), Rules: []string{"a set is deleted after its time to live only"}},
 		"counts that a queue waits for in vain":              {Mutant: mutant{decide: plan.Decide, finish: likeAnyOther}, Rules: []string{queuesWait}},
 		"a set suspended before its Jobs are":                {Mutant: deciding(nil, hasty), Rules: []string{suspendedFirst}},
-		"a suspension that nobody records":                   {Mutant: deciding(withoutMarks, nil), Rules: []string{recordedFirst}},
+		"a suspension that nobody records":                   {Mutant: deciding(withoutMarks, nil), Rules: []string{recordedFirst}, First: 231},
 		"a set that is never left alone":                     {Mutant: deciding(nil, restless), Rules: []string{simulation.RulePasses}},
 		"a decision that changes the set":                    {Mutant: deciding(nil, scribble), Rules: []string{"a decision does not change what it was made on"}},
 		"a decision that depends on the order":               {Mutant: deciding(nil, firstCome), Rules: []string{"equal snapshots lead to equal plans"}},
@@ -66,7 +66,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a history that is forgotten":                        {Mutant: deciding(forgetHistory, nil), Rules: []string{history}},
 		"a ready set that nobody takes note of":              {Mutant: deciding(nil, neverReady), Rules: []string{"a status that is stored is right"}},
 		"Jobs restarted on request, not tracked":             {Mutant: deciding(withoutTracking, nil), Rules: []string{"failures and successes lead to what the policies say"}},
-		"granted restarts that are not granted":              {Mutant: deciding(withoutGrants, keepGrants), Rules: []string{"failures and successes lead to what the policies say"}},
+		"granted restarts that are not granted":              {Mutant: deciding(withoutGrants, keepGrants), Rules: []string{"failures and successes lead to what the policies say"}, First: 4_250},
 	})
 }
 

@@ -98,7 +98,7 @@ var inPlaceDefects = map[string]simulation.Defect[worldMutant]{
 			}
 		}
 		return plan.Decide(o)
-	}}, Rules: []string{firstCauseIsFirst}, First: 700},
+	}}, Rules: []string{firstCauseIsFirst}, First: 722},
 }
 
 // eachCount changes the status that is decided by what was counted of all Jobs.

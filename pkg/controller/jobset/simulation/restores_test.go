@@ -35,7 +35,7 @@ func TestRestoresShowDefects(t *testing.T) {
 			if len(o.Jobs) > 0 {
 				o.Restored = hostplan.None[plan.Restored]()
 			}
-		}, nil), Rules: []string{numbersStay}},
+		}, nil), Rules: []string{numbersStay}, First: 367},
 		"Jobs of a held set are created": {Mutant: deciding(nil, func(o plan.Observed, p *plan.Plan) {
 			if conditionIs(&o.JobSet.Status, jobsetv1alpha2.Held) && len(o.Jobs) == 0 {
 				free := o
@@ -43,14 +43,14 @@ func TestRestoresShowDefects(t *testing.T) {
 				free.JobSet.Status.Conditions = nil
 				p.CreateJobs = plan.Decide(free).CreateJobs
 			}
-		}), Rules: []string{heldLeftAlone}},
+		}), Rules: []string{heldLeftAlone}, First: 881},
 		"a hold that nothing ends": {Mutant: deciding(func(o *plan.Observed) {
 			for i := range o.JobSet.Status.Conditions {
 				if c := &o.JobSet.Status.Conditions[i]; c.Type == jobsetv1alpha2.Held {
 					c.Status = "True"
 				}
 			}
-		}, nil), Rules: []string{resumedComesRun}},
+		}, nil), Rules: []string{resumedComesRun}, First: 491},
 		"restarts that are forgotten": {Mutant: deciding(nil, func(o plan.Observed, p *plan.Plan) {
 			if _, restored := o.Restored.Get(); restored && p.Status != nil {
 				p.Status.Restarts = 0

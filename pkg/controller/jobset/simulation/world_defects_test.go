@@ -195,13 +195,13 @@ func TestWorldsShowDefects(t *testing.T) {
 	worlds.ShowDefects(t, worlds.Number, map[string]simulation.Defect[worldMutant]{
 		"domains of others that are unknown":     {Mutant: worldMutant{oblivious: true}, Rules: []string{domainsAlone}},
 		"domains that are given twice":           {Mutant: placing(forgetGiven), Rules: []string{domainsAlone}},
-		"domains that are placed by stage":       {Mutant: worldMutant{wrap: byStage}, Rules: []string{everySetFinishes}},
+		"domains that are placed by stage":       {Mutant: worldMutant{wrap: byStage}, Rules: []string{everySetFinishes}, First: 131},
 		"domains that become free unnoticed":     {Mutant: worldMutant{deaf: true}, Rules: []string{everySetFinishes}},
 		"placements that a restart loses":        {Mutant: worldMutant{cached: forgetfulOfPlaces}, Rules: []string{keepsDomain}},
 		"suspended sets that keep their domains": {Mutant: changing(keepSuspended), Rules: []string{suspendedHoldNone}},
 		"moves that count as restarts":           {Mutant: changing(recount), Rules: []string{movesCountNothing}},
 		"moves of what has run":                  {Mutant: moving(readyAgain), Rules: []string{movesNothingThatRan}},
-		"avoided nodes that are never forgotten": {Mutant: changing(neverForget), Rules: []string{everySetFinishes}, First: 860},
+		"avoided nodes that are never forgotten": {Mutant: changing(neverForget), Rules: []string{everySetFinishes}, First: 872},
 		"more avoided nodes than a tenth":        {Mutant: worldMutant{miscounting: true}, Rules: []string{avoidsFew}},
 		"avoided nodes that pods do not know of": {Mutant: eachCreated(func(job *batchv1.Job) { withoutNodeAffinity(job) }), Rules: []string{avoidsInPods}},
 		"Jobs that are created anywhere":         {Mutant: eachCreated(func(job *batchv1.Job) { job.Spec.Template.Spec.NodeSelector = nil }), Rules: []string{createdInPlace}},
@@ -213,7 +213,7 @@ func TestWorldsShowDefects(t *testing.T) {
 			}
 			return stuck
 		}), Rules: []string{movesLate}},
-		"Jobs that never move": {Mutant: moving(func(*worldProcess, []domains.Stuck) []domains.Stuck { return nil }), Rules: []string{everySetFinishes}, First: 1400},
+		"Jobs that never move": {Mutant: moving(func(*worldProcess, []domains.Stuck) []domains.Stuck { return nil }), Rules: []string{everySetFinishes}, First: 1_477},
 	})
 }
 

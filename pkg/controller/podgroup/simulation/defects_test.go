@@ -25,7 +25,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 	histories.ShowDefects(t, enough, map[string]simulation.Defect[mutant]{
 		"owners that cannot be read count as none":   {Mutant: mutant{guessing: true}, Rules: []string{ruleReady}},
 		"sizes are never read again":                 {Mutant: mutant{staleSizes: true}, Rules: []string{ruleReady}},
-		"pods that are being deleted count":          {Mutant: mutant{sees: func(_ *process, p *members.Pod) { p.Terminating = false }}, Rules: []string{ruleReady}},
+		"pods that are being deleted count":          {Mutant: mutant{sees: func(_ *process, p *members.Pod) { p.Terminating = false }}, Rules: []string{ruleReady}, First: 132},
 		"failed pods count as running":               {Mutant: mutant{sees: failedRuns}, Rules: []string{ruleReady}},
 		"pods that wait count as running":            {Mutant: mutant{sees: pendingRuns}, Rules: []string{ruleReady}},
 		"succeeded pods do not count":                {Mutant: mutant{sees: succeededFailed}, Rules: []string{ruleIs}},
@@ -39,7 +39,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a group that no cache shows yet is ignored": {Mutant: mutant{cachedGroup: true}, Rules: []string{ruleReady}},
 		"labels that users remove are not restored":  {Mutant: mutant{sees: onceLabeled}, Rules: []string{ruleIs}},
 		"failed passes are not tried again":          {Mutant: mutant{resigned: true}, Rules: []string{ruleIs}},
-		"denied pods are patched too early":          {Mutant: mutant{hurried: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}},
+		"denied pods are patched too early":          {Mutant: mutant{hurried: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}, First: 110},
 		"deadlines undercut the backoff":             {Mutant: mutant{eager: true}, Rules: []string{simulation.RuleRefusals}},
 		"refusals are not reported":                  {Mutant: mutant{silent: true}, Rules: []string{ruleVisible}},
 		"a status of an earlier generation":          {Mutant: mutant{status: outdated}, Rules: []string{ruleStatus}},
