@@ -1,13 +1,18 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package provider
+package strategy_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
+
+// maxNote is the longest note that the events API accepts, in bytes.
+const maxNote = 1024
 
 func TestNoteIsLimited(t *testing.T) {
 	const head, tail = "ada asked to restart the set", " (attempt 3)"
@@ -30,7 +35,7 @@ func TestNoteIsLimited(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := EventNote(head, tc.reason, tail)
+			got := provider.EventNote(head, tc.reason, tail)
 			if len(got) > maxNote || !utf8.ValidString(got) || !strings.HasPrefix(got, head+": ") || !tc.want(got) {
 				t.Errorf("got %d bytes: %q", len(got), got)
 			}

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package jobset
+package storage_test
 
 import (
 	"context"
@@ -14,12 +14,13 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
+	registry "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
 func TestActionsChangeSuspendAndStatusOnly(t *testing.T) {
-	s := NewActionStrategy(NewStrategy(nil, gates.Gates{}, nil))
+	s := registry.NewActionStrategy(registry.NewStrategy(nil, gates.Gates{}, nil))
 	prev := builders.Hub("train", builders.WithHubJobs("workers", 2, 4))
 	prev.Generation, prev.Labels = 3, map[string]string{"a": "b"}
 	cases := map[string]struct {
@@ -55,7 +56,7 @@ func TestActionsWriteValidStatusesOnly(t *testing.T) {
 	prev := builders.Hub("train", builders.WithHubJobs("workers", 2, 4))
 	next := prev.DeepCopy()
 	next.Status.Attempts = make([]jobset.Attempt, 11)
-	if errs := NewActionStrategy(NewStrategy(nil, gates.Gates{}, nil)).ValidateUpdate(context.Background(), next, prev); len(errs) == 0 {
+	if errs := registry.NewActionStrategy(registry.NewStrategy(nil, gates.Gates{}, nil)).ValidateUpdate(context.Background(), next, prev); len(errs) == 0 {
 		t.Error("eleven attempts without numbers are accepted")
 	}
 }
@@ -63,7 +64,7 @@ func TestActionsWriteValidStatusesOnly(t *testing.T) {
 func TestCallsCarryTheGates(t *testing.T) {
 	on := gates.Gates{JobSetActiveDeadlineSeconds: true}
 	want := actions.Call{User: "alice", Now: time.Unix(1, 0), Gates: on}
-	if got := NewActionStrategy(Strategy{gates: on}).Call("alice", time.Unix(1, 0)); got != want {
+	if got := registry.NewActionStrategy(registry.NewStrategy(nil, on, nil)).Call("alice", time.Unix(1, 0)); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

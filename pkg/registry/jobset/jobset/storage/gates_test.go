@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package jobset_test
+package storage_test
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func TestStatusOfDisabledFeatures(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, status := strategies(tc.gates)
-			prev := train(func(js *api.JobSet) { js.Status = *tc.stored.DeepCopy() })
+			prev := plain(func(js *api.JobSet) { js.Status = *tc.stored.DeepCopy() })
 			next := prev.DeepCopy()
 			next.Status = *full.DeepCopy()
 			if err := rest.BeforeUpdate(status, inNamespace(), next, prev); err != nil {
@@ -79,7 +79,7 @@ func TestExecutionAttemptsAreKeptWhileTheGateIsOff(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, status := strategies(tc.gates)
-			prev := train(func(js *api.JobSet) { js.Status.ExecutionAttempts = ptr.To[int32](3) })
+			prev := plain(func(js *api.JobSet) { js.Status.ExecutionAttempts = ptr.To[int32](3) })
 			next := prev.DeepCopy()
 			next.Status = api.JobSetStatus{Restarts: 1}
 			if err := rest.BeforeUpdate(status, inNamespace(), next, prev); err != nil {
@@ -113,10 +113,10 @@ func TestDeadlineOfADisabledFeature(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			main, _ := strategies(tc.gates)
-			js := train(func(js *api.JobSet) { js.Spec.ActiveDeadlineSeconds, js.Generation = tc.sent, 4 })
+			js := plain(func(js *api.JobSet) { js.Spec.ActiveDeadlineSeconds, js.Generation = tc.sent, 4 })
 			if tc.create {
 				main.PrepareForCreate(inNamespace(), js)
-			} else if err := rest.BeforeUpdate(main, inNamespace(), js, train(func(js *api.JobSet) { js.Spec.ActiveDeadlineSeconds, js.Generation = tc.stored, 4 })); err != nil {
+			} else if err := rest.BeforeUpdate(main, inNamespace(), js, plain(func(js *api.JobSet) { js.Spec.ActiveDeadlineSeconds, js.Generation = tc.stored, 4 })); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, js.Spec.ActiveDeadlineSeconds); diff != "" {
@@ -161,7 +161,7 @@ func TestFieldsOfGatesThatAreOff(t *testing.T) {
 			main, _ := strategies(tc.gates)
 			var warned recorder
 			ctx := warning.WithWarningRecorder(strategy.WithFieldValidation(inNamespace(), tc.directive), &warned)
-			js, prev := train(limited), train()
+			js, prev := plain(limited), plain()
 			if tc.stored != nil {
 				tc.stored(prev)
 			}
@@ -176,7 +176,7 @@ func TestFieldsOfGatesThatAreOff(t *testing.T) {
 			if tc.stored != nil {
 				return
 			}
-			created := train(limited)
+			created := plain(limited)
 			main.PrepareForCreate(ctx, created)
 			if errs := main.Validate(ctx, created); (len(errs) > 0) != (tc.wantErr != "") {
 				t.Errorf("errors on a create: %v, want %q", errs, tc.wantErr)
@@ -208,21 +208,21 @@ func TestGatesReachValidation(t *testing.T) {
 	}{
 		"InPlaceRestart off":               {change: inPlace, wantRefused: true},
 		"InPlaceRestart on":                {gates: gates.Gates{InPlaceRestart: true}, change: inPlace},
-		"InPlaceRestart off, used already": {prev: train(inPlace), change: inPlace},
+		"InPlaceRestart off, used already": {prev: plain(inPlace), change: inPlace},
 		"RestartJob off":                   {change: single, wantRefused: true},
 		"RestartJob on":                    {gates: gates.Gates{RestartJob: true}, change: single},
-		"RestartJob off, used already":     {prev: train(single), change: single},
-		"ElasticJobSet off, on an update":  {prev: train(), change: grow, wantRefused: true},
-		"ElasticJobSet on, on an update":   {gates: gates.Gates{ElasticJobSet: true}, prev: train(), change: grow},
+		"RestartJob off, used already":     {prev: plain(single), change: single},
+		"ElasticJobSet off, on an update":  {prev: plain(), change: grow, wantRefused: true},
+		"ElasticJobSet on, on an update":   {gates: gates.Gates{ElasticJobSet: true}, prev: plain(), change: grow},
 		"ElasticJobSet off, on a create":   {change: grow},
-		"MutablePodResources off":          {prev: train(), change: shrink, wantRefused: true},
-		"MutablePodResources on":           {gates: gates.Gates{MutablePodResourcesForSuspendedJobSets: true}, prev: train(), change: shrink},
+		"MutablePodResources off":          {prev: plain(), change: shrink, wantRefused: true},
+		"MutablePodResources on":           {gates: gates.Gates{MutablePodResourcesForSuspendedJobSets: true}, prev: plain(), change: shrink},
 		"all on, an object without either": {gates: gates.Gates{InPlaceRestart: true, RestartJob: true, ElasticJobSet: true}, change: func(*api.JobSet) {}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			main, _ := strategies(tc.gates)
-			next := train(tc.change)
+			next := plain(tc.change)
 			errs := main.Validate(inNamespace(), next)
 			if tc.prev != nil {
 				errs = main.ValidateUpdate(inNamespace(), next, tc.prev)

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package jobset_test
+package storage_test
 
 import (
 	"fmt"
@@ -55,14 +55,14 @@ func TestSchedulingIsRefusedWithoutItsGate(t *testing.T) {
 	main, _ := strategies(gates.Gates{})
 	for _, directive := range []string{"", "Warn", "Ignore", "Strict"} {
 		ctx := strategy.WithFieldValidation(inNamespace(), directive)
-		js := train(scheduling)
+		js := plain(scheduling)
 		main.PrepareForCreate(ctx, js)
 		if got := fmt.Sprint(main.Validate(ctx, js).ToAggregate()); got != want {
 			t.Errorf("on a create with %q: %s, want %s", directive, got, want)
 		}
 	}
-	stored := train(scheduling)
-	if errs := main.ValidateUpdate(inNamespace(), train(scheduling), stored); len(errs) > 0 {
+	stored := plain(scheduling)
+	if errs := main.ValidateUpdate(inNamespace(), plain(scheduling), stored); len(errs) > 0 {
 		t.Errorf("a set that has it already is refused: %v", errs)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package jobset_test
+package storage_test
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func inNamespace() context.Context {
 	return request.WithNamespace(context.Background(), builders.Namespace)
 }
 
-func train(change ...func(*api.JobSet)) *api.JobSet {
+func plain(change ...func(*api.JobSet)) *api.JobSet {
 	js := builders.Hub("train", builders.WithHubJobs("workers", 2, 4))
 	js.UID = "1"
 	for _, f := range change {
@@ -50,7 +50,7 @@ func train(change ...func(*api.JobSet)) *api.JobSet {
 
 func TestCreateDropsStatusAndStartsAtGenerationOne(t *testing.T) {
 	main, _ := strategies(gates.Gates{})
-	js := train(func(js *api.JobSet) {
+	js := plain(func(js *api.JobSet) {
 		js.CreationTimestamp = metav1.Now()
 		js.Generation = 7
 		js.Status = api.JobSetStatus{Restarts: 3, TerminalState: "Failed"}
@@ -69,7 +69,7 @@ func TestCreateDropsStatusAndStartsAtGenerationOne(t *testing.T) {
 // TestSuspendByEditRecordsUser: the name comes from the request. What the user writes into the status is not taken.
 func TestSuspendByEditRecordsUser(t *testing.T) {
 	main, _ := strategies(gates.Gates{})
-	prev := train(func(js *api.JobSet) {
+	prev := plain(func(js *api.JobSet) {
 		js.Status.Attempts = []api.Attempt{{Number: 1, Trigger: api.TriggerStart, Scope: api.ScopeJobSet, RequestTime: ptr.To(metav1.NewMicroTime(noon.Add(-time.Hour)))}}
 	})
 	next := prev.DeepCopy()
@@ -118,7 +118,7 @@ func TestGeneration(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			main, _ := strategies(gates.Gates{})
-			prev := train(func(js *api.JobSet) { js.Generation, js.Status.Restarts = 4, 1 })
+			prev := plain(func(js *api.JobSet) { js.Generation, js.Status.Restarts = 4, 1 })
 			next := prev.DeepCopy()
 			tc.change(next)
 			if err := rest.BeforeUpdate(main, inNamespace(), next, prev); err != nil {
@@ -136,7 +136,7 @@ func TestGeneration(t *testing.T) {
 
 func TestStatusWriteTakesNothingElse(t *testing.T) {
 	_, status := strategies(gates.Gates{})
-	prev := train(func(js *api.JobSet) { js.Generation = 4 })
+	prev := plain(func(js *api.JobSet) { js.Generation = 4 })
 	next := prev.DeepCopy()
 	next.Labels, next.Finalizers, next.OwnerReferences = map[string]string{"a": "b"}, []string{"acme.io/x"}, []metav1.OwnerReference{{Name: "x"}}
 	next.Spec = api.JobSetSpec{}
@@ -155,14 +155,14 @@ func TestStatusWriteTakesNothingElse(t *testing.T) {
 
 func TestStatusIsValidated(t *testing.T) {
 	_, status := strategies(gates.Gates{InPlaceRestart: true})
-	prev := train()
+	prev := plain()
 	next := prev.DeepCopy()
 	next.Status.CurrentInPlaceRestartAttempt = ptr.To[int32](-1)
 	errs := status.ValidateUpdate(inNamespace(), next, prev)
 	if len(errs) != 1 || errs[0].Field != "status.currentInPlaceRestartAttempt" {
 		t.Errorf("got %v, want one error at status.currentInPlaceRestartAttempt", errs)
 	}
-	if warnings := status.WarningsOnUpdate(inNamespace(), train(func(js *api.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = api.InOrder }), prev); warnings != nil {
+	if warnings := status.WarningsOnUpdate(inNamespace(), plain(func(js *api.JobSet) { js.Spec.StartupPolicy.StartupPolicyOrder = api.InOrder }), prev); warnings != nil {
 		t.Errorf("a status write warns of the spec: %v", warnings)
 	}
 }
@@ -200,9 +200,9 @@ func TestTemplateMetadataIsPruned(t *testing.T) {
 		js.Spec.VolumeClaimPolicies = []api.VolumeClaimPolicy{{Templates: []corev1.PersistentVolumeClaim{{ObjectMeta: dirty}}}}
 	}
 	main, _ := strategies(gates.Gates{})
-	created, updated := train(soil), train(soil)
+	created, updated := plain(soil), plain(soil)
 	main.PrepareForCreate(inNamespace(), created)
-	main.PrepareForUpdate(inNamespace(), updated, train())
+	main.PrepareForUpdate(inNamespace(), updated, plain())
 	for verb, js := range map[string]*api.JobSet{"create": created, "update": updated} {
 		rj := js.Spec.ReplicatedJobs[0]
 		for level, got := range map[string]metav1.ObjectMeta{

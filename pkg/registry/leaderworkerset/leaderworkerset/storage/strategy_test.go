@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package leaderworkerset_test
+package storage_test
 
 import (
 	"testing"
@@ -22,12 +22,12 @@ import (
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset"
 )
 
-var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+var noon = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newStrategy() strategy.Strategy {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	return strategy.NewStrategy(scheme, func() time.Time { return now })
+	return strategy.NewStrategy(scheme, func() time.Time { return noon })
 }
 
 // set reads a set of the name and the spec, with defaults.
@@ -50,7 +50,7 @@ func set(t *testing.T, name, spec string) *leaderworkerset.LeaderWorkerSet {
 
 const simple = "{leaderWorkerTemplate: {size: 2, workerTemplate: {spec: {containers: [{name: a, image: b}]}}}}"
 
-func stored(t *testing.T) *leaderworkerset.LeaderWorkerSet {
+func asStored(t *testing.T) *leaderworkerset.LeaderWorkerSet {
 	t.Helper()
 	lws := set(t, "a", simple)
 	lws.Generation, lws.UID, lws.ResourceVersion = 4, "u", "7"
@@ -61,7 +61,7 @@ func stored(t *testing.T) *leaderworkerset.LeaderWorkerSet {
 }
 
 func TestPrepareForCreate(t *testing.T) {
-	lws := stored(t)
+	lws := asStored(t)
 	newStrategy().PrepareForCreate(t.Context(), lws)
 	if diff := cmp.Diff(leaderworkerset.LeaderWorkerSetStatus{}, lws.Status); diff != "" || lws.Generation != 1 {
 		t.Errorf("generation %d, status (-want +got):\n%s", lws.Generation, diff)
@@ -79,7 +79,7 @@ func TestTemplatesAreStoredAsPublished(t *testing.T) {
 	for name, prepare := range map[string]func(*leaderworkerset.LeaderWorkerSet){
 		"create": func(lws *leaderworkerset.LeaderWorkerSet) { newStrategy().PrepareForCreate(t.Context(), lws) },
 		"update": func(lws *leaderworkerset.LeaderWorkerSet) {
-			newStrategy().PrepareForUpdate(t.Context(), lws, stored(t))
+			newStrategy().PrepareForUpdate(t.Context(), lws, asStored(t))
 		},
 	} {
 		lws := set(t, "a", simple)
@@ -121,10 +121,10 @@ func TestPrepareForUpdate(t *testing.T) {
 			lws.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec.Containers[0].Image = "c"
 		}, 5},
 	} {
-		next := stored(t)
+		next := asStored(t)
 		tc.change(next)
-		newStrategy().PrepareForUpdate(t.Context(), next, stored(t))
-		if diff := cmp.Diff(stored(t).Status, next.Status); diff != "" || next.Generation != tc.want {
+		newStrategy().PrepareForUpdate(t.Context(), next, asStored(t))
+		if diff := cmp.Diff(asStored(t).Status, next.Status); diff != "" || next.Generation != tc.want {
 			t.Errorf("%s: generation %d, want %d; status (-want +got):\n%s", name, next.Generation, tc.want, diff)
 		}
 	}
@@ -132,7 +132,7 @@ func TestPrepareForUpdate(t *testing.T) {
 
 // A stored policy Default cannot exist, so that applying it again changes nothing.
 func TestDefaultPolicyIsAppliedTwice(t *testing.T) {
-	old, next := stored(t), stored(t)
+	old, next := asStored(t), asStored(t)
 	old.Spec.LeaderWorkerTemplate.RestartPolicy = leaderworkerset.RestartPolicyNone
 	next.Spec.LeaderWorkerTemplate.RestartPolicy = leaderworkerset.RestartPolicyDefault
 	newStrategy().PrepareForUpdate(t.Context(), next, old)
@@ -142,22 +142,22 @@ func TestDefaultPolicyIsAppliedTwice(t *testing.T) {
 }
 
 func TestEditsOfPausedAreRecorded(t *testing.T) {
-	next := stored(t)
+	next := asStored(t)
 	next.Spec.Paused = ptr.To(true)
-	newStrategy().PrepareForUpdate(request.WithUser(t.Context(), &user.DefaultInfo{Name: "ada"}), next, stored(t))
-	want := &leaderworkerset.LastAction{Action: leaderworkerset.ActionPause, User: "ada", Time: ptr.To(metav1.NewMicroTime(now))}
+	newStrategy().PrepareForUpdate(request.WithUser(t.Context(), &user.DefaultInfo{Name: "ada"}), next, asStored(t))
+	want := &leaderworkerset.LastAction{Action: leaderworkerset.ActionPause, User: "ada", Time: ptr.To(metav1.NewMicroTime(noon))}
 	if diff := cmp.Diff(want, next.Status.LastAction); diff != "" {
 		t.Errorf("the last action (-want +got):\n%s", diff)
 	}
 }
 
 func TestStatusStrategyTakesTheStatusAlone(t *testing.T) {
-	next := stored(t)
+	next := asStored(t)
 	next.Labels, next.Spec.Replicas, next.Generation = map[string]string{"a": "b"}, ptr.To[int32](9), 9
 	next.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	next.Status = leaderworkerset.LeaderWorkerSetStatus{Replicas: 3, LastAction: &leaderworkerset.LastAction{Action: leaderworkerset.ActionPause}}
-	strategy.NewStatusStrategy(newStrategy()).PrepareForUpdate(t.Context(), next, stored(t))
-	want := stored(t)
+	strategy.NewStatusStrategy(newStrategy()).PrepareForUpdate(t.Context(), next, asStored(t))
+	want := asStored(t)
 	want.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	want.Status = leaderworkerset.LeaderWorkerSetStatus{Replicas: 3, LastAction: want.Status.LastAction}
 	if diff := cmp.Diff(want, next); diff != "" {
@@ -166,25 +166,25 @@ func TestStatusStrategyTakesTheStatusAlone(t *testing.T) {
 }
 
 func TestActionStrategyTakesWhatActionsChange(t *testing.T) {
-	next := stored(t)
+	next := asStored(t)
 	next.Labels, next.Spec.Replicas = map[string]string{"a": "b"}, ptr.To[int32](9)
 	next.Spec.Paused = ptr.To(true)
 	next.Spec.LeaderWorkerTemplate.GroupSize = ptr.To[int32](3)
 	next.Spec.NetworkConfig.SubdomainPolicy = ptr.To(leaderworkerset.SubdomainUniquePerReplica)
 	next.Status.Restart = &leaderworkerset.RequestedRestart{All: true}
-	want := stored(t)
+	want := asStored(t)
 	want.Generation++
 	want.Spec.Paused = ptr.To(true)
 	want.Spec.LeaderWorkerTemplate.GroupSize = ptr.To[int32](3)
 	want.Spec.NetworkConfig.SubdomainPolicy = ptr.To(leaderworkerset.SubdomainUniquePerReplica)
 	want.Status.Restart = &leaderworkerset.RequestedRestart{All: true}
 	s := strategy.NewActionStrategy(newStrategy())
-	s.PrepareForUpdate(t.Context(), next, stored(t))
+	s.PrepareForUpdate(t.Context(), next, asStored(t))
 	if diff := cmp.Diff(want, next); diff != "" {
 		t.Errorf("the set (-want +got):\n%s", diff)
 	}
 	next.Spec.LeaderWorkerTemplate.GroupSize = ptr.To[int32](0)
-	if errs := s.ValidateUpdate(t.Context(), next, stored(t)); len(errs) != 1 || errs[0].Field != "spec.leaderWorkerTemplate.size" {
+	if errs := s.ValidateUpdate(t.Context(), next, asStored(t)); len(errs) != 1 || errs[0].Field != "spec.leaderWorkerTemplate.size" {
 		t.Errorf("a size of 0: %v", errs)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package jobset_test
+package storage_test
 
 import (
 	"strconv"
@@ -44,7 +44,7 @@ func onPod(js *api.JobSet) *map[string]string {
 	return &js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations
 }
 
-func all(changes ...func(*api.JobSet)) func(*api.JobSet) {
+func every(changes ...func(*api.JobSet)) func(*api.JobSet) {
 	return func(js *api.JobSet) {
 		for _, f := range changes {
 			f(js)
@@ -67,11 +67,9 @@ func named(length int, more ...func(*api.JobSet)) func(*api.JobSet) {
 	return func(js *api.JobSet) {
 		*js = *builders.Hub(strings.Repeat("a", length), builders.WithHubJobs("w", 1, 1))
 		js.UID = "1"
-		all(more...)(js)
+		every(more...)(js)
 	}
 }
-
-func queued(js *api.JobSet) { js.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "team"} }
 
 func replicatedJobs(n int) func(*api.JobSet) {
 	return func(js *api.JobSet) {
@@ -96,9 +94,9 @@ var warningCases = map[string]struct {
 		change: func(js *api.JobSet) { js.Spec = api.JobSetSpec{} },
 		want:   []string{"spec.replicatedJobs: no Jobs are created, and the set never completes, because it has no replicatedJobs; they cannot be added later"},
 	},
-	"as many replicatedJobs as a queue admits": {change: all(queued, replicatedJobs(18))},
+	"as many replicatedJobs as a queue admits": {change: every(queued, replicatedJobs(18))},
 	"more replicatedJobs than a queue admits": {
-		change: all(queued, replicatedJobs(19)),
+		change: every(queued, replicatedJobs(19)),
 		want:   []string{"spec.replicatedJobs: Kueue admits at most 18 replicatedJobs, and there are 19: the queue team never admits the set"},
 	},
 	"many replicatedJobs without a queue": {change: replicatedJobs(19)},
@@ -117,7 +115,7 @@ var warningCases = map[string]struct {
 		want:   []string{"spec.replicatedJobs[0].template.metadata.annotations[" + exclusiveKey + "]" + ignored},
 	},
 	"exclusive placement of the set, every replicatedJob through node selectors": {
-		change: all(annotated(onSet, exclusiveKey, "rack"), annotated(onTemplate, exclusiveKey, "rack", selectorKey, "true")),
+		change: every(annotated(onSet, exclusiveKey, "rack"), annotated(onTemplate, exclusiveKey, "rack", selectorKey, "true")),
 	},
 	"exclusive placement of pods has no effect": {
 		change: annotated(onPod, exclusiveKey, "rack", selectorKey, "true"),
@@ -131,7 +129,7 @@ var warningCases = map[string]struct {
 		want:   []string{"metadata.annotations[" + exclusiveKey + "]: has no effect while it is empty"},
 	},
 	"a node selector has no effect without a topology at its level": {
-		change: all(annotated(onSet, exclusiveKey, "rack"), annotated(onTemplate, selectorKey, "true")),
+		change: every(annotated(onSet, exclusiveKey, "rack"), annotated(onTemplate, selectorKey, "true")),
 		want: []string{
 			"spec.replicatedJobs[0].template.metadata.annotations[" + selectorKey + "]: has no effect without the annotation " + exclusiveKey,
 			"metadata.annotations[" + exclusiveKey + "]" + ignored,
@@ -155,7 +153,7 @@ var warningCases = map[string]struct {
 		},
 	},
 	"a template that no Job can have, in a set of another controller": {
-		change: all(backoff(-1), func(js *api.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") }),
+		change: every(backoff(-1), func(js *api.JobSet) { js.Spec.ManagedBy = ptr.To("example.com/other") }),
 		want:   []string{"spec.replicatedJobs[0].template.spec.backoffLimit: Invalid value: -1: must be 0 or more"},
 	},
 	"a pod name of 57 characters": {change: named(45)},
@@ -189,7 +187,7 @@ var warningCases = map[string]struct {
 		want:   []string{"spec.failurePolicy.maxRestarts: -2 means the same as 0; use 0 for no restarts"},
 	},
 	"retries of pods below a failure policy": {
-		change: all(backoff(3), failurePolicy(api.RestartStrategyRecreate, 1)),
+		change: every(backoff(3), failurePolicy(api.RestartStrategyRecreate, 1)),
 		want:   []string{"spec.replicatedJobs[0].template.spec.backoffLimit: the failure policy takes effect only after 3 retries of pods; use 0 to act on the first failure"},
 	},
 	"nodes to avoid without restarts": {
@@ -197,15 +195,15 @@ var warningCases = map[string]struct {
 		want:   []string{"metadata.annotations[jobset-apiserver.io/avoid-failed-nodes]: has an effect only when the set is retried; add a failurePolicy that restarts it"},
 	},
 	"nodes to avoid when pods stay on their nodes": {
-		change: all(failurePolicy(api.RestartStrategyInPlaceRestart, 1), restartRules, annotated(onSet, api.AvoidFailedNodesKey, "1h")),
+		change: every(failurePolicy(api.RestartStrategyInPlaceRestart, 1), restartRules, annotated(onSet, api.AvoidFailedNodesKey, "1h")),
 		want:   []string{"metadata.annotations[jobset-apiserver.io/avoid-failed-nodes]: has no effect on restarts in place, because pods stay on their nodes"},
 	},
-	"nodes to avoid in restarts":                             {change: all(failurePolicy(api.RestartStrategyRecreate, 1), annotated(onSet, api.AvoidFailedNodesKey, "1h"))},
+	"nodes to avoid in restarts":                             {change: every(failurePolicy(api.RestartStrategyRecreate, 1), annotated(onSet, api.AvoidFailedNodesKey, "1h"))},
 	"no nodes to avoid":                                      {change: annotated(onSet, api.AvoidFailedNodesKey, "0s")},
-	"no retries of pods below a failure policy":              {change: all(backoff(0), failurePolicy(api.RestartStrategyRecreate, 1))},
+	"no retries of pods below a failure policy":              {change: every(backoff(0), failurePolicy(api.RestartStrategyRecreate, 1))},
 	"retries left to the Job API":                            {change: failurePolicy(api.RestartStrategyRecreate, 1)},
 	"retries of pods without a failure policy":               {change: backoff(3)},
-	"retries that the restart strategy InPlaceRestart needs": {change: all(backoff(3), failurePolicy(api.RestartStrategyInPlaceRestart, 1), restartRules)},
+	"retries that the restart strategy InPlaceRestart needs": {change: every(backoff(3), failurePolicy(api.RestartStrategyInPlaceRestart, 1), restartRules)},
 	"restarts in place without rules": {
 		change: failurePolicy(api.RestartStrategyInPlaceRestart, 1),
 		want:   []string{"spec.replicatedJobs[0].template.spec.template.spec.containers: without restartPolicyRules, pods that fail are recreated and do not restart in place"},
@@ -226,7 +224,7 @@ func TestWarningsOnCreate(t *testing.T) {
 	main, _ := strategies(gates.Gates{})
 	for name, tc := range warningCases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, main.WarningsOnCreate(inNamespace(), train(tc.change))); diff != "" {
+			if diff := cmp.Diff(tc.want, main.WarningsOnCreate(inNamespace(), plain(tc.change))); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
@@ -256,10 +254,10 @@ func TestWarningsOnExclusivePlacement(t *testing.T) {
 		"levels alone":                    {change: annotated(onSet, levelsKey, "zone"), want: []string{set + "[" + levelsKey + "]: has no effect without the annotation " + exclusiveKey}},
 		"levels through node selectors":   {change: annotated(onSet, exclusiveKey, "rack", selectorKey, "", levelsKey, "zone"), want: []string{set + "[" + levelsKey + "]: has no effect without the annotation " + exclusiveKey}},
 		"levels of a replicatedJob":       {change: annotated(onTemplate, exclusiveKey, "rack", levelsKey, "zone"), want: []string{template + "[" + levelsKey + "]: has no effect on a replicatedJob; set it on the JobSet"}},
-		"levels of one of replicatedJobs": {change: all(annotated(onSet, levelsKey, "zone"), annotated(onTemplate, exclusiveKey, "rack"))},
+		"levels of one of replicatedJobs": {change: every(annotated(onSet, levelsKey, "zone"), annotated(onTemplate, exclusiveKey, "rack"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, main.WarningsOnCreate(inNamespace(), train(tc.change))); diff != "" {
+			if diff := cmp.Diff(tc.want, main.WarningsOnCreate(inNamespace(), plain(tc.change))); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
 			}
 		})
@@ -271,14 +269,14 @@ func TestWarningsOnUpdateAreThoseOfTheChange(t *testing.T) {
 	warned := 0
 	for name, tc := range warningCases {
 		t.Run(name, func(t *testing.T) {
-			prev, next := train(), train(tc.change)
+			prev, next := plain(), plain(tc.change)
 			got := main.WarningsOnUpdate(inNamespace(), next, prev)
 			warned += len(got)
 			if diff := cmp.Diff(len(tc.want), len(got)); diff != "" {
 				t.Errorf("number of warnings (-want +got):\n%s", diff)
 			}
 			next.Spec.Suspend = ptr.To(true)
-			if again := main.WarningsOnUpdate(inNamespace(), next, train(tc.change)); len(again) > 0 {
+			if again := main.WarningsOnUpdate(inNamespace(), next, plain(tc.change)); len(again) > 0 {
 				t.Errorf("told again: %q", again)
 			}
 		})
