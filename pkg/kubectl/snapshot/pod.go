@@ -163,7 +163,7 @@ func AddResources(sum, more corev1.ResourceList) {
 // Domains returns, by name of node, the value of a label that nodes have, for the nodes of the pods. Newer clusters copy the
 // labels of zone and region to pods; where they did, no node is read. Otherwise the metadata of all nodes is, in one call.
 func Domains(ctx context.Context, c *cli.Clients, pods []*corev1.Pod, label string) (map[string]string, error) {
-	if domains, known := domainsOfPods(pods, label); known {
+	if domains, known := DomainsOfPods(pods, label); known {
 		return domains, nil
 	}
 	objects, err := metadata.NewForConfig(c.Config)
@@ -181,9 +181,9 @@ func Domains(ctx context.Context, c *cli.Clients, pods []*corev1.Pod, label stri
 	return domains, nil
 }
 
-// domainsOfPods reads the domains from the labels of the pods. They are not known when a pod on a node lacks the label, and
+// DomainsOfPods reads the domains from the labels of the pods. They are not known when a pod on a node lacks the label, and
 // not when the label is one that the cluster does not copy, as then it says nothing about the node.
-func domainsOfPods(pods []*corev1.Pod, label string) (domains map[string]string, known bool) {
+func DomainsOfPods(pods []*corev1.Pod, label string) (domains map[string]string, known bool) {
 	copied := strings.HasPrefix(label, "topology.kubernetes.io/")
 	domains = map[string]string{}
 	for _, pod := range pods {

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package disruption
+package kubectl_test
 
 import (
 	"testing"
@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/disruption"
 )
 
 func TestUncomputable(t *testing.T) {
@@ -41,7 +43,7 @@ func TestUncomputable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Generation: 1}, Spec: tc.spec}
 			b.Status.Conditions, b.Status.ObservedGeneration = tc.conditions, tc.observed
-			if got := Uncomputable(b); got != tc.want {
+			if got := disruption.Uncomputable(b); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
@@ -61,7 +63,7 @@ func TestSelector(t *testing.T) {
 		"invalid": {&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}, false},
 	} {
 		b := &policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: tc.selector}}
-		if got := Selector(b).Matches(pod); got != tc.want {
+		if got := disruption.Selector(b).Matches(pod); got != tc.want {
 			t.Errorf("%s: got %t, want %t", name, got, tc.want)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package version
+package kubectl_test
 
 import (
 	"bytes"
@@ -12,10 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/component-base/version"
+	componentversion "k8s.io/component-base/version"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/version"
 )
 
 // cluster answers by path; others are NotFound.
@@ -56,7 +57,7 @@ func run(t *testing.T, url string, args ...string) outcome {
 	streams, _, out, _ := genericiooptions.NewTestIOStreams()
 	f := cli.NewFactory(streams)
 	*f.Flags.APIServer = url
-	cmd := NewCommand(f)
+	cmd := version.NewCommand(f)
 	cmd.SilenceUsage, cmd.SilenceErrors = true, true
 	cmd.SetOut(&bytes.Buffer{})
 	cmd.SetArgs(args)
@@ -72,7 +73,7 @@ func run(t *testing.T, url string, args ...string) outcome {
 }
 
 func TestVersion(t *testing.T) {
-	own := version.Get().GitVersion
+	own := componentversion.Get().GitVersion
 	const ours = `{"featureGates":{"ElasticJobSet":true,"RestartJob":false,"InPlaceRestart":false},"version":"v1.4.0"}`
 	controller := func(version string) string { return lease(helper.ControllerIdentity("host", "uuid", version)) }
 	client := "Client      " + own
@@ -141,18 +142,18 @@ func TestNoServer(t *testing.T) {
 
 func TestSkew(t *testing.T) {
 	for name, tc := range map[string]struct {
-		versions Versions
+		versions version.Versions
 		want     int
 	}{
-		"equal":                     {Versions{Client: "v1.4.0", Server: "v1.4.9", Controller: "v1.4.2-dev+abc"}, 0},
-		"one apart":                 {Versions{Client: "v1.5.0", Server: "v1.4.0", Controller: "v1.3.0"}, 0},
-		"two apart":                 {Versions{Client: "v1.6.0", Server: "v1.4.0", Controller: "v1.2.0"}, 2},
-		"another major version":     {Versions{Client: "v2.4.0", Server: "v1.4.0"}, 1},
-		"the server is not known":   {Versions{Client: "v2.4.0"}, 0},
-		"the server has no version": {Versions{Client: "v2.4.0", Server: "master"}, 0},
+		"equal":                     {version.Versions{Client: "v1.4.0", Server: "v1.4.9", Controller: "v1.4.2-dev+abc"}, 0},
+		"one apart":                 {version.Versions{Client: "v1.5.0", Server: "v1.4.0", Controller: "v1.3.0"}, 0},
+		"two apart":                 {version.Versions{Client: "v1.6.0", Server: "v1.4.0", Controller: "v1.2.0"}, 2},
+		"another major version":     {version.Versions{Client: "v2.4.0", Server: "v1.4.0"}, 1},
+		"the server is not known":   {version.Versions{Client: "v2.4.0"}, 0},
+		"the server has no version": {version.Versions{Client: "v2.4.0", Server: "master"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Skew(&tc.versions); len(got) != tc.want {
+			if got := version.Skew(&tc.versions); len(got) != tc.want {
 				t.Errorf("warnings %q, want %d", got, tc.want)
 			}
 		})

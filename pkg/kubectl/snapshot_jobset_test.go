@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package kubectl_test
 
 import (
 	"fmt"
@@ -19,6 +19,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	jobsetfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -50,7 +51,7 @@ func TestLoadKeepsAndSortsTheChildrenOfThisSet(t *testing.T) {
 	objects := []runtime.Object{z10, z2, a0, foreign, podOf(a0, 1), podOf(a0, 0), podOf(z2, 0), podOf(foreign, 0)}
 	c := &cli.Clients{Namespace: builders.Namespace, Kube: fake.NewClientset(objects...), JobSets: jobsetfake.NewClientset(js)}
 
-	s, err := Load(t.Context(), c, "train", true)
+	s, err := snapshot.Load(t.Context(), c, "train", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestLoadKeepsAndSortsTheChildrenOfThisSet(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Jobs with their pods (-want +got):\n%s", diff)
 	}
-	if without, err := Load(t.Context(), c, "train", false); err != nil || len(without.Pods) > 0 {
+	if without, err := snapshot.Load(t.Context(), c, "train", false); err != nil || len(without.Pods) > 0 {
 		t.Errorf("pods were left out on request: got %d pods, error %v", len(without.Pods), err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package kubectl_test
 
 import (
 	"testing"
@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 func waiting(reason string) corev1.ContainerStatus {
@@ -75,7 +77,7 @@ func TestPodState(t *testing.T) {
 		"one whose node is lost": {pod: corev1.Pod{ObjectMeta: deleted, Status: corev1.PodStatus{Phase: corev1.PodRunning, Reason: "NodeLost"}}, want: "Unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, PodState(&tc.pod)); diff != "" {
+			if diff := cmp.Diff(tc.want, snapshot.PodState(&tc.pod)); diff != "" {
 				t.Errorf("state (-want +got):\n%s", diff)
 			}
 		})
@@ -101,7 +103,7 @@ func TestPodRequests(t *testing.T) {
 		"requests of the pod replace those of containers": {spec: corev1.PodSpec{Resources: ptr.To(cpu("8")), Containers: []corev1.Container{{Resources: cpu("1")}}}, want: "8"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := PodRequests(&tc.spec)[corev1.ResourceCPU]
+			got := snapshot.PodRequests(&tc.spec)[corev1.ResourceCPU]
 			if got.Cmp(resource.MustParse(tc.want)) != 0 {
 				t.Errorf("cpu: got %s, want %s", got.String(), tc.want)
 			}
@@ -130,7 +132,7 @@ func TestDomainsOfPods(t *testing.T) {
 		"without pods there is nothing to ask": {label: "rack", want: map[string]string{}, wantKnown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, known := domainsOfPods(tc.pods, tc.label)
+			got, known := snapshot.DomainsOfPods(tc.pods, tc.label)
 			if diff := cmp.Diff(tc.want, got); diff != "" || known != tc.wantKnown {
 				t.Errorf("known %v, domains (-want +got):\n%s", known, diff)
 			}

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package snapshot
+package kubectl_test
 
 import (
 	"testing"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
 
@@ -33,7 +34,7 @@ func counted(name string, status jobsetv1alpha2.ReplicatedJobStatus) func(*jobse
 }
 
 func TestJobState(t *testing.T) {
-	s := &Set{JobSet: builders.JobSet("a", builders.WithJobs("w", 2, 2), counted("w", jobsetv1alpha2.ReplicatedJobStatus{JobRestarts: []int32{0, 2}}), func(js *jobsetv1alpha2.JobSet) { js.Status.Restarts = 1 })}
+	s := &snapshot.Set{JobSet: builders.JobSet("a", builders.WithJobs("w", 2, 2), counted("w", jobsetv1alpha2.ReplicatedJobStatus{JobRestarts: []int32{0, 2}}), func(js *jobsetv1alpha2.JobSet) { js.Status.Restarts = 1 })}
 	job := func(index, restarts, jobRestarts string, change ...func(*batchv1.Job)) *batchv1.Job {
 		j := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To(int32(2)), Completions: ptr.To(int32(2))}}
 		j.Labels = map[string]string{jobsetv1alpha2.ReplicatedJobNameKey: "w", jobsetv1alpha2.JobIndexKey: index, jobsetv1alpha2.RestartsKey: restarts, jobsetv1alpha2.JobRestartAttemptKey: jobRestarts}
@@ -54,17 +55,17 @@ func TestJobState(t *testing.T) {
 		job  *batchv1.Job
 		want string
 	}{
-		"no pods":                                    {job: job("0", "1", "0"), want: JobPending},
-		"pods that are not ready":                    {job: job("0", "1", "0", status(2, 1, 0)), want: JobStarting},
-		"a pod is ready and one has succeeded":       {job: job("0", "1", "0", status(1, 1, 1)), want: JobReady},
-		"suspended":                                  {job: job("0", "1", "0", func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }), want: JobSuspended},
-		"complete":                                   {job: job("0", "1", "0", status(0, 0, 2), is(batchv1.JobComplete)), want: JobComplete},
-		"failed":                                     {job: job("0", "1", "0", is(batchv1.JobFailed)), want: JobFailed},
-		"bound to fail":                              {job: job("0", "1", "0", status(1, 1, 0), is(batchv1.JobFailureTarget)), want: JobFailed},
-		"of before the set was restarted":            {job: job("0", "0", "0", status(2, 2, 0)), want: JobOutdated},
-		"of before the Job was restarted":            {job: job("1", "1", "1", status(2, 2, 0)), want: JobOutdated},
-		"of after the Job was restarted":             {job: job("1", "1", "2", status(2, 2, 0)), want: JobReady},
-		"an outdated Job that is deleted terminates": {job: job("0", "0", "0", func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{} }), want: JobTerminating},
+		"no pods":                                    {job: job("0", "1", "0"), want: snapshot.JobPending},
+		"pods that are not ready":                    {job: job("0", "1", "0", status(2, 1, 0)), want: snapshot.JobStarting},
+		"a pod is ready and one has succeeded":       {job: job("0", "1", "0", status(1, 1, 1)), want: snapshot.JobReady},
+		"suspended":                                  {job: job("0", "1", "0", func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }), want: snapshot.JobSuspended},
+		"complete":                                   {job: job("0", "1", "0", status(0, 0, 2), is(batchv1.JobComplete)), want: snapshot.JobComplete},
+		"failed":                                     {job: job("0", "1", "0", is(batchv1.JobFailed)), want: snapshot.JobFailed},
+		"bound to fail":                              {job: job("0", "1", "0", status(1, 1, 0), is(batchv1.JobFailureTarget)), want: snapshot.JobFailed},
+		"of before the set was restarted":            {job: job("0", "0", "0", status(2, 2, 0)), want: snapshot.JobOutdated},
+		"of before the Job was restarted":            {job: job("1", "1", "1", status(2, 2, 0)), want: snapshot.JobOutdated},
+		"of after the Job was restarted":             {job: job("1", "1", "2", status(2, 2, 0)), want: snapshot.JobReady},
+		"an outdated Job that is deleted terminates": {job: job("0", "0", "0", func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{} }), want: snapshot.JobTerminating},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, s.JobState(tc.job)); diff != "" {
@@ -101,7 +102,7 @@ func TestWaitingFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, w := range WaitingFor(tc.js, 2) {
+			for _, w := range snapshot.WaitingFor(tc.js, 2) {
 				got = append(got, w.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -123,7 +124,7 @@ func TestLacksAttempts(t *testing.T) {
 		"a set that finished without any": {js: builders.JobSet("a", two, condition(jobsetv1alpha2.JobSetFailed)), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := LacksAttempts(tc.js); got != tc.want {
+			if got := snapshot.LacksAttempts(tc.js); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package apiservice
+package framework_test
 
 import (
 	"os"
@@ -13,12 +13,13 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 )
 
 // TestWebhookIsThatOfTheManifest keeps tests and local clusters from working with another configuration than
 // installations, and the manifest from naming what the server does not serve.
 func TestWebhookIsThatOfTheManifest(t *testing.T) {
-	data, err := os.ReadFile("../../../artifacts/base/webhook.yaml")
+	data, err := os.ReadFile("../../artifacts/base/webhook.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func TestWebhookIsThatOfTheManifest(t *testing.T) {
 	if err := yaml.UnmarshalStrict(data, &manifest); err != nil {
 		t.Fatal(err)
 	}
-	ours := Webhook(443, nil)
+	ours := apiservice.Webhook(443, nil)
 	ours.Labels = manifest.Labels
 	if diff := cmp.Diff(ours, &manifest); diff != "" {
 		t.Errorf("Webhook (-) differs from artifacts/base/webhook.yaml (+):\n%s", diff)

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package runbook
+package framework_test
 
 import (
 	"os"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/runbook"
 )
 
 const page = "# Page\n\n```bash\nx=1\n```\n\nText.\n\n```bash\necho \"x is $x\"\n```\n\nIt prints:\n\n```text\nx is 1\n```\n"
@@ -26,11 +28,11 @@ func write(t *testing.T, content string) string {
 
 func TestStepsRunInOneShell(t *testing.T) {
 	path := write(t, page)
-	steps := Steps(t, path)
+	steps := runbook.Steps(t, path)
 	if len(steps) != 2 || steps[0].Line != 4 || steps[1].Line != 10 || steps[0].Output != "" || steps[1].Output != "x is 1" {
 		t.Fatalf("steps: %+v", steps)
 	}
-	shell := NewShell(t, t.TempDir())
+	shell := runbook.NewShell(t, t.TempDir())
 	var printed []string
 	for _, step := range steps {
 		got, code := shell.Run(t, time.Minute, step.Commands)
@@ -39,7 +41,7 @@ func TestStepsRunInOneShell(t *testing.T) {
 		}
 		printed = append(printed, strings.Replace(got, "x is 1", "x is\none", 1))
 	}
-	Update(t, path, steps, printed)
+	runbook.Update(t, path, steps, printed)
 	got, err := os.ReadFile(path)
 	if want := strings.Replace(page, "x is 1\n```", "x is\none\n```", 1); err != nil || string(got) != want {
 		t.Errorf("the updated page (-want +got): %v\n%s", err, cmp.Diff(want, string(got)))
@@ -47,7 +49,7 @@ func TestStepsRunInOneShell(t *testing.T) {
 }
 
 func TestShellReportsFailures(t *testing.T) {
-	shell := NewShell(t, t.TempDir())
+	shell := runbook.NewShell(t, t.TempDir())
 	for commands, want := range map[string]int{
 		"true\nbash -c 'exit 3'\ntrue": 3, "bash -c 'exit 4' | cat": 4, "echo ok": 0, "no-such-command": 127, "cat": 0,
 	} {
@@ -83,7 +85,7 @@ func TestCompareKnowsWhatVaries(t *testing.T) {
 		"nothing":                                           {"", "\n", true},
 		"something":                                         {"", "error", false},
 	} {
-		if difference := (Step{Output: tc.page}).Compare(tc.printed); (difference == "") != tc.same {
+		if difference := (runbook.Step{Output: tc.page}).Compare(tc.printed); (difference == "") != tc.same {
 			t.Errorf("%s: the same is %v, want %v: %s", name, difference == "", tc.same, difference)
 		}
 	}
@@ -92,7 +94,7 @@ func TestCompareKnowsWhatVaries(t *testing.T) {
 func TestLinesOfASection(t *testing.T) {
 	path := write(t, "# Page\n\n    one\n\n## A\n\n    two\n    three\n\n## B\n\n    four\n")
 	for heading, want := range map[string][]string{"": {"one", "two", "three", "four"}, "A": {"two", "three"}, "B": {"four"}} {
-		if diff := cmp.Diff(want, Lines(t, path, heading)); diff != "" {
+		if diff := cmp.Diff(want, runbook.Lines(t, path, heading)); diff != "" {
 			t.Errorf("section %q (-want +got):\n%s", heading, diff)
 		}
 	}
@@ -101,7 +103,7 @@ func TestLinesOfASection(t *testing.T) {
 func TestCommentOfAManifest(t *testing.T) {
 	path := write(t, "# Copyright A.\n# SPDX-License-Identifier: B\n\n"+
 		"# Feature gate: X.\n#\n# Try it:\n#\n#   one \\\n#     more\n#   two\nkind: A # no\n#   three\n")
-	text, commands := Comment(t, path)
+	text, commands := runbook.Comment(t, path)
 	if want := "Feature gate: X.\n\nTry it:\n\n  one \\\n    more\n  two"; text != want {
 		t.Errorf("comment %q, want %q", text, want)
 	}
