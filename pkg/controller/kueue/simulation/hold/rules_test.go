@@ -52,13 +52,13 @@ type facts struct {
 // observe notes the present state.
 func (e *env) observe() {
 	now := facts{}
-	sj := into[batchv1alpha1.SequentialJob](e.server.Get(sequences, namespace, name))
+	sj := seen[batchv1alpha1.SequentialJob](e, e.server.Get(sequences, namespace, name))
 	for _, object := range e.server.List(jobs) {
-		now.running = now.running || into[batchv1.Job](object).Status.Active > 0
+		now.running = now.running || seen[batchv1.Job](e, object).Status.Active > 0
 	}
 	holds := false
 	for _, object := range e.server.List(workloads) {
-		w := into[plan.Workload](object)
+		w := seen[plan.Workload](e, object)
 		holds = holds || sj != nil && w.OwnerUID() == sj.UID && plan.Holds(w)
 	}
 	e.mu.Lock()

@@ -63,6 +63,8 @@ type env struct {
 	process *process
 	// noted is how many writes are in the trace, and created is how many sequences there were.
 	noted, created int
+	// typed are the objects that observe has converted, by their versions.
+	typed map[string]any
 
 	mu sync.Mutex
 	// requests are all, and facts what rules use of the present state.
@@ -80,7 +82,7 @@ type process struct {
 func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	const stream = 0x686f6c64
 	d := simulation.NewDice(seed, stream)
-	e := &env{World: simulation.NewWorld(d, trace), mutant: m, server: memory.NewServer(), weather: memory.NewWeather(seed), began: time.Now()}
+	e := &env{World: simulation.NewWorld(d, trace), mutant: m, server: memory.NewServer(), weather: memory.NewWeather(seed), began: time.Now(), typed: map[string]any{}}
 	e.faults = randomFaults(d)
 	e.server.Trouble = e.weather.Trouble
 	e.server.Seen = func(r memory.Request) {
@@ -207,6 +209,20 @@ func into[T any](object *unstructured.Unstructured) *T {
 	out := new(T)
 	must(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, out))
 	return out
+}
+
+// seen returns an object of the server, typed, to be read only. It is converted once for each of its versions.
+func seen[T any](e *env, object *unstructured.Unstructured) *T {
+	if object == nil {
+		return nil
+	}
+	version := object.GetResourceVersion()
+	typed, known := e.typed[version].(*T)
+	if !known {
+		typed = into[T](object)
+		e.typed[version] = typed
+	}
+	return typed
 }
 
 // change stores a changed copy of an object.
