@@ -169,7 +169,7 @@ func (k *kubectl) letGo(object string) {
 func (k *kubectl) release(object string) {
 	k.Cleanup(func() {
 		k.eventually(func() string {
-			r := k.run("", "patch", object, "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
+			r := k.run("", "patch", object, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 			if r.code != 0 && !strings.Contains(r.stderr, "NotFound") {
 				return r.stderr
 			}
