@@ -34,5 +34,5 @@ kubectl apply -f artifacts/components/disaggregatedset/rbac.yaml >/dev/null
 kubectl get apiservice v1.leaderworkerset.x-k8s.io -o yaml |
   sed -e 's/leaderworkerset\.x-k8s\.io/disaggregatedset.x-k8s.io/' -e '/^  \(uid\|resourceVersion\|creationTimestamp\):/d' |
   kubectl create -f - >/dev/null
-kubectl wait --for=condition=Available --timeout=60s apiservice/v1.disaggregatedset.x-k8s.io >/dev/null
+kubectl wait --for=condition=Available --timeout=5m apiservice/v1.disaggregatedset.x-k8s.io >/dev/null
 _output/hostile --cluster-dir "${CLUSTER_DIR}" "$@"

@@ -170,7 +170,7 @@ func (p *processes) await(ctx context.Context, name, what string, check func(con
 var errEnded = errors.New("a program has ended")
 
 // startTimeout is for one step of a start, on a machine that does other things too.
-const startTimeout = 2 * time.Minute
+const startTimeout = 5 * time.Minute
 
 // poll polls until the check passes; it fails with the end of the log when the time is over.
 func (p *processes) poll(ctx context.Context, log, what string, check func(context.Context) error) error {
@@ -214,7 +214,7 @@ func (p *processes) stop(timeout time.Duration, pids ...int) error {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	if !p.gone(10*time.Second, pids) {
+	if !p.gone(time.Minute, pids) {
 		return fmt.Errorf("processes %v do not end", pids)
 	}
 	return nil

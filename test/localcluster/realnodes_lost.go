@@ -40,7 +40,7 @@ func WriteImage(archive, program, path, reference string) error {
 func (c *Cluster) LoseNode(node string) error {
 	dir := filepath.Join(c.Dir, node)
 	of := &supervisor{settings: settings{dir: dir}, processes: processes{base: dir}}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		pids := append(of.all(), of.contained()...)
 		if len(pids) == 0 {
 			return nil

@@ -34,7 +34,7 @@ func webSet() *leaderworkersetv1.LeaderWorkerSet {
 	container.ReadinessProbe.FailureThreshold = 3
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](30), Containers: []corev1.Container{container}}}
 	leader := template.DeepCopy()
-	leader.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 8}}}
+	leader.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 20}}}
 	return &leaderworkersetv1.LeaderWorkerSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: leaderworkersetv1.LeaderWorkerSetSpec{
 		Replicas: ptr.To[int32](2),
 		RolloutStrategy: leaderworkersetv1.RolloutStrategy{

@@ -30,7 +30,7 @@ var manifest string
 const (
 	group = "kueue.x-k8s.io"
 	// installTimeout is how long the kinds may take to be served, or to be gone.
-	installTimeout, installPoll = 2 * time.Minute, 100 * time.Millisecond
+	installTimeout, installPoll = 5 * time.Minute, 100 * time.Millisecond
 )
 
 // Resources of Kueue.
