@@ -29,7 +29,10 @@ part() {
 
 for name in "${parts[@]}"; do
   # Programs of the control plane are built before any test needs them. Without them there is nothing to run.
-  [[ "${name}" != gate ]] || hack/ensure-binaries.sh --tests >/dev/null
+  [[ "${name}" != gate ]] || hack/ensure-binaries.sh --tests >/dev/null || {
+    echo "error: the programs of the control plane are not in the cache and cannot be built (see above); the first build needs the network" >&2
+    exit 1
+  }
   part "${name}"
 done
 JOBSET_INSTALL=no hack/alone.sh \
