@@ -185,7 +185,7 @@ func (k *kubectl) run(stdin string, args ...string) result {
 	return k.call(stdin, nil, append([]string{"--namespace", k.namespace}, args...)...)
 }
 
-// call calls kubectl with some further environment. A call ends after four minutes.
+// call calls kubectl with some further environment. A call ends after six minutes.
 func (k *kubectl) call(stdin string, env []string, args ...string) result {
 	k.Helper()
 	r := runner.Call(k.T, kubectlPath(k.T), k.kubeconfig, stdin, slices.Concat(env, k.env), args...)

@@ -52,7 +52,7 @@ func newKubelet(t *testing.T, k *kubectl) *kubelet {
 			k.dump()
 		}
 		// Without their node, nothing would end the pods.
-		k.run("", "delete", "jobsets", "--all", "--cascade=foreground", "--timeout=180s")
+		k.run("", "delete", "jobsets", "--all", "--cascade=foreground", "--timeout=5m")
 		k.run("", "delete", "node", l.node, "--wait=false")
 		l.server.CloseClientConnections()
 		l.server.Close()

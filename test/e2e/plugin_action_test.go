@@ -53,7 +53,7 @@ func TestPluginActsAndWaits(t *testing.T) {
 	k.okIn(manifest("train", runOn, "failurePolicy: {maxRestarts: 1}"), "apply", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	const who = "kwok-admin"
-	wait := []string{"--wait", "--timeout=180s"}
+	wait := []string{"--wait", "--timeout=5m"}
 	with := func(words ...string) []string { return append(words, wait...) }
 	uids := func() string { return k.ok("get", "jobs", "-o", "jsonpath={.items[*].metadata.uid}") }
 
@@ -151,7 +151,7 @@ func TestPluginWaitShowsWhyASetFailed(t *testing.T) {
 	annotations := fail + "\n              jobset-apiserver.io/kwok-exit-code: \"42\""
 	k.okIn(manifest("train", annotations, "suspend: true")+neverReady, "apply", "-f", "-")
 	k.wait("--for=condition=Suspended", "jobset/train")
-	r := k.plugin("resume", "train", "--wait", "--timeout=180s")
+	r := k.plugin("resume", "train", "--wait", "--timeout=5m")
 	if r.code != 1 {
 		t.Errorf("exit code %d, want 1", r.code)
 	}
@@ -186,7 +186,7 @@ func TestPluginServesUsersWhoMayNotReadJobs(t *testing.T) {
 	k.okIn(manifest("train", runOn), "apply", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	operator := k.actor("oncall")
-	wait := []string{"--wait", "--timeout=180s"}
+	wait := []string{"--wait", "--timeout=5m"}
 	operator.eventually(func() string { // our server remembers for a while who may not
 		if r := operator.plugin("restart", "train", "--dry-run=server"); r.code != 0 {
 			return r.stderr
@@ -228,7 +228,7 @@ func TestPluginAsksOnTerminalsBeforeItCancels(t *testing.T) {
 	if got := k.field("jobset/train", "{.status.terminalState}"); got != "" {
 		t.Fatalf("the set was cancelled although the answer was no: %s", got)
 	}
-	got := typed("y\n", "cancel", "train", "--wait", "--timeout=180s")
+	got := typed("y\n", "cancel", "train", "--wait", "--timeout=5m")
 	if !strings.Contains(got, question) || !strings.Contains(got, theSet+": no Job is running") {
 		t.Errorf("after yes:\n%s", got)
 	}

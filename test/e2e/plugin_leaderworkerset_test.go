@@ -67,7 +67,7 @@ func TestPluginOnALeaderWorkerSet(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
-	t.Cleanup(func() { k.run("", "delete", "leaderworkersets", "--all", "--timeout=180s") })
+	t.Cleanup(func() { k.run("", "delete", "leaderworkersets", "--all", "--timeout=5m") })
 	manifest := func(version int) string {
 		return fmt.Sprintf(pluginGroups, strings.ReplaceAll(l.here(), "\n", "\n        "), version)
 	}
@@ -147,7 +147,7 @@ func groupsThatAreRestarted(k, reader *kubectl) {
 	k.Helper()
 	const set = "leaderworkerset.leaderworkerset.x-k8s.io/serve"
 	first, second := k.groupPodUIDs(0), k.groupPodUIDs(1)
-	out := k.pluginOK("restart", "lws/serve", "--group", "1", "--reason", "stuck", "--wait", "--timeout=180s")
+	out := k.pluginOK("restart", "lws/serve", "--group", "1", "--reason", "stuck", "--wait", "--timeout=5m")
 	if !strings.Contains(out, set+" restarted") || !strings.Contains(out, "2 of 2 groups ready") {
 		k.Errorf("the restart of a group says:\n%s", out)
 	}
@@ -156,7 +156,7 @@ func groupsThatAreRestarted(k, reader *kubectl) {
 	}
 	reader.groupsView([]string{"timeline", "lws/serve"}, "last action: Restart of group 1 by kwok-admin AGE ago: stuck", "1 restart after failures")
 	second = k.groupPodUIDs(1)
-	k.pluginOK("restart", "lws/serve", "--wait", "--timeout=180s")
+	k.pluginOK("restart", "lws/serve", "--wait", "--timeout=5m")
 	for group, former := range [][]string{first, second} {
 		if now := k.groupPodUIDs(group); len(now) != 2 || slices.ContainsFunc(now, func(uid string) bool { return slices.Contains(former, uid) }) {
 			k.Errorf("group %d was not restarted: %v, before %v", group, now, former)
@@ -171,14 +171,14 @@ func groupsThatAreUpdated(k, reader *kubectl, update string) {
 	if r := k.pluginIn(update, "preview", "-f", "-"); r.code != 0 || !strings.Contains(r.stdout, "The set would change in 1 field, and groups would be replaced.") {
 		k.Errorf("the preview of an update, exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
 	}
-	k.pluginOK("pause", "lws/serve", "--reason", "let me see", "--wait", "--timeout=180s")
+	k.pluginOK("pause", "lws/serve", "--reason", "let me see", "--wait", "--timeout=5m")
 	k.okIn(update, "apply", "-f", "-")
 	reader.groupsView([]string{"why", "lws/serve"}, "UpdatePaused", `the update is paused by kwok-admin AGE ago: "let me see"; 0 of 2 groups have the revision`, "resume lws/serve")
 	reader.groupsView([]string{"timeline", "lws/serve"}, "/serve: Paused (GroupsUpdating)", "revision 2 ", "╌ paused", "paused 0")
 	if got := k.images(); strings.Contains(got, second) {
 		k.Errorf("images while the update is paused: %s", got)
 	}
-	k.pluginOK("resume", "lws/serve", "--wait", "--timeout=180s")
+	k.pluginOK("resume", "lws/serve", "--wait", "--timeout=5m")
 	k.wait("--for=jsonpath={.status.updatedReplicas}=2", "lws/serve")
 	k.wait("--for=condition=Available", "lws/serve")
 	if got := k.images(); got != strings.Join([]string{second, second, second, second}, " ") {
@@ -191,7 +191,7 @@ func groupsThatAreUpdated(k, reader *kubectl, update string) {
 	if !strings.HasPrefix(suggested.stdout, "1\n:") {
 		k.Errorf("completions of --to-revision:\n%s%s", suggested.stdout, suggested.stderr)
 	}
-	out := k.pluginOK("rollback", "lws/serve", "--to-revision", "1", "--reason", "latency", "--wait", "--timeout=180s")
+	out := k.pluginOK("rollback", "lws/serve", "--to-revision", "1", "--reason", "latency", "--wait", "--timeout=5m")
 	if !strings.Contains(out, "rolled back (revision 1)") || !strings.Contains(out, "2 of 2 groups ready") {
 		k.Errorf("the rollback says:\n%s", out)
 	}

@@ -107,7 +107,7 @@ func TestPluginLogsOfASequence(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	l := newKubelet(t, k)
-	t.Cleanup(func() { k.run("", "delete", "sequentialjobs", "--all", "--timeout=180s") })
+	t.Cleanup(func() { k.run("", "delete", "sequentialjobs", "--all", "--timeout=5m") })
 	manifest := strings.Replace(fmt.Sprintf(threeContainers, "etl", "", steered), "      restartPolicy: Never",
 		"      restartPolicy: Never\n      "+strings.ReplaceAll(l.here(), "\n", "\n      "), 1)
 	k.okIn(manifest, "create", "-f", "-")

@@ -26,7 +26,7 @@ func TestTopShowsTheNumbersOfTheMetrics(t *testing.T) {
 	k.okIn(manifest("train", runOn), "create", "-f", "-")
 	k.awaitSummary("train", "restarts=0 | 1 Start, ready")
 	k.ok("annotate", "jobset", "train", "jobset-apiserver.io/checkpoint-step=12000")
-	k.pluginOK("cancel", "train", "--yes", "--wait", "--timeout=180s")
+	k.pluginOK("cancel", "train", "--yes", "--wait", "--timeout=5m")
 	var top struct {
 		ReadyShare struct{ Share float64 }
 		Goodput    struct {

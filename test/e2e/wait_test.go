@@ -101,7 +101,7 @@ func TestCommandsThatWait(t *testing.T) {
 				t.Errorf("kubectl %s: ends although nothing happened: %s", strings.Join(command, " "), r.stdout)
 			}
 			ended := make(chan result, 1)
-			go func() { ended <- k.run("", append(command, "--timeout=180s")...) }()
+			go func() { ended <- k.run("", append(command, "--timeout=5m")...) }()
 			w.happens(&k, set)
 			if r := <-ended; r.code != 0 {
 				t.Errorf("kubectl %s: %s", strings.Join(command, " "), r.stderr)

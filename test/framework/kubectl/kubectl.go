@@ -22,7 +22,7 @@ import (
 )
 
 // callTimeout ends a call that hangs.
-const callTimeout = 4 * time.Minute
+const callTimeout = 6 * time.Minute
 
 // Kubectl is the program of one test, with a namespace and credentials.
 type Kubectl struct {
@@ -82,7 +82,7 @@ func (k *Kubectl) call(stdin, program string, args []string) Result {
 }
 
 // Call calls a program with the kubeconfig and some further environment, and returns what it did, whatever that is. A call
-// ends after four minutes. A `kubectl get` that prints fields runs in this process (read.go).
+// ends after six minutes. A `kubectl get` that prints fields runs in this process (read.go).
 func Call(t *testing.T, program, kubeconfig, stdin string, env []string, args ...string) Result {
 	t.Helper()
 	if r := parseRead(args); r != nil && filepath.Base(program) == "kubectl" {
