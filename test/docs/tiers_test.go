@@ -29,7 +29,6 @@ var inTheGate = map[string]string{
 	"test/e2e.TestClientSideApplyAndDiff":             "waits until a status rests",
 	"test/e2e.TestWhyOfSteadyStates":                  "takes those causes from the table of all that stop nothing, which it checks",
 	"test/integration/apiserver.TestInvalidTokens":    "a slower machine may ask more often",
-	"pkg/rewind.TestInformersListAgain":               "looks for 20 seconds only if it fails",
 	"test/localcluster.TestClusterWithLateDeletions":  "starts a script that only writes down how it was called",
 }
 
