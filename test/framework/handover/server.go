@@ -59,8 +59,7 @@ func (c *Cluster) StartServer(ctx context.Context) error {
 	return c.listens(ctx)
 }
 
-// listens waits until the server answers connections. It refuses to serve as long as the store does not have what the cluster has, and
-// answers for the migration.
+// listens waits until the server answers connections. It does not serve the groups that kube-apiserver serves from a definition.
 func (c *Cluster) listens(ctx context.Context) error {
 	return c.server.Await(ctx, "listens", func(ctx context.Context) error {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)))
