@@ -14,12 +14,13 @@ import (
 // empty if there was none. A group that is not in the list is looked at before it is served.
 type Groups map[string]types.UID
 
-// Common returns the groups that both halves of the witness have, under the same APIService. A half of nil was written by an older
-// version and excludes nothing.
+// Common returns the groups that both halves of the witness have, under the same APIService. Without a list in the record, a user has
+// deleted the record, and the key decides. A key without a list was written by an older version last: that does not follow who answers for
+// the groups, and leaves the list in the record as it is, so that the result is nil.
 func Common(key, record Groups) Groups {
 	switch {
 	case key == nil:
-		return maps.Clone(record)
+		return nil
 	case record == nil:
 		return maps.Clone(key)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
@@ -29,17 +30,35 @@ func (g *Guard) adopt(ctx context.Context, s *observation) error {
 			return g.publish(ctx, s, true)
 		}
 	}
+	groups, err := g.accepted(ctx, s)
+	if err != nil {
+		return err
+	}
 	if err := g.supersede(ctx, s); err != nil {
 		return err
 	}
 	key := g.newKey(s.record.Accepted.NewUUID, s.cluster)
-	key.Groups = s.listed(s.ours())
+	key.Groups = s.listed(groups)
 	revision, err := g.writeKey(ctx, s, key)
 	if err != nil {
 		return err
 	}
 	s.key = &witness.Found{Key: *key, ModRevision: revision, Revision: revision}
 	return g.finish(ctx, s)
+}
+
+// accepted returns the groups that are accepted with the store. A definition that may hide objects was accepted only if the refusal was
+// about definitions; otherwise its group is looked at later.
+func (g *Guard) accepted(ctx context.Context, s *observation) (sets.Set[string], error) {
+	groups := s.ours()
+	if g.refusal.Reason == witness.ReasonCustomResources {
+		return groups, nil
+	}
+	definitions, err := g.Definitions(ctx, groups)
+	for _, definition := range definitions {
+		groups.Delete(definition.Group)
+	}
+	return groups, err
 }
 
 // unfinished returns whether a server has begun to adopt the store and has not written the record.

@@ -51,7 +51,7 @@ func (g *Guard) raise(ctx context.Context) error {
 		}
 		floor = max(floor, written)
 	}
-	g.saw(floor, max(key.Revision, floor))
+	g.saw(floor, max(key.Revision, floor), listed)
 	return g.raiseRecord(ctx, cm, record, floor)
 }
 

@@ -203,6 +203,7 @@ func (g *Guard) lookAtGroups(ctx context.Context) {
 }
 
 func (g *Guard) lookOnce(ctx context.Context) error {
+	g.followKey(ctx)
 	if err := g.endSearch(ctx); err != nil {
 		return err
 	}
@@ -224,6 +225,29 @@ func (g *Guard) lookOnce(ctx context.Context) error {
 	}
 	g.beginSearch(ctx, routes, pending)
 	return nil
+}
+
+// followKey closes groups that another server has taken from the list in the key: it saw kube-apiserver serve them while this server could
+// not read the routes, or between two reads.
+func (g *Guard) followKey(ctx context.Context) {
+	g.mu.Lock()
+	listed := g.known.groups
+	g.mu.Unlock()
+	if listed == nil {
+		return // an older version wrote the key
+	}
+	taken := false
+	for group := range g.groups.listed {
+		_, found := listed[group]
+		if _, pending := g.groups.changes[group]; !found && !pending {
+			delete(g.groups.listed, group)
+			g.groups.search.forget(group)
+			taken = true
+		}
+	}
+	if taken {
+		g.apply(ctx, g.groups.seen)
+	}
 }
 
 // unservedGroup is the message about a group that is not served.

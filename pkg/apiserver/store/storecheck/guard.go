@@ -81,6 +81,8 @@ type known struct {
 	cluster types.UID
 	// key and revision are the highest revisions seen: of the key, and of the store.
 	key, revision int64
+	// groups are the groups that the key lists at that revision; nil if an older version wrote it.
+	groups witness.Groups
 }
 
 // ErrFresh is why a server ends whose store is the right one again.

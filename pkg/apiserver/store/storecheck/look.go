@@ -152,7 +152,7 @@ func (g *Guard) serve(ctx context.Context, s *observation) error {
 		return ErrFresh
 	}
 	g.mu.Lock()
-	g.known = known{uuid: s.key.UUID, cluster: s.cluster, key: s.key.ModRevision, revision: s.key.Revision}
+	g.known = known{uuid: s.key.UUID, cluster: s.cluster, key: s.key.ModRevision, revision: s.key.Revision, groups: s.key.Groups}
 	g.mu.Unlock()
 	g.refusal = nil
 	if err := g.beginGroups(ctx, s); err != nil {
@@ -171,7 +171,11 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 			return g.refuse(ctx, s, reason, nil)
 		}
 	}
-	found, err := g.find(ctx, s.ours(), s.key == nil)
+	groups, err := g.claimed(ctx, s)
+	if err != nil {
+		return err
+	}
+	found, err := g.find(ctx, sets.KeySet(groups).Intersection(s.ours()), s.key == nil)
 	if err != nil {
 		return err
 	}
@@ -186,7 +190,7 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 	if s.key != nil {
 		key.UUID = s.key.UUID
 	}
-	key.Groups = s.listed(s.ours())
+	key.Groups = groups
 	revision, err := g.writeKey(ctx, s, key)
 	if err != nil {
 		return err
@@ -203,6 +207,28 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 	}
 	klog.FromContext(ctx).Info("This store is now the one of this cluster", "uuid", key.UUID, "owned", found.Owned())
 	return errAgain // both halves are read again, as at each start
+}
+
+// claimed returns the groups that are looked at with the store, all of which are at a first start. If only the record is missing, they are
+// those of the key: the others were not served, or were refused, and are looked at one by one.
+func (g *Guard) claimed(ctx context.Context, s *observation) (witness.Groups, error) {
+	switch {
+	case s.key == nil:
+		return s.listed(s.ours()), nil
+	case s.key.Groups != nil:
+		return s.key.Groups, nil
+	}
+	groups := sets.New[string]()
+	for group := range s.ours() {
+		created, err := g.Created(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		if created {
+			groups.Insert(group)
+		}
+	}
+	return s.listed(groups), nil
 }
 
 // mayServeWithout returns whether the store is served although its record could not be written. A user deleted the ConfigMap, which the

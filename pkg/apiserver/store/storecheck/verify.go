@@ -61,7 +61,7 @@ func (g *Guard) checkOnce(ctx context.Context) error {
 		g.stop(reason)
 		return g.unavailable()
 	}
-	g.saw(found.ModRevision, found.Revision)
+	g.saw(found.ModRevision, found.Revision, found.Groups)
 	return nil
 }
 
@@ -74,9 +74,12 @@ func (k known) compare(found *witness.Found) witness.Reason {
 	return reason
 }
 
-func (g *Guard) saw(key, revision int64) {
+func (g *Guard) saw(key, revision int64, groups witness.Groups) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if key >= g.known.key {
+		g.known.groups = groups
+	}
 	g.known.key, g.known.revision = max(g.known.key, key), max(g.known.revision, revision)
 }
 
