@@ -5,14 +5,10 @@ package apiserver
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -64,7 +60,9 @@ func (c *Config) handlers(api http.Handler, generic *server.Config, library hand
 		c.Filters.Webhooks,
 		// Nothing is asked of the main cluster for a request that the store cannot answer.
 		c.Filters.StoreCheck,
-		func(next http.Handler) http.Handler { return withAbsentGroups(next, c.APIGroups.Absent(served)) },
+		func(next http.Handler) http.Handler {
+			return withAbsent(next, c.APIGroups.Absent(served), c.APIGroups.AbsentResources(c.Generic.MergedResourceConfig))
+		},
 		// These two are around authentication and authorization.
 		c.Filters.Tokens,
 		c.Filters.Channel,
@@ -91,24 +89,6 @@ func (c *Config) handlers(api http.Handler, generic *server.Config, library hand
 		}
 	}
 	return api
-}
-
-// withAbsentGroups answers 503 for versions of our groups that are switched off. If an APIService routes one here all the same, for example
-// until the last server with other flags has ended, a 404 would tell the garbage collector that the owners of all children are gone.
-func withAbsentGroups(next http.Handler, absent []schema.GroupVersion) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		elements := strings.SplitN(strings.TrimPrefix(path.Clean("/"+req.URL.Path), "/"), "/", 4)
-		if len(elements) < 3 || elements[0] != "apis" || !slices.Contains(absent, schema.GroupVersion{Group: elements[1], Version: elements[2]}) {
-			next.ServeHTTP(w, req)
-			return
-		}
-		status := apierrors.NewServiceUnavailable(fmt.Sprintf("%s/%s is switched off in this server: delete its APIService, or switch it on "+
-			"with --runtime-config and --feature-gates", elements[1], elements[2])).Status()
-		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_ = json.NewEncoder(w).Encode(status) // the client went away
-	})
 }
 
 // selfCheck serves what the server knows about itself, if it is to be served.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	genericserver "k8s.io/apiserver/pkg/server"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
@@ -103,6 +104,41 @@ func TestGroupsThatAreSwitchedOffAreUnavailable(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %s", path, w.Code, want, w.Body)
 		}
 		const message = "leaderworkerset.x-k8s.io/v1 is switched off in this server: delete its APIService, or switch it on with --runtime-config and --feature-gates"
+		if want == http.StatusServiceUnavailable && !strings.Contains(w.Body.String(), message) {
+			t.Errorf("%s: %s", path, w.Body)
+		}
+	}
+}
+
+// TestResourcesThatAreSwitchedOffAreUnavailable: the same holds for one resource of a group that is served.
+func TestResourcesThatAreSwitchedOffAreUnavailable(t *testing.T) {
+	config := newConfig(t)
+	config.Generic.BuildHandlerChainFunc = func(api http.Handler, _ *genericserver.Config) http.Handler { return api }
+	config.Generic.MergedResourceConfig = config.APIGroups.Enabled()
+	config.Generic.MergedResourceConfig.DisableResources(batchv1alpha1.SchemeGroupVersion.WithResource("sequentialjobs"))
+	config.Complete()
+	handler := config.Generic.BuildHandlerChainFunc(http.NotFoundHandler(), &config.Generic.Config)
+	const group = "/apis/batch.jobset-apiserver.io/v1alpha1"
+	for path, want := range map[string]int{
+		group + "/namespaces/default/sequentialjobs/a":        http.StatusServiceUnavailable,
+		group + "/namespaces/default/sequentialjobs/a/status": http.StatusServiceUnavailable,
+		group + "/namespaces/default/sequentialjobs":          http.StatusServiceUnavailable,
+		group + "/sequentialjobs":                             http.StatusServiceUnavailable,
+		group + "/watch/sequentialjobs":                       http.StatusServiceUnavailable,
+		group + "/watch/namespaces/default/sequentialjobs/a":  http.StatusServiceUnavailable,
+		"/" + group + "/./namespaces/default//sequentialjobs": http.StatusServiceUnavailable,
+		group:                   http.StatusNotFound, // the next handler has the documents of the group
+		group + "/featuregates": http.StatusOK,
+		group + "/namespaces/default/podreadinessgroups/a":                         http.StatusNotFound,
+		group + "/namespaces/sequentialjobs/podreadinessgroups/a":                  http.StatusNotFound,
+		"/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets/sequentialjobs": http.StatusNotFound,
+	} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d: %s", path, w.Code, want, w.Body)
+		}
+		const message = "sequentialjobs of batch.jobset-apiserver.io/v1alpha1 are switched off in this server: switch them on with --runtime-config"
 		if want == http.StatusServiceUnavailable && !strings.Contains(w.Body.String(), message) {
 			t.Errorf("%s: %s", path, w.Body)
 		}

@@ -156,6 +156,21 @@ func (l List) Absent(served []schema.GroupVersion) []schema.GroupVersion {
 	return slices.DeleteFunc(l.PrioritizedVersionsAllGroups(), func(v schema.GroupVersion) bool { return slices.Contains(served, v) })
 }
 
+// AbsentResources returns the resources that are switched off.
+func (l List) AbsentResources(config serverstorage.APIResourceConfigSource) []schema.GroupVersionResource {
+	var absent []schema.GroupVersionResource
+	for _, group := range l {
+		for _, version := range group.Versions {
+			for _, name := range group.Resources {
+				if resource := version.WithResource(name); !config.ResourceEnabled(resource) {
+					absent = append(absent, resource)
+				}
+			}
+		}
+	}
+	return absent
+}
+
 // PodsPath is where kube-apiserver sends pods of LeaderWorkerSets that are being created.
 const PodsPath = "/mutate--v1-pod"
 
