@@ -57,6 +57,8 @@ type Checker struct {
 	mu   sync.Mutex
 	made time.Time
 	last []byte
+	// making is closed when the document that is being made is there; nil if none is.
+	making chan struct{}
 }
 
 // ServeHTTP answers with the document.
@@ -71,15 +73,38 @@ func (c *Checker) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // first one goes away, because others may wait.
 func (c *Checker) current(req *http.Request) []byte {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if time.Since(c.made) < freshFor {
+		defer c.mu.Unlock()
 		return c.last
 	}
-	ctx, stop := context.WithTimeout(context.WithoutCancel(req.Context()), timeout)
-	defer stop()
-	c.last, _ = json.Marshal(c.check(ctx, req.Clone(ctx))) // strings, numbers and booleans cannot fail
-	c.made = time.Now()
+	if c.making == nil {
+		c.making = make(chan struct{})
+		ctx, stop := context.WithTimeout(context.WithoutCancel(req.Context()), timeout)
+		clone := req.Clone(ctx)
+		go func() {
+			defer stop()
+			c.renew(ctx, clone)
+		}()
+	}
+	making := c.making
+	c.mu.Unlock()
+	select {
+	case <-making:
+	case <-req.Context().Done(): // the client went away
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.last
+}
+
+// renew makes the document.
+func (c *Checker) renew(ctx context.Context, req *http.Request) {
+	content, _ := json.Marshal(c.check(ctx, req)) // strings, numbers and booleans cannot fail
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last, c.made = content, time.Now()
+	close(c.making)
+	c.making = nil
 }
 
 // check asks everybody at the same time.

@@ -4,6 +4,7 @@
 package selfcheck
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,4 +104,27 @@ func TestDocumentIsShared(t *testing.T) {
 	if asked := len(main.Actions()); asked != 6 {
 		t.Errorf("%d questions after the document became old, want 6", asked)
 	}
+}
+
+// TestClientsNeedNotWait has a readiness check that does not answer: a client that goes does not wait for it, and the document is made for
+// the others.
+func TestClientsNeedNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		c := &Checker{Main: newMain(), Ready: []healthz.HealthChecker{healthz.NamedCheck("slow", func(*http.Request) error {
+			<-answer
+			return nil
+		})}}
+		first := make(chan struct{})
+		go func() {
+			defer close(first)
+			document(t, c)
+		}()
+		synctest.Wait()
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		c.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, http.MethodGet, "/", nil))
+		close(answer)
+		<-first
+	})
 }

@@ -4,6 +4,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ import (
 const (
 	// startTimeout bounds the time until the member serves. Recovery reads the whole write-ahead log, so it is generous.
 	startTimeout = 2 * time.Minute
+	// progressInterval is how often a watch that has seen nothing is told the revision of the store. etcd would wait for 10 minutes, and the
+	// API server compacts every 5.
+	progressInterval = 5 * time.Second
 	// maxDataDirLength leaves room for the socket's name within the 107 bytes that a unix socket address may have.
 	maxDataDirLength = 90
 
@@ -44,6 +48,8 @@ type Config struct {
 	QuotaBytes int64
 	// DefragmentInterval is the time between two looks at the fragmentation; 0 does without maintenance.
 	DefragmentInterval time.Duration
+	// ProgressInterval is how often a watch is told the revision of the store; 0 means 5 seconds.
+	ProgressInterval time.Duration
 	// Ephemeral is for tests that need the data only while they run: nothing is synced to the disk, and the member elects itself
 	// within a tenth of a second.
 	Ephemeral bool
@@ -178,6 +184,9 @@ func embedConfig(config Config, log *logCore) *embed.Config {
 	// The API server compacts by itself. This is the second line for the case that its compaction is switched off.
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "15m"
+	// The watch cache of a kind that nobody writes learns the revision of the store by this. Without it, what watches such a kind has to list
+	// all of it again once the store was compacted.
+	cfg.WatchProgressNotifyInterval = cmp.Or(config.ProgressInterval, progressInterval)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
 	if config.Ephemeral {
 		cfg.UnsafeNoFsync, cfg.TickMs, cfg.ElectionMs = true, 10, 100

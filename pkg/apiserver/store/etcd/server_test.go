@@ -132,3 +132,28 @@ func TestLongPathIsRefused(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// TestQuietKindsLearnTheRevision watches keys that nobody writes while others are written. The watch cache of a kind watches in this way.
+func TestQuietKindsLearnTheRevision(t *testing.T) {
+	if got := embedConfig(Config{}, nil).WatchProgressNotifyInterval; got != 5*time.Second {
+		t.Errorf("a watch is told the revision every %s, want 5s", got)
+	}
+	s := run(t, Config{DataDir: filepath.Join(shortDir(t), "data"), QuotaBytes: 64 << 20, Ephemeral: true, ProgressInterval: 100 * time.Millisecond})
+	defer s.Close()
+	client := connect(t, s)
+	defer client.Close()
+	quiet := client.Watch(t.Context(), "quiet/", clientv3.WithPrefix(), clientv3.WithProgressNotify())
+	written, err := client.Put(t.Context(), "busy/a", "value")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for answer := range quiet {
+		if err := answer.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if answer.IsProgressNotify() && answer.Header.Revision >= written.Header.Revision {
+			return
+		}
+	}
+	t.Error("the watch ended before it was told the revision")
+}

@@ -53,6 +53,8 @@ type Server struct {
 	// asked is when the last question was sent, answered when the last one was that got an answer, and reported when the
 	// log last said that there is none.
 	asked, answered, reported time.Time
+	// asking is closed when the question that is under way has been answered; nil if none is.
+	asking chan struct{}
 	// away means that requests fail, servedSince is since when they no longer do, or since the first one, and returned is
 	// called when they no longer do.
 	away        bool
@@ -258,27 +260,49 @@ func answers(err error) bool {
 		apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
 }
 
-// serves returns whether the server has answered a question since the time at which a request failed.
+// serves returns whether the server has answered a question since the time at which a request failed. One caller asks; those that come
+// meanwhile wait for the answer. Nothing else waits for it: the lock is not held.
 func (s *Server) serves(ctx context.Context, failed time.Time, cause error) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.answered.After(failed) {
+		s.mu.Unlock()
 		return true
 	}
+	if asking := s.asking; asking != nil {
+		s.mu.Unlock()
+		select {
+		case <-asking:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.answered.After(failed)
+	}
 	if time.Since(s.asked) < minPause {
+		s.mu.Unlock()
 		return false
 	}
-	s.asked = time.Now()
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	asking := make(chan struct{})
+	s.asked, s.asking = time.Now(), asking
+	s.mu.Unlock()
+	defer close(asking)
+	return s.ask(ctx, cause)
+}
+
+// ask asks the question, and notes the answer.
+func (s *Server) ask(ctx context.Context, cause error) bool {
+	limited, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	err := s.probe(ctx)
-	logger := klog.FromContext(ctx)
+	err := s.probe(limited)
 	if err != nil {
 		cause = err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = nil
 	if time.Since(s.reported) >= reportEvery {
 		s.reported = time.Now()
-		logger.Info("Waiting until the API is served", "api", s.name, "reason", cause)
+		klog.FromContext(ctx).Info("Waiting until the API is served", "api", s.name, "reason", cause)
 	}
 	if err != nil {
 		return false

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +42,8 @@ type Reader struct {
 	// asked counts the callers.
 	asked atomic.Int64
 
-	mu sync.Mutex
+	// turn holds an element while nobody reads. What follows belongs to the caller who took it.
+	turn chan struct{}
 	// answered is the last caller whom the last answer serves.
 	answered int64
 	restored *witness.Restored
@@ -55,7 +55,9 @@ type Reader struct {
 
 // NewReader returns a Reader that has read nothing.
 func NewReader(client Client, clock clock.PassiveClock) *Reader {
-	return &Reader{client: client, clock: clock}
+	r := &Reader{client: client, clock: clock, turn: make(chan struct{}, 1)}
+	r.turn <- struct{}{}
+	return r
 }
 
 // Object is one of the store, as the caller has seen it before it asks.
@@ -133,8 +135,12 @@ func statusOlderThan(entries []metav1.ManagedFieldsEntry, since time.Time) bool 
 // last returns the last restore of the store; nil if there was none.
 func (r *Reader) last(ctx context.Context) (*witness.Restored, error) {
 	caller := r.asked.Add(1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	select {
+	case <-r.turn:
+		defer func() { r.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if r.answered < caller {
 		// Callers that come while the request is under way are not served by it.
 		serves := r.asked.Load()

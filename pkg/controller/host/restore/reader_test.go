@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -186,4 +187,30 @@ func TestEndedCallers(t *testing.T) {
 	if _, err := r.StateOf(t.Context(), object("1")); err != nil {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestCallersNeedNotWait: a caller whose time is over goes, although the request of another one is under way.
+func TestCallersNeedNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		r := NewReader(clientFunc(func(context.Context) (*corev1.ConfigMap, error) {
+			<-answer
+			return recordOf(t, nil), nil
+		}), testingclock.NewFakePassiveClock(time.Now()))
+		first := make(chan error, 1)
+		go func() {
+			_, err := r.StateOf(t.Context(), object("1"))
+			first <- err
+		}()
+		synctest.Wait()
+		ends, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := r.StateOf(ends, object("1")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v", err)
+		}
+		close(answer)
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+	})
 }
