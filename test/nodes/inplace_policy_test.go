@@ -20,7 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// asAgent returns a client with the service account of agents, and a token that was issued for a pod.
+// asAgent returns a client with the service account of agents, and a token that was issued for a pod, if there is one.
 func (e *env) asAgent(pod string) kubernetes.Interface {
 	e.Helper()
 	config, err := shared.Config()
@@ -29,7 +29,9 @@ func (e *env) asAgent(pod string) kubernetes.Interface {
 	}
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:" + e.namespace + ":jobset-restart-agent", Groups: []string{"system:serviceaccounts", "system:authenticated"},
-		Extra: map[string][]string{"authentication.kubernetes.io/pod-name": {pod}},
+	}
+	if pod != "" {
+		config.Impersonate.Extra = map[string][]string{"authentication.kubernetes.io/pod-name": {pod}}
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -82,6 +84,11 @@ func TestPolicyOfTheAgent(t *testing.T) {
 		if (err == nil) != (tc.want == "") || tc.want != "" && !strings.Contains(fmt.Sprint(err), tc.want) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
+	}
+	_, err := e.asAgent("").CoreV1().Pods(e.namespace).Patch(t.Context(), "own", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"`+attempt+`":"1"}}}`), metav1.PatchOptions{})
+	if err == nil || !strings.Contains(err.Error(), "must have a token that was issued for its pod") {
+		t.Errorf("a token without a pod: %v", err)
 	}
 	if err := agent.Delete(t.Context(), "own", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("deletion: %v", err)

@@ -184,7 +184,7 @@ func embedConfig(config Config, log *logCore) *embed.Config {
 	// The API server compacts by itself. This is the second line for the case that its compaction is switched off.
 	cfg.AutoCompactionMode = embed.CompactorModePeriodic
 	cfg.AutoCompactionRetention = "15m"
-	// The watch cache of a kind that nobody writes learns the revision of the store by this. Without it, what watches such a kind has to list
+	// The watch cache of a kind without writes learns the revision of the store by this. Without it, what watches such a kind has to list
 	// all of it again once the store was compacted.
 	cfg.WatchProgressNotifyInterval = cmp.Or(config.ProgressInterval, progressInterval)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))

@@ -133,7 +133,7 @@ func TestLongPathIsRefused(t *testing.T) {
 	}
 }
 
-// TestQuietKindsLearnTheRevision watches keys that nobody writes while others are written. The watch cache of a kind watches in this way.
+// TestQuietKindsLearnTheRevision watches keys without writes while others are written. The watch cache of a kind watches in this way.
 func TestQuietKindsLearnTheRevision(t *testing.T) {
 	if got := embedConfig(Config{}, nil).WatchProgressNotifyInterval; got != 5*time.Second {
 		t.Errorf("a watch is told the revision every %s, want 5s", got)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestNobodyWaitsForTheQuestion asks a server that does not answer. Meanwhile what it is known to be can be read and noted, and those who
+// TestProbeHoldsNothingUp asks a server that does not answer. Meanwhile what it is known to be can be read and noted, and those who
 // wait for the answer go when their time is over.
-func TestNobodyWaitsForTheQuestion(t *testing.T) {
+func TestProbeHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, asked := make(chan error), 0
 		s := newServer("test", func(context.Context) error {

@@ -42,7 +42,7 @@ type Reader struct {
 	// asked counts the callers.
 	asked atomic.Int64
 
-	// turn holds an element while nobody reads. What follows belongs to the caller who took it.
+	// turn holds an element while no request is under way. What follows belongs to the caller who took it.
 	turn chan struct{}
 	// answered is the last caller whom the last answer serves.
 	answered int64
