@@ -189,11 +189,7 @@ jobset-controller-manager patch jobs.batch
 jobset-controller-manager patch jobs.batch/status
 jobset-controller-manager create services
 jobset-controller-manager patch services
-jobset-controller-manager update services/finalizers
 jobset-controller-manager watch endpointslices.discovery.k8s.io
-jobset-controller-manager create endpointslices.discovery.k8s.io
-jobset-controller-manager update endpointslices.discovery.k8s.io
-jobset-controller-manager delete endpointslices.discovery.k8s.io
 jobset-controller-manager create persistentvolumeclaims
 jobset-controller-manager list pods
 jobset-controller-manager watch pods
@@ -316,6 +312,10 @@ jobset-controller-manager update daemonsets.apps
 jobset-controller-manager create priorityclasses.scheduling.k8s.io
 jobset-controller-manager delete services
 jobset-controller-manager update endpoints
+jobset-controller-manager update services/finalizers
+jobset-controller-manager create endpointslices.discovery.k8s.io
+jobset-controller-manager update endpointslices.discovery.k8s.io
+jobset-controller-manager delete endpointslices.discovery.k8s.io
 jobset-controller-manager delete persistentvolumeclaims
 jobset-controller-manager update leases.coordination.k8s.io kube-system
 jobset-controller-manager get configmaps kube-system

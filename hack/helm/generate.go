@@ -32,6 +32,8 @@ var conditions = map[string]string{
 	"base/webhook.yaml":            ".Values.kinds.leaderworkerset",
 	"components/cert-manager/":     `eq .Values.tls.mode "cert-manager"`,
 	"components/disaggregatedset/": ".Values.kinds.disaggregatedset",
+	"components/endpoints/": `or .Values.controller.serviceEndpoints.permissions (eq .Values.controller.serviceEndpoints.mode "controller") ` +
+		`(regexMatch "(^| )--service-endpoints=controller" (join " " .Values.controller.extraArgs))`,
 	"components/pod-groups/": "or .Values.featureGates.JobSetWorkloadAwareSchedulingAPI " +
 		".Values.controller.featureGates.JobSetWorkloadAwareSchedulingAPI " +
 		`(regexMatch "(^| )--(gang-scheduling-provider|config)=|JobSetWorkloadAwareSchedulingAPI=true" (join " " .Values.controller.extraArgs))`,
@@ -46,7 +48,7 @@ var conditions = map[string]string{
 // sources are the directories of artifacts of which the generator takes the resources, and the prefixes of their templates.
 var sources = map[string]string{
 	"base": "", "base/rbac": "rbac-", "components/cert-manager": "cert-manager-", "components/disaggregatedset": "disaggregatedset-",
-	"components/pod-groups": "pod-groups-", "components/sequentialjob-workload": "sequentialjob-workload-",
+	"components/endpoints": "endpoints-", "components/pod-groups": "pod-groups-", "components/sequentialjob-workload": "sequentialjob-workload-",
 	"components/monitoring": "monitoring-", "monitoring/dashboards": "dashboard-",
 }
 

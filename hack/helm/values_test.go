@@ -35,6 +35,7 @@ var rendered = map[string]struct {
 		{"ConfigMap/jobset-apiserver-storage", "immutable", "true"},
 		absent("APIService/v1.disaggregatedset.x-k8s.io"), absent("PersistentVolumeClaim/jobset-apiserver-backups"),
 		absent("ServiceMonitor/jobset-apiserver"), absent(replicated), absent("ClusterRole/jobset-controller-manager:pod-groups"),
+		absent("ClusterRole/jobset-controller-manager:endpoints"),
 	}},
 	"release in the namespace of the programs": {namespace: "jobset-system", wants: []want{absent("Namespace/jobset-system"), present(server)}},
 	"registry, tag and digest": {
@@ -141,10 +142,14 @@ var rendered = map[string]struct {
 	"gangs": {values: "controller: {extraArgs: [--kube-api-qps=50, --gang-scheduling-provider=volcano]}", wants: []want{
 		present("ClusterRole/jobset-controller-manager:pod-groups"), present("ClusterRoleBinding/jobset-controller-manager:pod-groups"),
 	}},
+	"addresses of Services by a flag": {values: "controller: {extraArgs: [--service-endpoints=controller]}", wants: []want{
+		present("ClusterRole/jobset-controller-manager:endpoints"),
+	}},
 	"gangs by a configuration file": {values: "controller: {extraArgs: [--config=/etc/jobset/config.yaml]}", wants: []want{
 		present("ClusterRole/jobset-controller-manager:pod-groups"),
 	}},
 	"addresses of Services": {values: "controller: {serviceEndpoints: {mode: controller, canary: false}, extraArgs: [--kube-api-qps=50]}", wants: []want{
+		present("ClusterRole/jobset-controller-manager:endpoints"), present("ClusterRoleBinding/jobset-controller-manager:endpoints"),
 		{controller, container + "args.5", "--service-endpoints=controller"}, {controller, container + "args.6", "--service-endpoints-canary=false"},
 		{controller, container + "args.7", "--kube-api-qps=50"},
 	}},

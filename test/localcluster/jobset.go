@@ -218,7 +218,8 @@ func (c *supervisor) permissions() error {
 	if err := c.applyDirectory(filepath.Join(c.root, "artifacts", "base", "rbac")); err != nil {
 		return err
 	}
-	for _, component := range c.componentsOfGates() {
+	// Sets may ask for addresses by the controller with an annotation.
+	for _, component := range append(c.componentsOfGates(), filepath.Join(c.root, "artifacts", "components", "endpoints")) {
 		if err := c.applyPath("-f", filepath.Join(component, "rbac.yaml")); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/permission"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
@@ -74,6 +75,11 @@ func slicesRefused(err error) refusal {
 	if children.IsUndone(err) {
 		return refusal{ReasonSlicesRefused, "another party deletes EndpointSlices of the controller; keep them, or annotate the JobSet with " +
 			jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
+	}
+	if permission.Missing(err) {
+		return refusal{ReasonSlicesRefused, "the controller has no permission to write EndpointSlices; add the component " +
+			"artifacts/components/endpoints, or annotate the JobSet with " + jobsetv1alpha2.ServiceEndpointsKey + "=" +
+			jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
 	}
 	return refusal{ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with " +
 		jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}

@@ -12,12 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
 // TestRefusals has what users read.
 func TestRefusals(t *testing.T) {
+	const why = `User "controller" cannot create resource "endpointslices" in API group "discovery.k8s.io" in the namespace "default"`
 	for _, tc := range []struct {
 		got  refusal
 		want refusal
@@ -32,6 +35,10 @@ func TestRefusals(t *testing.T) {
 		{slicesRefused(errors.New("creating an endpointslice: forbidden")), refusal{
 			"SlicesRefused", "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with jobset-apiserver.io/service-endpoints=cluster: " +
 				"creating an endpointslice: forbidden",
+		}},
+		{slicesRefused(apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "js", errors.New(why))), refusal{
+			"SlicesRefused", "the controller has no permission to write EndpointSlices; add the component artifacts/components/endpoints, or annotate the JobSet with " +
+				`jobset-apiserver.io/service-endpoints=cluster: endpointslices.discovery.k8s.io "js" is forbidden: ` + why,
 		}},
 		{serviceRefused("js", errors.New("patching: forbidden")), refusal{
 			"ServiceRefused", "the change of the selector of the Service js is refused; allow jobset-controller to patch it: patching: forbidden",

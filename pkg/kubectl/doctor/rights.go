@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/artifacts/base/rbac"
+	addresses "github.com/jobset-apiserver/jobset-apiserver/artifacts/components/endpoints"
 	podgroups "github.com/jobset-apiserver/jobset-apiserver/artifacts/components/pod-groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -53,15 +54,23 @@ func controllerRights(ctx context.Context, p *inspection) finding {
 	}
 	account := accountOf(p.controllers, "jobset-controller-manager")
 	f := p.rights(ctx, account, manifest)
-	if f.status != OK || !p.groupsPods() {
-		return f
+	for _, component := range []struct {
+		uses          bool
+		manifest, fix string
+	}{{p.groupsPods(), podgroups.Controller, applyGroups}, {p.writesEndpoints(), addresses.Controller, applyEndpoints}} {
+		if f.status != OK || !component.uses {
+			continue
+		}
+		if lacks := p.rights(ctx, account, component.manifest); lacks.status != OK {
+			f, f.fix = lacks, component.fix
+		}
 	}
-	groups := p.rights(ctx, account, podgroups.Controller)
-	if groups.status == OK {
-		return f
-	}
-	groups.fix = applyGroups
-	return groups
+	return f
+}
+
+// writesEndpoints returns whether a pod of the controller writes addresses of Services without being asked by a set.
+func (p *inspection) writesEndpoints() bool {
+	return p.controllerHas(func(arg string) bool { return arg == "--service-endpoints=controller" })
 }
 
 // groupsPods returns whether a pod of the controller makes groups of pods for a scheduler.
