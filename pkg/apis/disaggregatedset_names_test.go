@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package helper
+package apis_test
 
 import (
 	"testing"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	rolehelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
@@ -39,7 +40,7 @@ func TestRevision(t *testing.T) {
 	revision := func(change func(*disaggregatedsetv1.DisaggregatedSet)) string {
 		ds := sample()
 		change(ds)
-		got, err := Revision(ds)
+		got, err := rolehelper.Revision(ds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,10 +86,10 @@ func TestRevision(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for want, got := range map[string]string{
-		"llm-3-e61c8ac2-prefill":     SetName("llm", 3, "e61c8ac2", "prefill"),
-		"llm-3-e61c8ac2-prefill-prv": ServiceName(SetName("llm", 3, "e61c8ac2", "prefill")),
-		"llm-prefill":                ScalerName("llm", "prefill"),
-		"disaggregatedset.x-k8s.io/name=llm,disaggregatedset.x-k8s.io/role=prefill,leaderworkerset.sigs.k8s.io/worker-index=0": Selector("llm", "prefill"),
+		"llm-3-e61c8ac2-prefill":     rolehelper.SetName("llm", 3, "e61c8ac2", "prefill"),
+		"llm-3-e61c8ac2-prefill-prv": rolehelper.ServiceName(rolehelper.SetName("llm", 3, "e61c8ac2", "prefill")),
+		"llm-prefill":                rolehelper.ScalerName("llm", "prefill"),
+		"disaggregatedset.x-k8s.io/name=llm,disaggregatedset.x-k8s.io/role=prefill,leaderworkerset.sigs.k8s.io/worker-index=0": rolehelper.Selector("llm", "prefill"),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

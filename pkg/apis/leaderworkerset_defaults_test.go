@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1_test
+package apis_test
 
 import (
 	"encoding/json"
@@ -16,10 +16,10 @@ import (
 	v1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-const pod = "{spec: {containers: [{name: a}]}}"
+const leaderPod = "{spec: {containers: [{name: a}]}}"
 
 // TestDefaults has a case for each row of docs/reference/leaderworkerset.md#defaults.
-func TestDefaults(t *testing.T) {
+func TestLeaderWorkerSetDefaults(t *testing.T) {
 	all := map[string]string{
 		"replicas": "1", "size": "1", "restartPolicy": "RecreateGroupOnPodRestart", "startupPolicy": "LeaderCreated",
 		"rolloutStrategy": "{type: RollingUpdate, rollingUpdateConfiguration: {partition: 0, maxUnavailable: 1, maxSurge: 0}}",
@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 	text := func(fields map[string]string, more string) string {
 		return "{replicas: " + fields["replicas"] + ", startupPolicy: " + fields["startupPolicy"] + ", rolloutStrategy: " + fields["rolloutStrategy"] +
 			", networkConfig: " + fields["networkConfig"] + ", leaderWorkerTemplate: {size: " + fields["size"] + ", restartPolicy: " + fields["restartPolicy"] +
-			", workerTemplate: " + pod + more + "}}"
+			", workerTemplate: " + leaderPod + more + "}}"
 	}
 	with := func(key, value string) map[string]string {
 		out := map[string]string{}
@@ -42,37 +42,37 @@ func TestDefaults(t *testing.T) {
 		return with("rolloutStrategy", "{type: RollingUpdate, rollingUpdateConfiguration: {"+parameters+"}}")
 	}
 	for name, tc := range map[string]struct{ given, want string }{
-		"a template alone":       {"{leaderWorkerTemplate: {workerTemplate: " + pod + "}}", text(all, "")},
-		"null is absent":         {"{replicas: null, rolloutStrategy: null, networkConfig: null, leaderWorkerTemplate: {size: null, restartPolicy: null, workerTemplate: " + pod + "}}", text(all, "")},
-		"empty texts are absent": {`{startupPolicy: "", rolloutStrategy: {type: ""}, leaderWorkerTemplate: {restartPolicy: "", workerTemplate: ` + pod + `}}`, text(all, "")},
-		"an empty networkConfig": {"{networkConfig: {}, leaderWorkerTemplate: {workerTemplate: " + pod + "}}", text(all, "")},
-		"a null configuration":   {"{rolloutStrategy: {rollingUpdateConfiguration: null}, leaderWorkerTemplate: {workerTemplate: " + pod + "}}", text(all, "")},
-		"an empty configuration": {"{rolloutStrategy: {rollingUpdateConfiguration: {}}, leaderWorkerTemplate: {workerTemplate: " + pod + "}}", text(all, "")},
+		"a template alone":       {"{leaderWorkerTemplate: {workerTemplate: " + leaderPod + "}}", text(all, "")},
+		"null is absent":         {"{replicas: null, rolloutStrategy: null, networkConfig: null, leaderWorkerTemplate: {size: null, restartPolicy: null, workerTemplate: " + leaderPod + "}}", text(all, "")},
+		"empty texts are absent": {`{startupPolicy: "", rolloutStrategy: {type: ""}, leaderWorkerTemplate: {restartPolicy: "", workerTemplate: ` + leaderPod + `}}`, text(all, "")},
+		"an empty networkConfig": {"{networkConfig: {}, leaderWorkerTemplate: {workerTemplate: " + leaderPod + "}}", text(all, "")},
+		"a null configuration":   {"{rolloutStrategy: {rollingUpdateConfiguration: null}, leaderWorkerTemplate: {workerTemplate: " + leaderPod + "}}", text(all, "")},
+		"an empty configuration": {"{rolloutStrategy: {rollingUpdateConfiguration: {}}, leaderWorkerTemplate: {workerTemplate: " + leaderPod + "}}", text(all, "")},
 		"maxSurge alone": {
-			"{rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 2}}, leaderWorkerTemplate: {workerTemplate: " + pod + "}}",
+			"{rolloutStrategy: {rollingUpdateConfiguration: {maxSurge: 2}}, leaderWorkerTemplate: {workerTemplate: " + leaderPod + "}}",
 			text(rollout("partition: 0, maxUnavailable: 1, maxSurge: 2"), ""),
 		},
 		"an explicit 0 stays": {
-			"{rolloutStrategy: {rollingUpdateConfiguration: {maxUnavailable: 0, maxSurge: 2}}, leaderWorkerTemplate: {workerTemplate: " + pod + "}}",
+			"{rolloutStrategy: {rollingUpdateConfiguration: {maxUnavailable: 0, maxSurge: 2}}, leaderWorkerTemplate: {workerTemplate: " + leaderPod + "}}",
 			text(rollout("partition: 0, maxUnavailable: 0, maxSurge: 2"), ""),
 		},
 		"an unknown strategy gets no configuration": {
-			"{rolloutStrategy: {type: OnDelete}, leaderWorkerTemplate: {workerTemplate: " + pod + "}}", text(with("rolloutStrategy", "{type: OnDelete}"), ""),
+			"{rolloutStrategy: {type: OnDelete}, leaderWorkerTemplate: {workerTemplate: " + leaderPod + "}}", text(with("rolloutStrategy", "{type: OnDelete}"), ""),
 		},
 		"subGroupPolicyType": {
-			"{leaderWorkerTemplate: {subGroupPolicy: {subGroupSize: 2}, workerTemplate: " + pod + "}}",
+			"{leaderWorkerTemplate: {subGroupPolicy: {subGroupSize: 2}, workerTemplate: " + leaderPod + "}}",
 			text(all, ", subGroupPolicy: {subGroupSize: 2, subGroupPolicyType: LeaderWorker}"),
 		},
-		"0 replicas stay": {"{replicas: 0, leaderWorkerTemplate: {workerTemplate: " + pod + "}}", text(with("replicas", "0"), "")},
+		"0 replicas stay": {"{replicas: 0, leaderWorkerTemplate: {workerTemplate: " + leaderPod + "}}", text(with("replicas", "0"), "")},
 		"Default is rewritten on admission only": {
-			"{leaderWorkerTemplate: {restartPolicy: Default, workerTemplate: " + pod + "}}", text(with("restartPolicy", "Default"), ""),
+			"{leaderWorkerTemplate: {restartPolicy: Default, workerTemplate: " + leaderPod + "}}", text(with("restartPolicy", "Default"), ""),
 		},
 	} {
-		t.Run(name, func(t *testing.T) { checkDefaults(t, tc.given, tc.want) })
+		t.Run(name, func(t *testing.T) { checkLeaderWorkerSetDefaults(t, tc.given, tc.want) })
 	}
 }
 
-func checkDefaults(t *testing.T, given, want string) {
+func checkLeaderWorkerSetDefaults(t *testing.T, given, want string) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -157,7 +157,7 @@ func TestDefaultsOfTemplates(t *testing.T) {
 				return "{replicas: 1, startupPolicy: LeaderCreated, networkConfig: {subdomainPolicy: Shared}, rolloutStrategy: {type: RollingUpdate, rollingUpdateConfiguration: " +
 					"{partition: 0, maxUnavailable: 1, maxSurge: 0}}, leaderWorkerTemplate: {size: 1, restartPolicy: None, workerTemplate: {spec: " + pod + "}, leaderTemplate: {spec: " + pod + "}}}"
 			}
-			checkDefaults(t, set(tc.given), set(tc.want))
+			checkLeaderWorkerSetDefaults(t, set(tc.given), set(tc.want))
 		})
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v1_test
+package apis_test
 
 import (
 	"os"
@@ -17,7 +17,7 @@ var violations = map[string]string{
 
 // The list of violations grows with each type that breaks a rule. Only those that have a reason may be in it.
 func TestViolationsHaveReasons(t *testing.T) {
-	data, err := os.ReadFile("../../../../hack/api-violations.list")
+	data, err := os.ReadFile("../../hack/api-violations.list")
 	if err != nil {
 		t.Fatal(err)
 	}

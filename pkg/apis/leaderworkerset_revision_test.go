@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package helper
+package apis_test
 
 import (
 	"strings"
@@ -15,9 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
-const sample = `
+const groupYAML = `
 apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata:
@@ -49,7 +50,7 @@ const samplePayload = `{"spec":{"leaderWorkerTemplate":{"$patch":"replace","rest
 func sampleSet(t *testing.T, change func(*leaderworkersetv1.LeaderWorkerSet)) *leaderworkersetv1.LeaderWorkerSet {
 	t.Helper()
 	set := &leaderworkersetv1.LeaderWorkerSet{}
-	if err := yaml.UnmarshalStrict([]byte(sample), set); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(groupYAML), set); err != nil {
 		t.Fatal(err)
 	}
 	leaderworkersetv1.SetObjectDefaults_LeaderWorkerSet(set)
@@ -61,7 +62,7 @@ func sampleSet(t *testing.T, change func(*leaderworkersetv1.LeaderWorkerSet)) *l
 
 func payloadOf(t *testing.T, set *leaderworkersetv1.LeaderWorkerSet) string {
 	t.Helper()
-	data, err := RevisionPayload(set)
+	data, err := helper.RevisionPayload(set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +75,13 @@ func TestRevisionPayloadHasTheBytesOfUpstream(t *testing.T) {
 	if diff := cmp.Diff(samplePayload, got); diff != "" {
 		t.Error(diff)
 	}
-	if key := RevisionKey([]byte(got)); key != "6859c84d69" {
+	if key := helper.RevisionKey([]byte(got)); key != "6859c84d69" {
 		t.Errorf("key %s", key)
 	}
-	if name := RevisionName(set.Name, "6859c84d69", 1); name != "leaderworkerset-sample-6859c84d69-1" {
+	if name := helper.RevisionName(set.Name, "6859c84d69", 1); name != "leaderworkerset-sample-6859c84d69-1" {
 		t.Errorf("name %s", name)
 	}
-	if name := RevisionName(strings.Repeat("a", 230), "k", 12); name != strings.Repeat("a", 220)+"-k-12" {
+	if name := helper.RevisionName(strings.Repeat("a", 230), "k", 12); name != strings.Repeat("a", 220)+"-k-12" {
 		t.Errorf("name %s", name)
 	}
 }
@@ -119,7 +120,7 @@ func TestRevisionPayloadHoldsWhatRolls(t *testing.T) {
 			s.Spec.NetworkConfig = &leaderworkersetv1.NetworkConfig{SubdomainPolicy: ptr.To(leaderworkersetv1.SubdomainUniquePerReplica)}
 		},
 	} {
-		if set := sampleSet(t, change); payloadOf(t, set) == samplePayload || SameRevision(set, []byte(samplePayload)) {
+		if set := sampleSet(t, change); payloadOf(t, set) == samplePayload || helper.SameRevision(set, []byte(samplePayload)) {
 			t.Errorf("%s does not roll", name)
 		}
 	}
@@ -148,14 +149,14 @@ func TestSameRevisionComparesMeanings(t *testing.T) {
 		if !strings.Contains(name, "now") && was == samplePayload {
 			t.Errorf("%s: no change", name)
 		}
-		if !SameRevision(set, []byte(was)) {
+		if !helper.SameRevision(set, []byte(was)) {
 			t.Errorf("%s: another revision", name)
 		}
 	}
 	for name, was := range map[string]string{
 		"another image": strings.Replace(samplePayload, "1.27", "1.28", 1), "no JSON": "{", "no template": `{"spec":{}}`, "nothing": "",
 	} {
-		if SameRevision(set, []byte(was)) {
+		if helper.SameRevision(set, []byte(was)) {
 			t.Errorf("%s: the same revision", name)
 		}
 	}
@@ -171,7 +172,7 @@ func TestRestoreReplacesWhatRollsOnly(t *testing.T) {
 		s.Spec.Replicas = ptr.To[int32](7)
 	})
 	before := now.DeepCopy()
-	got, err := Restore(now, []byte(samplePayload))
+	got, err := helper.Restore(now, []byte(samplePayload))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,10 +192,10 @@ func TestRestoreReplacesWhatRollsOnly(t *testing.T) {
 
 func TestIsRevisionKey(t *testing.T) {
 	for key, want := range map[string]bool{
-		"6859c84d69": true, "9d6f9b7d4": true, RevisionKey(nil): true,
+		"6859c84d69": true, "9d6f9b7d4": true, helper.RevisionKey(nil): true,
 		"": false, "former": false, "6859c84d696": false, "0859c84d69": false, "6859c84-69": false, "9e1316d2ae590d1547fdcd8e941a83be8889e7d4": false,
 	} {
-		if got := IsRevisionKey(key); got != want {
+		if got := helper.IsRevisionKey(key); got != want {
 			t.Errorf("%q: %t", key, got)
 		}
 	}

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package helper
+package apis_test
 
 import (
 	"strings"
@@ -11,21 +11,22 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
 
 func TestKeysAreThoseOfUpstream(t *testing.T) {
 	for got, want := range map[string]string{
-		GroupKey("default", LeaderPodName("leaderworkerset-sample", 0)): "9e1316d2ae590d1547fdcd8e941a83be8889e7d4",
-		GroupKey("default", "leaderworkerset-sample-1"):                 "a3cbc54d7769bc2f4ca9d8b493c21c3533607e4c",
-		SubGroupKey("leaderworkerset-sample-0", 0):                      "bbcb8915b3fc422b432777ae177705a012ab13d4",
-		SubGroupKey("leaderworkerset-sample-0", 1):                      "b71cdea44c94fd56ff2a33859b69330d4e88cc24",
-		WorkerPodName("a", 3, 12):                                       "a-3-12",
-		PodGroupName("a", 3, "k"):                                       "a-3-k",
-		CoschedulingName("a-3-k"):                                       "a-3-k",
-		CoschedulingName(strings.Repeat("a", 63)):                       strings.Repeat("a", 63),
-		CoschedulingName(strings.Repeat("a", 64)):                       strings.Repeat("a", 52) + "-0098ba824b",
-		CoschedulingName(strings.Repeat("a", 51) + "-1-0123456789"):     strings.Repeat("a", 51) + "-a47cb36f78",
-		HPAPodSelector("a"):                                             "leaderworkerset.sigs.k8s.io/name=a,leaderworkerset.sigs.k8s.io/worker-index=0",
+		helper.GroupKey("default", helper.LeaderPodName("leaderworkerset-sample", 0)): "9e1316d2ae590d1547fdcd8e941a83be8889e7d4",
+		helper.GroupKey("default", "leaderworkerset-sample-1"):                        "a3cbc54d7769bc2f4ca9d8b493c21c3533607e4c",
+		helper.SubGroupKey("leaderworkerset-sample-0", 0):                             "bbcb8915b3fc422b432777ae177705a012ab13d4",
+		helper.SubGroupKey("leaderworkerset-sample-0", 1):                             "b71cdea44c94fd56ff2a33859b69330d4e88cc24",
+		helper.WorkerPodName("a", 3, 12):                                              "a-3-12",
+		helper.PodGroupName("a", 3, "k"):                                              "a-3-k",
+		helper.CoschedulingName("a-3-k"):                                              "a-3-k",
+		helper.CoschedulingName(strings.Repeat("a", 63)):                              strings.Repeat("a", 63),
+		helper.CoschedulingName(strings.Repeat("a", 64)):                              strings.Repeat("a", 52) + "-0098ba824b",
+		helper.CoschedulingName(strings.Repeat("a", 51) + "-1-0123456789"):            strings.Repeat("a", 51) + "-a47cb36f78",
+		helper.HPAPodSelector("a"):                                                    "leaderworkerset.sigs.k8s.io/name=a,leaderworkerset.sigs.k8s.io/worker-index=0",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -41,7 +42,7 @@ func TestParentAndOrdinal(t *testing.T) {
 		"a-b-3": {"a-b", 3}, "a-0": {"a", 0}, "a-1-12": {"a-1", 12}, "-7": {"", 7}, "a": {"", -1}, "": {"", -1}, "a-": {"", -1}, "a-b": {"", -1}, "a-+3": {"", -1},
 		"a-3x": {"", -1}, "a-99999999999": {"", -1},
 	} {
-		if parent, ordinal := ParentAndOrdinal(pod); parent != want.parent || ordinal != want.ordinal {
+		if parent, ordinal := helper.ParentAndOrdinal(pod); parent != want.parent || ordinal != want.ordinal {
 			t.Errorf("%q: %q %d", pod, parent, ordinal)
 		}
 	}
@@ -59,7 +60,7 @@ func TestSubGroupIndex(t *testing.T) {
 		"a size that validation does not let in": {3, 0, []int32{0, 0}},
 	} {
 		for i, want := range c.want {
-			if got := SubGroupIndex(c.size, c.subGroupSize, int32(i+1)); got != want {
+			if got := helper.SubGroupIndex(c.size, c.subGroupSize, int32(i+1)); got != want {
 				t.Errorf("%s: worker %d in subgroup %d, want %d", name, i+1, got, want)
 			}
 		}
@@ -84,17 +85,17 @@ func TestEffectiveValues(t *testing.T) {
 	} {
 		set := &leaderworkersetv1.LeaderWorkerSet{Spec: leaderworkersetv1.LeaderWorkerSetSpec{Replicas: &c.replicas}}
 		set.Spec.RolloutStrategy.RollingUpdateConfiguration = &leaderworkersetv1.RollingUpdateConfiguration{MaxUnavailable: c.unavailable, MaxSurge: c.surge}
-		if got := (values{MaxUnavailable(set), MaxSurge(set), LeaderMaxUnavailable(set)}); got != c.want {
+		if got := (values{helper.MaxUnavailable(set), helper.MaxSurge(set), helper.LeaderMaxUnavailable(set)}); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 	var empty leaderworkersetv1.LeaderWorkerSet
-	if Replicas(&empty) != 1 || Size(&empty) != 1 || Partition(&empty) != 0 || MaxUnavailable(&empty) != 1 || MaxSurge(&empty) != 0 || Paused(&empty) || SubGroupSize(&empty) != 0 ||
-		LeaderTemplate(&empty) != &empty.Spec.LeaderWorkerTemplate.WorkerTemplate || Subdomain(nil, "a", "a-0") != "a" {
+	if helper.Replicas(&empty) != 1 || helper.Size(&empty) != 1 || helper.Partition(&empty) != 0 || helper.MaxUnavailable(&empty) != 1 || helper.MaxSurge(&empty) != 0 || helper.Paused(&empty) || helper.SubGroupSize(&empty) != 0 ||
+		helper.LeaderTemplate(&empty) != &empty.Spec.LeaderWorkerTemplate.WorkerTemplate || helper.Subdomain(nil, "a", "a-0") != "a" {
 		t.Error("values of an empty set")
 	}
 	unique := &leaderworkersetv1.NetworkConfig{SubdomainPolicy: ptr.To(leaderworkersetv1.SubdomainUniquePerReplica)}
-	if Subdomain(unique, "a", "a-0") != "a-0" {
+	if helper.Subdomain(unique, "a", "a-0") != "a-0" {
 		t.Error("subdomain of UniquePerReplica")
 	}
 }
