@@ -63,7 +63,7 @@ func receivePods(t *testing.T) cache.Indexer {
 
 // TestFailuresTakeLittle has more failures than are remembered, each with the longest message that there may be.
 func TestFailuresTakeLittle(t *testing.T) {
-	const jobs, pods, limit = 2 * failures.MaxJobs, 2 * failures.PerJob, 64 << 20
+	const jobs, pods, limit = failures.MaxJobs + failures.MaxJobs/8, failures.PerJob + 1, 64 << 20
 	message := strings.Repeat("x", 4096)
 	before := heap()
 	store := failures.NewStore()

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -20,13 +21,11 @@ const Bucket = "backups"
 // Start starts an object storage that ends with the test, and returns its address.
 func Start(t testing.TB) string {
 	t.Helper()
-	build := exec.CommandContext(t.Context(), filepath.Join(checkout(t), "hack", "ensure-s3.sh"))
-	build.Stderr = os.Stderr
-	dir, err := build.Output()
+	dir, err := build()
 	if err != nil {
 		t.Fatalf("building the object storage: %v", err)
 	}
-	server := exec.Command(filepath.Join(strings.TrimSpace(string(dir)), "s3"), "-bucket", Bucket)
+	server := exec.Command(filepath.Join(dir, "s3"), "-bucket", Bucket)
 	input, err1 := server.StdinPipe()
 	output, err2 := server.StdoutPipe()
 	server.Stderr = os.Stderr
@@ -41,15 +40,25 @@ func Start(t testing.TB) string {
 	return strings.TrimSpace(address)
 }
 
+// build builds the object storage, unless the cache has it, and returns its directory. The tests of a package do that once.
+var build = sync.OnceValues(func() (string, error) {
+	root, err := checkout()
+	if err != nil {
+		return "", err
+	}
+	command := exec.Command(filepath.Join(root, "hack", "ensure-s3.sh"))
+	command.Stderr = os.Stderr
+	dir, err := command.Output()
+	return strings.TrimSpace(string(dir)), err
+})
+
 // checkout returns the directory of this module, in which the test runs.
-func checkout(t testing.TB) string {
-	t.Helper()
+func checkout() (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil && dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
+			return dir, nil
 		}
 	}
-	t.Fatal("there is no go.mod above the directory of the test")
-	return ""
+	return "", errors.Join(err, errors.New("there is no go.mod above the directory of the test"))
 }

@@ -162,7 +162,7 @@ func startServer(t testing.TB, env ...string) *server {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), serveDir+"="+dir), env...)
+	cmd.Env = append(append(os.Environ(), "GOGC=100", serveDir+"="+dir), env...) // as it runs in clusters
 	log, err := os.Create(filepath.Join(t.ArtifactDir(), "server.log"))
 	if err != nil {
 		t.Fatal(err)

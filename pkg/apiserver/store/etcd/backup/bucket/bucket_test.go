@@ -97,22 +97,24 @@ func file(t *testing.T, size int) (string, []byte) {
 }
 
 func TestUploadListDownloadPrune(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	b, other := s.open(t, "s3://backups/jobset/"), s.open(t, "s3://backups/jobset/other/")
 	path, content := file(t, 20<<20) // more than one part
+	short, _ := file(t, 1<<10)
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	if _, err := b.Newest(t.Context()); err == nil || err.Error() != "s3://backups/jobset/ has no backup" {
 		t.Errorf("the newest of none: %v", err)
 	}
 	var names []string
-	for i := range 4 {
+	for i, from := range []string{short, short, short, path} {
 		name := backup.Name(start.Add(time.Duration(i)*time.Hour), int64(10-i))
-		if err := errors.Join(b.Upload(t.Context(), path, name), other.Upload(t.Context(), path, name)); err != nil {
+		if err := errors.Join(b.Upload(t.Context(), from, name), other.Upload(t.Context(), short, name)); err != nil {
 			t.Fatal(err)
 		}
 		names = append([]string{name}, names...)
 	}
-	if err := b.Upload(t.Context(), path, "notes.txt"); err != nil {
+	if err := b.Upload(t.Context(), short, "notes.txt"); err != nil {
 		t.Fatal(err)
 	}
 	listed := func(b *bucket.Bucket) (names []string) {
@@ -176,11 +178,12 @@ func answer(w http.ResponseWriter, status int, code, more string) bool {
 
 // TestFailuresOfUploads: each message names what must change.
 func TestFailuresOfUploads(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	plain := httptest.NewServer(nil)
-	defer plain.Close()
+	t.Cleanup(plain.Close)
 	refuse := func(status int, code, more string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool { return answer(w, status, code, more) }
 	}
@@ -228,7 +231,11 @@ func TestFailuresOfUploads(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.hook = tc.hook
+			if tc.hook == nil { // such a case pauses before it tries again, and begins after all that have a hook
+				t.Parallel()
+			} else {
+				s.hook = tc.hook
+			}
 			options := s.options
 			if tc.options != nil {
 				tc.options(&options)
@@ -250,10 +257,12 @@ func TestFailuresOfUploads(t *testing.T) {
 			}
 		})
 	}
+	s.hook = nil
 }
 
 // TestInterruptedUpload: neither an object nor parts of it are left, whether the service or the command ends.
 func TestInterruptedUpload(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	b := s.open(t, "s3://backups/cut/")
 	path, _ := file(t, 40<<20)

@@ -21,6 +21,7 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestFailuresOfDownloads(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	b := s.open(t, "s3://backups/")
 	path, _ := file(t, 8<<20)

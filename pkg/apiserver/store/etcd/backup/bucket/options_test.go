@@ -144,6 +144,7 @@ func TestRequests(t *testing.T) {
 
 // TestHostStyle: the name of the bucket is part of the host.
 func TestHostStyle(t *testing.T) {
+	t.Parallel()
 	s := newService(t)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	s.options.AddFlags(flags)
