@@ -38,7 +38,7 @@ func TestDecideOnce(t *testing.T) {
 func TestStepsAreLinear(t *testing.T) {
 	const size, factor, limit = 400, 4, 5
 	binary := filepath.Join(t.TempDir(), "plan.test")
-	if out, err := exec.Command("go", "test", "-c", "-covermode=count", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-covermode=count", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building the test with counters: %v\n%s", err, out)
 	}
 	for _, name := range slices.Sorted(maps.Keys(situations)) {
