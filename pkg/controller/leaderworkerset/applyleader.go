@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
@@ -28,6 +27,7 @@ var errNotTried = errors.New("interrupted")
 // Kinds of changes of StatefulSets.
 const (
 	changeApply = "apply"
+	changeOwn   = "own"
 	changeNudge = "nudge"
 )
 
@@ -43,6 +43,9 @@ func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
 
 func (a *applier) createAndApply(ctx context.Context, p plan.Plan) error {
 	err := a.createRevision(ctx, p.CreateRevision)
+	if p.ApplyLeader == nil && p.OwnLeader && err == nil && !children.Ended(ctx) {
+		return a.ownLeader(ctx)
+	}
 	if p.ApplyLeader == nil || err != nil || children.Ended(ctx) {
 		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
 			a.results.RevisionError = err.Error()
@@ -67,54 +70,7 @@ func (a *applier) createAndApply(ctx context.Context, p plan.Plan) error {
 	return fmt.Errorf("applying statefulset %s: %w", a.key, err)
 }
 
-// sendLeader applies the StatefulSet to the version that was observed, so that a decision never meets another state. One that was not
-// observed may be there nevertheless.
-func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
-	live := a.obs.Leader
-	if live == nil {
-		found, err := a.deps.StatefulSets(a.set.Namespace).Get(ctx, wanted.Name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return a.createLeader(ctx, wanted)
-		case err != nil:
-			return nil, err
-		case !metav1.IsControlledBy(found, a.set):
-			return nil, errTaken
-		default:
-			live = found
-		}
-	}
-	return a.patchLeader(ctx, wanted, live)
-}
-
-// createLeader creates the StatefulSet, unless another party deletes it each time.
-func (a *applier) createLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
-	guard := a.statefulSets.Guard()
-	if err := guard.Creating(a.set, wanted); err != nil {
-		return nil, err
-	}
-	stored, err := a.patchLeader(ctx, wanted, nil)
-	if err == nil {
-		guard.Created(a.set, wanted)
-	}
-	return stored, err
-}
-
-func (a *applier) patchLeader(ctx context.Context, wanted, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
-	body, err := applyBody(wanted, live)
-	if err != nil {
-		return nil, err
-	}
-	options := metav1.PatchOptions{FieldManager: leaderworkersetv1.FieldManager, Force: new(true)}
-	var stored *appsv1.StatefulSet
-	err = a.statefulSets.Changing(a.set, plan.Ref{Name: wanted.Name}, changeApply, func() error {
-		stored, err = a.deps.StatefulSets(a.set.Namespace).Patch(ctx, wanted.Name, types.ApplyPatchType, body, options)
-		return err
-	})
-	return stored, err
-}
-
-// applyBody returns what is sent, valid only for the version of the live object, if there is one.
+// applyBody returns what is sent, valid only for the version of the live object.
 func applyBody(wanted, live *appsv1.StatefulSet) ([]byte, error) {
 	body, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
@@ -125,10 +81,8 @@ func applyBody(wanted, live *appsv1.StatefulSet) ([]byte, error) {
 	unstructured.RemoveNestedField(body, "status")
 	unstructured.RemoveNestedField(body, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(body, "spec", "template", "metadata", "creationTimestamp")
-	if live != nil {
-		object.SetUID(live.UID)
-		object.SetResourceVersion(live.ResourceVersion)
-	}
+	object.SetUID(live.UID)
+	object.SetResourceVersion(live.ResourceVersion)
 	return json.Marshal(body)
 }
 

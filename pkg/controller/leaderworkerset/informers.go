@@ -222,7 +222,7 @@ func transform(obj any) (any, error) {
 		if owner := metav1.GetControllerOfNoCopy(o); !ofSet(owner) {
 			return newWatchedWorkers(o), nil
 		}
-		o.ManagedFields = nil
+		plan.KeepOwnership(o)
 	case *appsv1.ControllerRevision:
 		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && !ofSet(owner) {
 			return &watchedRevision{watchedRef: *newWatchedRef(o), revision: handleOf(o.Labels[leaderworkersetv1.RevisionKey])}, nil

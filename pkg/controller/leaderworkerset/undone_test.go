@@ -75,7 +75,7 @@ func TestChildrenDeletedByOthers(t *testing.T) {
 		resource string
 		noun     string
 	}{
-		"the leader StatefulSet": {plan.Plan{ApplyLeader: &appsv1.StatefulSet{ObjectMeta: child}}, "patch", "statefulsets", "statefulset"},
+		"the leader StatefulSet": {plan.Plan{ApplyLeader: &appsv1.StatefulSet{ObjectMeta: child}}, "create", "statefulsets", "statefulset"},
 		"a worker StatefulSet": {
 			plan.Plan{CreateWorkers: []plan.NewWorkers{{StatefulSet: &appsv1.StatefulSet{ObjectMeta: ofLeader}}}}, "create", "statefulsets", "statefulset",
 		},

@@ -64,6 +64,8 @@ type Creations[T metav1.Object] struct {
 	// Stored is called, by many goroutines, with each child that was created, and with what the API has made of it; nil if
 	// that does not matter.
 	Stored func(child, stored T)
+	// FieldManager is the field manager of the creations; that of the client if it is empty.
+	FieldManager string
 	// TakenFor is for how long a name is not looked at again that another object has, at most NamesTakenFor.
 	TakenFor time.Duration
 }
@@ -204,7 +206,7 @@ func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 	}
 	what := c.creationOf(c.owner, child)
 	what.Template, what.HasTemplate = c.Template(child), true
-	stored, err := c.createAs(ctx, c.owner, child, what)
+	stored, err := c.createAs(ctx, c.owner, child, what, metav1.CreateOptions{FieldManager: c.FieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		existing, getErr := c.Get(ctx, child.GetNamespace(), child.GetName())
 		switch {

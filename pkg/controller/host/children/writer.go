@@ -118,7 +118,7 @@ type Ref = plan.Ref
 
 // Create creates one child, and returns it as the API has stored it. The error comes from the API, now or earlier, or is an UndoneError.
 func (w *Writer[T]) Create(ctx context.Context, owner metav1.Object, child T) (T, error) {
-	return w.createAs(ctx, owner, child, w.creationOf(owner, child))
+	return w.createAs(ctx, owner, child, w.creationOf(owner, child), metav1.CreateOptions{})
 }
 
 // creationOf names the creation of a child.
@@ -126,12 +126,13 @@ func (w *Writer[T]) creationOf(owner, child metav1.Object) Request {
 	return Request{Verb: verbCreate, Resource: w.resource, Kind: w.kind, Name: child.GetName(), UID: controllerOf(owner, child)}
 }
 
-func (w *Writer[T]) createAs(ctx context.Context, owner metav1.Object, child T, what Request) (created T, err error) {
+func (w *Writer[T]) createAs(ctx context.Context, owner metav1.Object, child T, what Request,
+	options metav1.CreateOptions) (created T, err error) {
 	if err := w.guard.Creating(owner, child); err != nil {
 		return child, err
 	}
 	err = w.denials.Do(owner, what, func() error {
-		created, err = w.client(owner.GetNamespace()).Create(ctx, child, metav1.CreateOptions{})
+		created, err = w.client(owner.GetNamespace()).Create(ctx, child, options)
 		return err
 	})
 	if err == nil {

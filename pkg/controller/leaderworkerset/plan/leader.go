@@ -26,7 +26,7 @@ func applyLeader(o Observed, rev revision, groups []group, p *Plan) {
 	}
 	r := rolloutOf(o, rev, groups)
 	t := r.decide()
-	p.CreateRevision, p.RevisionEvent = rev.create, rev.event
+	p.CreateRevision, p.RevisionEvent, p.OwnLeader = rev.create, rev.event, OwnedAsCreated(o.Leader)
 	right := &Reading{Set: o.Set, Revision: rev.same, Leader: o.Leader, Applied: o.Applied, Key: rev.key, Partition: t.partition,
 		Replicas: t.count}
 	if o.Before.hasLeader(o, rev.key, t) {

@@ -20,6 +20,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // world is a cluster with one set. Its StatefulSet controller creates, replaces and removes leader pods, and groups
@@ -154,6 +155,9 @@ func (w *world) observe() Observed {
 	o := Observed{
 		Set: w.set, Leader: w.leader, Applied: w.applied, AppliedGeneration: w.generation, Services: slices.Clone(w.services), Revisions: slices.Clone(w.revisions),
 		CountsWaited: countsMost, Now: metav1.NewTime(w.now),
+	}
+	if w.leader != nil && w.leader.Status.CurrentRevision != "" {
+		o.LeaderKey = hostplan.Of(w.current)
 	}
 	for i, p := range w.pods {
 		name := helper.LeaderPodName(w.set.Name, i)

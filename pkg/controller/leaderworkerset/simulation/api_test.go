@@ -76,7 +76,7 @@ type childClient[T metav1.Object] struct {
 	copy func(T) T
 }
 
-func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptions) (T, error) {
+func (c childClient[T]) Create(_ context.Context, wanted T, options metav1.CreateOptions) (T, error) {
 	c.p.writes++
 	return simulation.Send(c.p.sender, wanted, func(bool) (T, error) {
 		if _, taken := c.in.Get(wanted.GetName()); taken {
@@ -90,7 +90,15 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 		child.SetCreationTimestamp(c.p.stored())
 		child.SetGeneration(1)
 		c.p.Note("  creates %s %s (%s)", c.kind, child.GetName(), child.GetUID())
-		c.p.rules.created(child)
+		if sts, ok := any(child).(*appsv1.StatefulSet); ok && options.FieldManager != "" {
+			sts.ManagedFields = []metav1.ManagedFieldsEntry{{
+				Manager: options.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1("{}"),
+			}}
+			c.p.store(sts)
+			c.p.rules.applied(nil, sts)
+		} else {
+			c.p.rules.created(child)
+		}
 		c.in.Put(child)
 		return child, nil
 	})
@@ -199,20 +207,14 @@ func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], na
 	if kind == types.ApplyPatchType {
 		verb = "apply statefulset"
 	}
-	expected := wanted.ResourceVersion != "" || wanted.UID != ""
 	err := p.deniedChild(verb, wanted)
 	switch {
-	case !found && (expected || kind != types.ApplyPatchType):
+	case !found:
 		return nil, simulation.ErrConflict
 	case err != nil:
 		return nil, err
-	case !found:
-		wanted.UID, wanted.CreationTimestamp, wanted.Generation = p.NewUID("statefulset"), p.stored(), 1
-		p.store(wanted)
-		p.Note("  creates statefulset %s (%s) %s", name, wanted.UID, describeLeader(wanted))
-		p.rules.applied(nil, wanted)
-		in.Put(wanted)
-		return wanted, nil
+	case kind == types.ApplyPatchType && wanted.UID == "":
+		panic("an apply that may be merged into any StatefulSet of the name: " + name)
 	case wanted.UID != "" && wanted.UID != live.UID, wanted.ResourceVersion != "" && wanted.ResourceVersion != live.ResourceVersion:
 		p.Seen["conflicts of applies"]++
 		return nil, simulation.ErrConflict

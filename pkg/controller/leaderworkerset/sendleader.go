@@ -1,0 +1,115 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderworkerset
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+)
+
+// This file creates the leader StatefulSet and applies it. A server-side apply is merged into whatever object has the name, so that it is
+// only sent to a StatefulSet whose UID is known. A StatefulSet that was created is owned by the field manager as one that was updated. Before
+// it is applied, the fields become those of applies: else a field that the set no longer has would stay.
+
+// sendLeader applies the StatefulSet to the version that was observed, so that a decision never meets another state. If none was observed, it
+// is created.
+func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	if live := a.obs.Leader; live != nil {
+		return a.patchLeader(ctx, wanted, live)
+	}
+	var stored, found *appsv1.StatefulSet
+	done := a.statefulSets.CreateAll(ctx, a.set, children.Creations[*appsv1.StatefulSet]{
+		Children: []*appsv1.StatefulSet{wanted}, FieldManager: leaderworkersetv1.FieldManager, TakenFor: plan.RetryNamesAfter(*a.obs),
+		Template: func(*appsv1.StatefulSet) string { return "" },
+		Repair: func(_ context.Context, existing *appsv1.StatefulSet, _ error) (children.Result, error) {
+			found = existing // labels that it has lost are applied
+			return children.Exists, nil
+		},
+		Stored: func(_, created *appsv1.StatefulSet) { stored = created },
+	})
+	switch {
+	case stored != nil:
+		return stored, nil
+	case found != nil:
+		return a.patchLeader(ctx, wanted, found)
+	case done.Results[0] == children.NameTaken:
+		return nil, errTaken
+	case done.Errors[0] != nil:
+		return nil, done.Errors[0]
+	}
+	return nil, changed(wanted)
+}
+
+// changed is the error for a StatefulSet that is not what was observed: the next pass sees what it is.
+func changed(sts *appsv1.StatefulSet) error {
+	return apierrors.NewConflict(appsv1.Resource(resourceStatefulSets), sts.Name, errNotTried)
+}
+
+func (a *applier) patchLeader(ctx context.Context, wanted, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	live, err := a.own(ctx, live)
+	if err != nil {
+		return nil, err
+	}
+	body, err := applyBody(wanted, live)
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.PatchOptions{FieldManager: leaderworkersetv1.FieldManager, Force: new(true)}
+	return a.changeLeader(ctx, live, changeApply, types.ApplyPatchType, body, options)
+}
+
+func (a *applier) changeLeader(ctx context.Context, live *appsv1.StatefulSet, change string, kind types.PatchType, body []byte,
+	options metav1.PatchOptions) (stored *appsv1.StatefulSet, err error) {
+	err = a.statefulSets.Changing(a.set, plan.Ref{Name: live.Name}, change, func() error {
+		stored, err = a.deps.StatefulSets(a.set.Namespace).Patch(ctx, live.Name, kind, body, options)
+		return err
+	})
+	return stored, err
+}
+
+// ownLeader makes the fields of the StatefulSet those of applies.
+func (a *applier) ownLeader(ctx context.Context) error {
+	ctx, end := children.Finishing(ctx)
+	defer end()
+	owned, err := a.own(ctx, a.obs.Leader)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // the cache is about to show what has changed
+		return nil
+	case err != nil:
+		a.failed(ctx, plan.ActionUpdate, "statefulset", a.set.Name, err)
+		return fmt.Errorf("taking over the fields of statefulset %s: %w", a.key, err)
+	}
+	a.deps.Consistency.Wrote(a.key, resourceStatefulSets, owned.ResourceVersion)
+	return nil
+}
+
+// own returns a version of a StatefulSet whose fields are those of applies. That differs from the live one in nothing else.
+func (a *applier) own(ctx context.Context, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	if !plan.OwnedAsCreated(live) {
+		return live, nil
+	}
+	found, err := a.statefulSets.Get(ctx, a.set.Namespace, live.Name) // caches do not have the fields
+	switch {
+	case err != nil:
+		return nil, err
+	case found.UID != live.UID || found.ResourceVersion != live.ResourceVersion:
+		return nil, changed(live)
+	}
+	body, err := csaupgrade.UpgradeManagedFieldsPatch(found, sets.New(leaderworkersetv1.FieldManager), leaderworkersetv1.FieldManager)
+	if err != nil || body == nil {
+		return found, err
+	}
+	return a.changeLeader(ctx, live, changeOwn, types.JSONPatchType, body, metav1.PatchOptions{})
+}
