@@ -124,22 +124,24 @@ func (c Client[T]) Get(_ context.Context, name string, _ metav1.GetOptions) (T, 
 
 // Update replaces an object but for its status, if the version is the current one.
 func (c Client[T]) Update(_ context.Context, wanted T, _ metav1.UpdateOptions) (T, error) {
-	return c.update(wanted, "", func(T) T { return copied(wanted) })
+	return c.update(wanted, "update", "", func(T) T { return copied(wanted) })
 }
 
 // UpdateStatus replaces what the function takes from the wanted object, if the version is the current one.
 func (c Client[T]) UpdateStatus(wanted T, take func(into, from T)) (T, error) {
-	return c.update(wanted, "status", func(live T) T {
+	return c.update(wanted, "update status", "status", func(live T) T {
 		next := copied(live)
 		take(next, wanted)
 		return next
 	})
 }
 
-func (c Client[T]) update(wanted T, subresource string, next func(live T) T) (T, error) {
+func (c Client[T]) update(wanted T, verb, subresource string, next func(live T) T) (T, error) {
 	return Send(c.Sender, wanted, func(bool) (T, error) {
 		live, found := c.Store.Get(wanted.GetName())
-		switch err := c.refusal("update"); {
+		err := c.refusal("update")
+		c.Sender.Denied(Request(verb, c.Kind, wanted), err)
+		switch {
 		case err != nil:
 			return wanted, err
 		case !found:

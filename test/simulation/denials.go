@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Rules of every kind about requests that a server decides against, whatever else happens meanwhile. A new generation of the owner begins
-// the count again, and so does a new controller of the child.
+// Rules of every kind about requests that a server decides against, whatever else happens meanwhile: about children, and about the object
+// itself, such as its status. A new generation of the object begins the count again, and so does a new controller of the child.
 const (
-	RuleDeniedChild  = "a child that is denied is asked for at most twice a minute, whatever happens"
-	RuleDeniedObject = "the children of an object that were denied before are asked for at most 10 times a minute"
+	RuleDeniedChild  = "a request that is denied is made at most twice a minute, whatever happens"
+	RuleDeniedObject = "requests about an object and its children that were denied before are made at most 10 times a minute"
 )
 
 const (

@@ -136,6 +136,8 @@ func (s *Sender) Denied(request string, err error) {
 		return
 	}
 	switch code := answer.Status().Code; {
+	case code == http.StatusInsufficientStorage:
+		s.denied = append(s.denied, request)
 	case code >= http.StatusInternalServerError, code < http.StatusBadRequest, code == http.StatusTooManyRequests, code == http.StatusNotFound,
 		code == http.StatusConflict:
 	default:

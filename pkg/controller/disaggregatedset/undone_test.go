@@ -105,8 +105,8 @@ func TestChildLabelsRemovedByOthers(t *testing.T) {
 		}
 	}
 	unlabel()
-	if patched := r.minutes(t, now, "patch leaderworkersets "+child, unlabel); patched != 3 {
-		t.Errorf("labels are put back %d times in five minutes, want 3", patched)
+	if patched := r.minutes(t, now, "patch leaderworkersets "+child, unlabel); patched != 5 {
+		t.Errorf("labels are put back %d times in five minutes, want 5", patched)
 	}
 	r.checkReported(t, "another party removed or changed the label app of leaderworkerset "+child+" 3 times")
 	r.checkCondition(t, "True UndoneByOthers Could not create "+child+": another party removed or changed the label app of leaderworkerset "+child+" 3 times")

@@ -57,7 +57,7 @@ func (c *Syncer) write(ctx context.Context, obs *observed) (wrote bool, err erro
 	}
 	refusals := []error{err}
 	for _, slice := range writes.Update {
-		if err := c.update(ctx, obs, slice); refused(err) {
+		if err := c.updateOne(ctx, obs, slice); refused(err) {
 			refusals = append(refusals, err)
 		} else if err != nil {
 			return true, err
@@ -212,7 +212,7 @@ func (c *Syncer) leave(ctx context.Context, obs *observed) error {
 	}
 	selector := maps.Clone(obs.service.Spec.Selector)
 	delete(selector, jobsetv1alpha2.EndpointsKey)
-	c.services.Reverting(obs.service)
+	c.services.Reverting(obs.service, theSelector)
 	return c.patchService(ctx, obs, operationLeave, selector)
 }
 

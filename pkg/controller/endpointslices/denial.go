@@ -47,13 +47,15 @@ func (c *Syncer) denied(ctx context.Context, obs *observed, operation string, er
 	} else {
 		c.accepted.Store(false)
 	}
-	if c.memory.deny(obs.key, obs.set.id(), operation, why, now) {
+	next, _ := children.AskAgain(err) // another party undoes it
+	if c.memory.deny(obs.key, obs.set.id(), operation, why, now, next) {
 		klog.FromContext(ctx).Error(err, "A request is refused, trying again later", "set", obs.key, "operation", operation)
 	}
 }
 
-// deny notes that an operation was refused, and returns whether that is news.
-func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why refusal, now time.Time) (news bool) {
+// deny notes that an operation was refused, and returns whether that is news. It is tried again at next; zero if that follows from how often
+// it was refused.
+func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why refusal, now, next time.Time) (news bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := m.denials[key]
@@ -66,7 +68,10 @@ func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why
 	}
 	news = !d.has(operation)
 	if !d.holds(now) {
-		d.why, d.until = why, now.Add(min(deniedFirst<<min(d.times, 20), deniedMost))
+		d.why, d.until = why, next
+		if next.IsZero() {
+			d.until = now.Add(min(deniedFirst<<min(d.times, 20), deniedMost))
+		}
 		d.times++
 	}
 	d.operations[operation] = d.until

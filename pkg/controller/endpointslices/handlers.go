@@ -56,6 +56,8 @@ func (c *Syncer) onSlice(obj any, gone bool) {
 	case c.memory.foreign(key, obj.(*discoveryv1.EndpointSlice), gone):
 		if gone {
 			c.lost.Note(key, true)
+		} else {
+			c.memory.wasChanged(key, obj.(*discoveryv1.EndpointSlice).Name)
 		}
 		c.lookAt(key)
 	default:

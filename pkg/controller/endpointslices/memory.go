@@ -10,6 +10,7 @@ import (
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -23,6 +24,8 @@ type memory struct {
 	leaving map[cache.ObjectName]time.Time
 	// versions are the versions of the slices that we have seen or written, by the set and the name.
 	versions map[cache.ObjectName]map[string]uint64
+	// changed are the slices that another client has changed since we wrote them, by the set and the name.
+	changed map[cache.ObjectName]sets.Set[string]
 	// busy are the sets whose slices are being written.
 	busy map[cache.ObjectName]bool
 	// outcomes are what became of the wishes of sets.
@@ -33,7 +36,7 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		versions: map[cache.ObjectName]map[string]uint64{}, busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{},
+		versions: map[cache.ObjectName]map[string]uint64{}, changed: map[cache.ObjectName]sets.Set[string]{}, busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{},
 		outcomes: map[cache.ObjectName]outcome{}, denials: map[cache.ObjectName]*denial{},
 	}
 }
@@ -67,6 +70,7 @@ func (m *memory) forget(key cache.ObjectName) {
 	delete(m.leaving, key)
 	delete(m.outcomes, key)
 	delete(m.versions, key)
+	delete(m.changed, key)
 	delete(m.denials, key)
 }
 
@@ -97,6 +101,32 @@ func (m *memory) wrote(key cache.ObjectName, name string, version uint64) {
 		m.versions[key] = map[string]uint64{}
 	}
 	m.versions[key][name] = max(version, m.versions[key][name])
+}
+
+// wasChanged notes that another client has changed a slice.
+func (m *memory) wasChanged(key cache.ObjectName, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changed[key] == nil {
+		m.changed[key] = sets.New[string]()
+	}
+	m.changed[key].Insert(name)
+}
+
+// isChanged returns whether another client has changed a slice since we wrote it.
+func (m *memory) isChanged(key cache.ObjectName, name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed[key].Has(name)
+}
+
+// changedBack notes that we have written a slice.
+func (m *memory) changedBack(key cache.ObjectName, name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changed[key].Delete(name); len(m.changed[key]) == 0 {
+		delete(m.changed, key)
+	}
 }
 
 // kept notes that a slice was not deleted after all.

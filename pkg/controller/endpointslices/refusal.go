@@ -73,7 +73,7 @@ func notPermitted() refusal {
 
 func slicesRefused(err error) refusal {
 	if children.IsUndone(err) {
-		return refusal{ReasonSlicesRefused, "another party deletes EndpointSlices of the controller; keep them, or annotate the JobSet with " +
+		return refusal{ReasonSlicesRefused, "another party deletes or changes EndpointSlices of the controller; keep them, or annotate the JobSet with " +
 			jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
 	}
 	if permission.Missing(err) {

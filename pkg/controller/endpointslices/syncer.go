@@ -55,9 +55,9 @@ type Syncer struct {
 	memory      *memory
 	hands       *hands
 	rights      *rights
-	// services and created guard selectors of Services, and slices of sets. lost are sets of which another party has deleted slices.
-	services, created *children.Guard
-	lost              *children.Notes[bool]
+	// services and slicesOf guard selectors of Services, and slices of sets. lost are sets of which another party has deleted slices.
+	services, slicesOf *children.Guard
+	lost               *children.Notes[bool]
 	// accepted is whether slices with addresses are stored, as far as is known.
 	accepted atomic.Bool
 }
@@ -66,7 +66,7 @@ func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Sync
 	registerMetrics()
 	c := &Syncer{
 		Config: config, queue: q, memory: newMemory(), hands: newHands(), rights: newRights(), lost: children.NewNotes[bool](),
-		services: children.NewGuard("service", config.Clock), created: children.NewGuard("EndpointSlice of JobSet", config.Clock),
+		services: children.NewGuard("service", config.Clock), slicesOf: children.NewGuard("EndpointSlice of JobSet", config.Clock),
 	}
 	gv := jobsetv1alpha2.SchemeGroupVersion
 	sets := informers.NewResource(c.Informers.Aggregated(gv), gv.WithResource("jobsets"), &jobsetv1alpha2.JobSet{}, c.JobSets,

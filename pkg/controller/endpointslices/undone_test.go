@@ -4,6 +4,7 @@
 package endpoints
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,7 +48,36 @@ func TestSlicesDeletedByOthers(t *testing.T) {
 		if created > 9 {
 			t.Errorf("slices are created %d times in five minutes, want at most 9", created)
 		}
-		r.checkReported("another party deletes EndpointSlices of the controller; ")
+		r.checkReported("another party deletes or changes EndpointSlices of the controller; ")
+	})
+}
+
+// TestSlicesChangedByOthers empties the slices of a set whenever they have an address.
+func TestSlicesChangedByOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, []*jobsetv1alpha2.JobSet{newJobSet("js", "controller", 1)}, newService("js"), podOf("js", 0, true))
+		slices := r.kube.DiscoveryV1().EndpointSlices("ns")
+		version := 1_000_000
+		updated := r.minutes("update ", func() {
+			all, err := slices.List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range all.Items {
+				if len(all.Items[i].Endpoints) == 0 {
+					continue
+				}
+				version++
+				all.Items[i].Endpoints, all.Items[i].ResourceVersion = []discoveryv1.Endpoint{}, strconv.Itoa(version)
+				if err := r.kube.Tracker().Update(discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), &all.Items[i], "ns"); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		if updated == 0 || updated > 9 {
+			t.Errorf("slices are updated %d times in five minutes, want 1 to 9", updated)
+		}
+		r.checkReported("another party deletes or changes EndpointSlices of the controller; ")
 	})
 }
 
@@ -68,8 +98,8 @@ func TestSelectorChangedByOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if taken != 3 {
-			t.Errorf("the selector is set %d times in five minutes, want 3", taken)
+		if taken != 5 {
+			t.Errorf("the selector is set %d times in five minutes, want 5", taken)
 		}
 		r.checkReported("another party changes the selector of the Service js; ")
 	})

@@ -143,11 +143,7 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *jobsetgang.Observed
 		if children.Ended(ctx) || attempts.Over() {
 			continue
 		}
-		api := grouped.APIOf(ref)
-		err := a.denials.Do(a.js, children.Request{Verb: "delete", Resource: ref.Kind, Name: ref.Name, UID: ref.UID}, func() error {
-			a.guardOf(ref.Kind).Deleting(a.js.Namespace, ref.Name)
-			return a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
-		})
+		err := a.deleteGroup(ctx, grouped.APIOf(ref), ref)
 		switch {
 		case err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err):
 			a.deps.Consistency.Deleted(cache.MetaObjectToName(a.js), ref.UID)
@@ -158,6 +154,25 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *jobsetgang.Observed
 		}
 	}
 	return children.FirstErrors(errs...)
+}
+
+// deleteGroup deletes a group. One that differs from what the set asks for is replaced so, unless its successors were changed each time.
+func (a *applier) deleteGroup(ctx context.Context, api jobsetgang.API, ref jobsetgang.Ref) error {
+	guard, object := a.guardOf(ref.Kind), &metav1.ObjectMeta{Name: ref.Name, UID: ref.UID}
+	if ref.Differs {
+		if err := guard.Replacing(a.js, object); err != nil {
+			a.refused("the "+ref.Kind+" "+ref.Name, children.RefusalOf(err))
+			return err
+		}
+	}
+	err := a.denials.Do(a.js, children.Request{Verb: "delete", Resource: ref.Kind, Name: ref.Name, UID: ref.UID}, func() error {
+		guard.Deleting(a.js.Namespace, ref.Name)
+		return a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
+	})
+	if err == nil && ref.Differs {
+		guard.Replaced(a.js, object)
+	}
+	return err
 }
 
 // createGroups creates groups in their order. The refusal of the Workload ends that, because all groups need it; that

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -221,4 +222,34 @@ func TestRefusedPatchesOfJobsEndThePass(t *testing.T) {
 		t.Error("no error")
 	}
 	diff(t, "requests", map[string]int{"patch": 1, "delete": 1}, asked)
+}
+
+// TestPodGroupChangedWhenItIsCreated has a webhook that changes each PodGroup when it is created. The controller replaces it, and stops that.
+func TestPodGroupChangedWhenItIsCreated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, created := newGroupRig(t, withGroups, jobsetgang.V1alpha2), 0
+		r.dynamic.PrependReactor("create", "podgroups", func(action clientgotesting.Action) (bool, runtime.Object, error) {
+			created++
+			object := action.(clientgotesting.CreateAction).GetObject().(*unstructured.Unstructured)
+			object.SetUID(types.UID(fmt.Sprint("group-", created)))
+			return false, nil, unstructured.SetNestedField(object.Object, int64(99), "spec", "schedulingPolicy", "gang", "minCount")
+		})
+		r.run(t)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		deleted := 0
+		for _, action := range r.dynamic.Actions() {
+			if action.Matches("delete", "podgroups") {
+				deleted++
+			}
+		}
+		if deleted != 5 { // after 1 and 3 minutes for the last times
+			t.Errorf("the PodGroup is replaced %d times in five minutes, want 5", deleted)
+		}
+		want := "UndoneByOthers: the PodGroup js" + groupsHash + " could not be created: another party removed or changed the spec of podgroup js" + groupsHash +
+			" 3 times within a minute, each time after the controller had created it; the API does not say who does, the audit log does; the controller replaces it at "
+		if got := r.creationFailure(t); !strings.HasPrefix(got, want) {
+			t.Errorf("condition %q, want %q", got, want)
+		}
+	})
 }

@@ -43,6 +43,9 @@ func (r *rig) made(request string) (n int) {
 	return n
 }
 
+// untilTime returns a message without the time at its end.
+func untilTime(message string) string { return message[:strings.LastIndex(message, " at ")+len(" at ")] }
+
 // deletes deletes a Job. It is an error if the Job does not exist.
 func (r *rig) deletes(t *testing.T, name string) error {
 	t.Helper()
@@ -54,10 +57,13 @@ func TestJobsDeletedByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newSet())
 		r.run(t)
-		diff(t, "how often the Job is created in five minutes", 5, r.minutes(func() error { return r.deletes(t, "js-w-0") }))
+		diff(t, "how often the Job is created in five minutes", 6, r.minutes(func() error { return r.deletes(t, "js-w-0") }))
 		const message = "1 of 2 Jobs could not be created: job js-w-0 was deleted 3 times within a minute, each time after the controller had created it; " +
-			"the API does not say who deletes it, the audit log does; the controller creates it at most every 2 minutes"
-		diff(t, "the condition", "UndoneByOthers: "+message, r.creationFailure(t))
+			"the API does not say who deletes it, the audit log does; the controller creates it again at "
+		diff(t, "the condition", "UndoneByOthers: "+message, untilTime(r.creationFailure(t)))
+		if at, err := time.Parse(time.RFC3339, strings.TrimPrefix(r.creationFailure(t), "UndoneByOthers: "+message)); err != nil || at.Before(time.Now()) {
+			t.Errorf("the condition says %s at %s, %v", at, time.Now(), err)
+		}
 		diff(t, "whether the other Job exists", true, r.jobExists(t, "js-w-1"))
 		diff(t, "whether it is reported", true, slices.ContainsFunc(r.events.all(), func(event string) bool {
 			return strings.HasPrefix(event, "Warning JobCreationFailed Reconciling: ") && strings.Contains(event, "job js-w-0 was deleted 3 times within a minute")
@@ -114,7 +120,7 @@ func TestServiceDeletedByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newSet())
 		r.run(t)
-		diff(t, "how often the Service is created in five minutes", 5, r.minutes(func() error {
+		diff(t, "how often the Service is created in five minutes", 6, r.minutes(func() error {
 			return r.kube.CoreV1().Services("ns").Delete(t.Context(), "js", metav1.DeleteOptions{})
 		}))
 		if c := r.creationFailure(t); !strings.HasPrefix(c, "UndoneByOthers: the Service js could not be created: service js was deleted 3 times within a minute") {
@@ -142,7 +148,7 @@ func TestJobLabelsRemovedByOthers(t *testing.T) {
 		}
 		out, _ = r.carryOut(t.Context(), &plan.Observed{JobSet: r.set(t), Now: metav1.NewTime(now.Now())}, plan.Plan{CreateJobs: wanted})
 	}
-	diff(t, "how often the labels are put back in five minutes", 3, r.made("patch jobs js-w-0"))
+	diff(t, "how often the labels are put back in five minutes", 5, r.made("patch jobs js-w-0"))
 	c := meta.FindStatusCondition(r.set(t).Status.Conditions, jobsetv1alpha2.JobCreationFailure)
 	if c == nil || c.Reason != "UndoneByOthers" || !strings.Contains(c.Message, "another party removed or changed the label ") || !strings.Contains(c.Message, "of job js-w-0") {
 		t.Errorf("the condition: %+v", c)

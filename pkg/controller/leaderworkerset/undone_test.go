@@ -127,8 +127,8 @@ func TestChildLabelsRemovedByOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if writes != 3 {
-		t.Errorf("the label is put back %d times in five minutes, want 3", writes)
+	if writes != 5 {
+		t.Errorf("the label is put back %d times in five minutes, want 5", writes)
 	}
 	if !strings.Contains(notes, "another party removed or changed the label "+leaderworkersetv1.SetNameLabelKey+" of service child 3 times") {
 		t.Errorf("no event names the child: %s", notes)

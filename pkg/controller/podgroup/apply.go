@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// maxRefused is how many patches of a pass may be refused before it tries no other, and maxRefusedAgain how many once
-	// pods were refused before: the reason is often the same for all pods of a group.
+	// maxRefused is how many more patches of a pass may be refused than were accepted before it tries no other, and maxRefusedAgain how many
+	// once pods were refused before: the reason is often the same for all pods of a group.
 	maxRefused, maxRefusedAgain = 10, 2
 )
 
@@ -51,7 +51,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 	}
 	results := make([]result, len(pods))
 	err := s.Runner.Do(ctx, key, len(pods), func(ctx context.Context, i int) error {
-		if over.Load() || refused.Load() >= limit {
+		if over.Load() || refused.Load()-labeled.Load() >= limit {
 			skipped.Add(1)
 			return children.ErrSkipped
 		}
@@ -82,7 +82,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 func (s *Syncer) label(ctx context.Context, key cache.ObjectName, obs *snapshot, pod plan.Ref) (done bool, err error) {
 	family := obs.Family
 	labeling := &metav1.ObjectMeta{Name: pod.Name, UID: pod.UID + types.UID("/"+family.Name)}
-	if err := s.guard.Changing(labeling, "the label "+family.ReadyKey); err != nil {
+	if err := s.guard.Changing(obs.owner(key), labeling, "the label "+family.ReadyKey); err != nil {
 		return false, err
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -92,18 +92,22 @@ func (s *Syncer) label(ctx context.Context, key cache.ObjectName, obs *snapshot,
 		return false, err
 	}
 	var patched *corev1.Pod
+	gone := false
 	what := children.Request{Verb: "patch", Resource: podsOf(family), Name: pod.Name, UID: pod.UID}
 	err = s.denials.Do(obs.owner(key), what, func() error {
 		patched, err = s.Pods(key.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if gone = apierrors.IsNotFound(err) || replaced(err); gone { // no decision about this pod
+			return nil
+		}
 		return err
 	})
 	switch {
-	case err == nil:
+	case err == nil && !gone:
 		patchesTotal.WithLabelValues(family.Name, resultLabeled).Inc()
 		s.Consistency.Wrote(key, podsOf(family), patched.ResourceVersion)
-		s.guard.Changed(labeling)
+		s.guard.Changed(obs.owner(key), labeling, "the label "+family.ReadyKey)
 		return true, nil
-	case apierrors.IsNotFound(err), replaced(err):
+	case gone:
 		patchesTotal.WithLabelValues(family.Name, resultGone).Inc()
 		return false, nil
 	}

@@ -25,7 +25,7 @@ func TestLabelsRemovedByOthers(t *testing.T) {
 				r.change("a", func(pod *corev1.Pod) { delete(pod.Labels, key) })
 			}
 		}
-		diff(t, "labels that are set in five minutes", 4, count(r.kube.Actions(), "patch", "pods"))
+		diff(t, "labels that are set in five minutes", 6, count(r.kube.Actions(), "patch", "pods"))
 		diff(t, "labeled pods", []string{"b"}, r.labeled(0))
 		const want = "label batch.jobset-apiserver.io/pod-group-ready cannot be set on pod a: another party removed or changed the label batch.jobset-apiserver.io/pod-group-ready of pod a 3 times"
 		if c := r.ready(); !strings.Contains(c.Message, want) {

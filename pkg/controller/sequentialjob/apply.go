@@ -124,21 +124,31 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 	return children.FirstErrors(errs...)
 }
 
+// theSuspension is what another party may change back when a child is resumed.
+const theSuspension = "spec.suspend"
+
 // noteSuspension counts resumptions, of which none is a reversal after a suspension by the controller itself.
 func (a *applier) noteSuspension(patch plan.SuspendPatch, err error) {
-	key := cache.MetaObjectToName(a.sj)
+	child, guard := nameOf(patch.ChildRef), a.guardOf(patch.Kind)
 	switch {
 	case patch.Suspend:
-		a.resumptions.Forget(key)
+		guard.Reverting(child, theSuspension)
 	case err == nil:
-		a.resumptions.Made(key, resumption(a.sj, patch.ChildRef), a.deps.Clock.Now())
+		guard.Changed(a.sj, child, theSuspension)
 	}
 }
 
-// resumption identifies a child that is resumed, for the generation of the sequence: the count starts again when the
-// sequence changes, for example when it is suspended.
-func resumption(sj *batchv1alpha1.SequentialJob, child plan.ChildRef) string {
-	return fmt.Sprintf("%s/%d", child.UID, sj.Generation)
+// guardOf returns the guard of the children of a kind.
+func (s *Syncer) guardOf(kind batchv1alpha1.StepKind) *children.Guard {
+	if kind == batchv1alpha1.StepKindJobSet {
+		return s.jobSets.Guard()
+	}
+	return s.jobs.Guard()
+}
+
+// nameOf names a child to a guard.
+func nameOf(child plan.ChildRef) metav1.Object {
+	return &metav1.ObjectMeta{Name: child.Name, UID: child.UID}
 }
 
 func (a *applier) setActive(ctx context.Context, patch *plan.WorkloadPatch) error {

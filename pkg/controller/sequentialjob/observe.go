@@ -5,6 +5,7 @@ package sequentialjob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -169,7 +170,7 @@ func (s *Syncer) observeOthers(ctx context.Context, obs *plan.Observed) (err err
 		}
 	}
 	key := cache.MetaObjectToName(obs.SequentialJob)
-	s.observeContest(ctx, key, obs)
+	s.observeContest(ctx, obs)
 	s.observeRefusedPods(key, obs)
 	pods, reason, err := s.deps.Caches.Unschedulable(obs.SequentialJob)
 	if since := children.Since(s.unschedulable, key, err == nil && pods > 0, obs.Now.Time); !since.IsZero() {
@@ -180,9 +181,10 @@ func (s *Syncer) observeOthers(ctx context.Context, obs *plan.Observed) (err err
 
 // observeContest finds out who suspends the current child again and again. Its name is in the API only: caches do not
 // keep the managers of fields.
-func (s *Syncer) observeContest(ctx context.Context, key cache.ObjectName, obs *plan.Observed) {
+func (s *Syncer) observeContest(ctx context.Context, obs *plan.Observed) {
 	ref := plan.Current(*obs)
-	if ref.UID == "" || !s.resumptions.Contested(key, resumption(obs.SequentialJob, ref)) {
+	var contested *children.UndoneError
+	if ref.UID == "" || !errors.As(s.guardOf(ref.Kind).Changing(obs.SequentialJob, nameOf(ref), theSuspension), &contested) {
 		return
 	}
 	var child metav1.Object
@@ -192,7 +194,7 @@ func (s *Syncer) observeContest(ctx context.Context, key cache.ObjectName, obs *
 	} else {
 		child, err = s.jobs.Get(ctx, obs.SequentialJob.Namespace, ref.Name)
 	}
-	obs.Contest = &plan.Contest{}
+	obs.Contest = &plan.Contest{Next: contested.Next}
 	if err == nil {
 		obs.Contest.By = children.ManagerOf(child, "spec", "suspend")
 	}

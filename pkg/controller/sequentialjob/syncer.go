@@ -105,8 +105,6 @@ type Syncer struct {
 	unschedulable *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sequences.
 	podsRefused *children.Notes[time.Time]
-	// resumptions of children may be undone by another controller.
-	resumptions *children.Reversals
 	// failing is since when passes fail with errors that no condition shows, such as those of the status write.
 	failing *children.Notes[time.Time]
 }
@@ -123,8 +121,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		refusedSince: children.NotesOf[time.Time](deps.Host), writesFail: children.NotesOf[time.Time](deps.Host),
 		unanswered:    children.NotesOf[bool](deps.Host),
 		unschedulable: children.NotesOf[time.Time](deps.Host),
-		podsRefused:   children.NotesOf[time.Time](deps.Host), resumptions: children.NewReversals(deps.Host),
-		failing: children.NotesOf[time.Time](deps.Host),
+		podsRefused:   children.NotesOf[time.Time](deps.Host),
+		failing:       children.NotesOf[time.Time](deps.Host),
 	}
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"), Resource: resourceSequentialJobs,

@@ -44,7 +44,7 @@ func creationCases() map[string]diagnosisCase {
 			want: JobRefusedByQuota, words: []string{"quota tight", "requested: count/jobs.batch=1"},
 		},
 		"another party deletes a Job": {
-			evidence: refusedWith("JobCreationFailed", `job "train-workers-0" creation failed with error: job train-workers-0 was deleted 3 times within a minute, each time after the controller had created it; the API does not say who deletes it, the audit log does; the controller creates it at most every 2 minutes`),
+			evidence: refusedWith("JobCreationFailed", `job "train-workers-0" creation failed with error: job train-workers-0 was deleted 3 times within a minute, each time after the controller had created it; the API does not say who deletes it, the audit log does; the controller creates it again at 2026-01-01T00:01:03Z`),
 			want:     ChildUndoneByOther, words: []string{"job train-workers-0 was deleted 3 times within a minute", "the audit log does"},
 		},
 		"another party removes labels of a Job": {

@@ -4,6 +4,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,10 +33,15 @@ func Lives[T metav1.Object](ctx context.Context, client LiveOwnerClient[T], owne
 }
 
 // Adopt adds a controller to the owners of a child as it is stored now, in the namespace of owner, in whose name the
-// request is made. It returns false if the child is gone or no orphan any more: the watch is about to show that.
+// request is made. It returns false if the child is gone or no orphan any more: the watch is about to show that. The error may be an
+// UndoneError, or a denial whose time has not come; then the API is not asked.
 func (w *Writer[T]) Adopt(ctx context.Context, owner metav1.Object, ref Ref, controller metav1.OwnerReference,
 	orphan func(child T) bool) (bool, error) {
-	const path = "/metadata/ownerReferences"
+	const path, what = "/metadata/ownerReferences", "the controller reference"
+	orphaned := &metav1.ObjectMeta{Name: ref.Name, UID: ref.UID}
+	if err := cmp.Or(w.guard.Changing(owner, orphaned, what), w.denials.Waits(owner, w.change(Ref{Name: ref.Name}, ""))); err != nil {
+		return false, fmt.Errorf("adopting %s %s/%s: %w", w.noun, owner.GetNamespace(), ref.Name, err)
+	}
 	child, err := w.Get(ctx, owner.GetNamespace(), ref.Name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -47,5 +53,8 @@ func (w *Writer[T]) Adopt(ctx context.Context, owner metav1.Object, ref Ref, con
 	}
 	owners := append(slices.Clone(child.GetOwnerReferences()), controller)
 	version, err := w.Patch(ctx, owner, ref.Name, child.GetResourceVersion(), []Operation{Set(path, owners)})
+	if version != "" {
+		w.guard.Changed(owner, orphaned, what)
+	}
 	return version != "", err
 }

@@ -121,6 +121,20 @@ func (d *Denials) begin(owner metav1.Object, what Request, now time.Time) (again
 	return true, nil
 }
 
+// Waits returns the earlier answer to a request while its time has not come; nil if it may be made.
+func (d *Denials) Waits(owner metav1.Object, what Request) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.of(owner)
+	if of == nil {
+		return nil
+	}
+	if waits := of.waits(what, d.clock.Now()); waits != nil {
+		return &DeniedError{waits.err, waits.reach, waits.due, false}
+	}
+	return nil
+}
+
 // full returns whether no other denial is remembered of a request. The denial of the status always is.
 func (of *denialsOf) full(what Request) bool {
 	return len(of.requests) >= maxDenials && what.Verb != verbStatus

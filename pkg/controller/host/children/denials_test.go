@@ -222,7 +222,7 @@ func TestDecided(t *testing.T) {
 		"too many requests":    {apierrors.NewTooManyRequests("later", 1), false},
 		"not logged in":        {apierrors.NewUnauthorized("no"), false},
 		"no answer":            {errors.New("connection refused"), false},
-		"undone by others":     {&UndoneError{"undone"}, false},
+		"undone by others":     {&UndoneError{message: "undone"}, false},
 	} {
 		if got := Decided(tc.err); got != tc.want {
 			t.Errorf("%s: %t", name, got)

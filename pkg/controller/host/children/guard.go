@@ -4,6 +4,7 @@
 package children
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -16,19 +17,24 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// maxGuarded is the number of children of one kind that a Guard remembers. The one that was written longest ago is forgotten first.
+// maxGuarded is the number of writes of children of one kind that a Guard remembers. The one that was made longest ago is forgotten first.
 const maxGuarded = 10_000
 
 // UndoneError is why a child is not written now: another party undoes each write.
-type UndoneError struct{ message string }
+type UndoneError struct {
+	message string
+	// Next is when the write is made again.
+	Next time.Time
+}
 
-// Error implements error. The text stays the same with each try, so that conditions and series of events that hold it stay as they are.
+// Error implements error. The text stays the same until the write is made again, so that conditions and series of events that hold it stay
+// as they are.
 func (e *UndoneError) Error() string { return e.message }
 
-// Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was
-// created, or takes labels away whenever they were put back. After three such reversals within a minute a write is due
-// only from time to time. Deletions by the controller itself do not count. A process that starts knows nothing of
-// earlier reversals. Time alone makes a Guard forget, so that it needs to know nothing of owners that are gone.
+// Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was created, changes it when
+// it is created, or changes back what was set. After three such reversals within a minute the write is made again at the times of the pace:
+// see undone. Deletions by the controller itself do not count. A process that starts knows nothing of earlier reversals. Time alone makes a
+// Guard forget, so that it needs to know nothing of owners that are gone.
 type Guard struct {
 	noun    string
 	clock   Clock
@@ -40,67 +46,23 @@ func NewGuard(noun string, clock Clock) *Guard {
 	return &Guard{noun, clock, expiring.NewLRUExpireCacheWithClock(maxGuarded, clock)}
 }
 
-// rule is how often one kind of write is repeated once it is contested.
-type rule struct {
-	// waits are the times before the first repetition and before later ones.
-	first, later time.Duration
-	// forget is how long after the last write it is forgotten. It is longer than the waits and the backoff of the queue.
-	forget time.Duration
+// write is what a Guard remembers a write by.
+type write struct {
+	// child is the name of the child for creations, and its UID for changes.
+	child any
+	// what is what is set; empty for creations.
+	what string
 }
 
-var (
-	creating = rule{first: time.Minute, later: 2 * time.Minute, forget: 5 * time.Minute}
-	changing = rule{first: 10 * time.Minute, later: 10 * time.Minute, forget: 20 * time.Minute}
-)
-
-// undone is what is remembered of one write.
-type undone struct {
-	// owner is in whose name it was made. A write for another owner is another write.
-	owner types.UID
-	// at are the latest times at which it was made again.
-	at times
-	// late is how often it was made although it was contested.
-	late int
-}
-
-// due returns whether a write may be made again.
-func (u undone) due(now time.Time, by rule) bool {
-	if u.late == 0 && !u.at.often() {
-		return true
-	}
-	wait := by.later
-	if u.late == 0 {
-		wait = by.first
-	}
-	passed := now.Sub(u.at[len(u.at)-1])
-	return passed < 0 || passed >= wait // the clock of the machine may be set back
-}
-
-// again returns what is remembered once a write was made again.
-func (u undone) again(now time.Time) undone {
-	next := undone{owner: u.owner, at: u.at.and(now), late: u.late}
-	if u.late > 0 || u.at.often() {
-		next.late++
-	}
-	return next
-}
-
-// creationOf and changeOf are the keys under which writes are remembered.
-type (
-	creationOf cache.ObjectName
-	changeOf   types.UID
-)
+// replaced is what is set by creating a child again that was changed when it was created.
+const replaced = "the spec"
 
 // Creating returns an UndoneError while a child is not to be created, because it was deleted each time.
 func (g *Guard) Creating(owner, child metav1.Object) error {
-	was, found := g.known(creationOf(cache.MetaObjectToName(child)), controllerOf(owner, child))
-	if !found || was.due(g.clock.Now(), creating) {
-		return nil
-	}
-	return &UndoneError{fmt.Sprintf("%s %s was deleted %d times within a minute, each time after the controller had created it; the API "+
-		"does not say who deletes it, the audit log does; the controller creates it at most every %d "+
-		"minutes", g.noun, child.GetName(), maxReversals,
-		int(creating.later.Minutes()))}
+	return g.check(creationOf(child), string(controllerOf(owner, child)), func(next string) string {
+		return fmt.Sprintf("%s %s was deleted %d times within a minute, each time after the controller had created it; the API "+
+			"does not say who deletes it, the audit log does; the controller creates it again at %s", g.noun, child.GetName(), maxReversals, next)
+	})
 }
 
 // Created notes that a child was created. One that the cluster deletes by itself once it has finished is created again
@@ -109,59 +71,102 @@ func (g *Guard) Created(owner, child metav1.Object) {
 	if expires(child) {
 		return
 	}
-	key, controller := creationOf(cache.MetaObjectToName(child)), controllerOf(owner, child)
-	was, found := g.known(key, controller)
-	if !found {
-		g.entries.Add(key, undone{owner: controller}, creating.forget)
-		return
+	key := creationOf(child)
+	was, found := g.known(key, string(controllerOf(owner, child)))
+	if found { // else it is no reversal
+		was = was.again(g.clock.Now())
 	}
-	g.entries.Add(key, was.again(g.clock.Now()), creating.forget)
+	g.note(key, was)
 }
 
 // Deleting notes that the controller itself deletes a child.
 func (g *Guard) Deleting(namespace, name string) {
-	g.entries.Remove(creationOf(cache.NewObjectName(namespace, name)))
+	g.entries.Remove(creationOf(&metav1.ObjectMeta{Namespace: namespace, Name: name}))
 }
 
 // Changing returns an UndoneError while a change of a child is not to be made, because it was undone each time. What
 // names what is set, and path the field: the manager that has set it otherwise is known if the child has its managed
 // fields.
-func (g *Guard) Changing(child metav1.Object, what string, path ...string) error {
-	was, found := g.known(changeOf(child.GetUID()), "")
-	if !found || was.due(g.clock.Now(), changing) {
-		return nil
-	}
-	who, unknown := "another party", "; the API does not say who does, the audit log does"
-	if by := ManagerOf(child, path...); by != "" {
-		who, unknown = by, ""
-	}
-	return &UndoneError{fmt.Sprintf("%s removed or changed %s of %s %s %d times within a minute, each time after the controller had set "+
-		"it%s; the controller sets it at most every %d minutes", who, what, g.noun, child.GetName(), maxReversals, unknown,
-		int(changing.later.Minutes()))}
+func (g *Guard) Changing(owner, child metav1.Object, what string, path ...string) error {
+	return g.check(changeOf(child, what), generationOf(owner), func(next string) string {
+		return g.changed(child, what, "set it", ManagerOf(child, path...), "sets it again at "+next)
+	})
 }
 
-// Changed notes that the change of a child was made. A controller makes one kind of change of the children that a Guard knows.
-func (g *Guard) Changed(child metav1.Object) {
-	key := changeOf(child.GetUID())
-	was, _ := g.known(key, "")
-	g.entries.Add(key, was.again(g.clock.Now()), changing.forget)
+// Changed notes that the change of a child was made.
+func (g *Guard) Changed(owner, child metav1.Object, what string) {
+	g.noteAgain(changeOf(child, what), generationOf(owner))
 }
 
 // Reverting notes that the controller itself takes a change of a child back.
-func (g *Guard) Reverting(child metav1.Object) { g.entries.Remove(changeOf(child.GetUID())) }
+func (g *Guard) Reverting(child metav1.Object, what string) { g.entries.Remove(changeOf(child, what)) }
 
-// known returns what is remembered of a write for an owner.
-func (g *Guard) known(key any, owner types.UID) (undone, bool) {
-	value, found := g.entries.Get(key)
-	if !found {
-		return undone{owner: owner}, false
-	}
-	was, ok := value.(undone)
-	return was, ok && was.owner == owner
+// Replacing returns an UndoneError while a child that differs from what the controller had created is not to be replaced, because its
+// successors were changed each time.
+func (g *Guard) Replacing(owner, child metav1.Object) error {
+	return g.check(replacementOf(owner, child), generationOf(owner), func(next string) string {
+		return g.changed(child, replaced, "created it", "", "replaces it at "+next)
+	})
 }
 
-// controllerOf returns the UID of what controls a child; that of its owner if nothing does. With a new controller, such
-// as the next leader pod, comes a new child.
+// Replaced notes that a child was deleted because it differs from what the controller had created.
+func (g *Guard) Replaced(owner, child metav1.Object) {
+	g.noteAgain(replacementOf(owner, child), generationOf(owner))
+}
+
+// changed says that a child is another one than what the controller has made of it.
+func (g *Guard) changed(child metav1.Object, what, did, by, next string) string {
+	unknown := ""
+	if by == "" {
+		unknown = "; the API does not say who does, the audit log does"
+	}
+	return fmt.Sprintf("%s removed or changed %s of %s %s %d times within a minute, each time after the controller had %s%s; the controller %s",
+		cmp.Or(by, "another party"), what, g.noun, child.GetName(), maxReversals, did, unknown, next)
+}
+
+// check returns an UndoneError while a write is not to be made. The text is made for the time at which it is made again.
+func (g *Guard) check(key write, owner string, text func(next string) string) error {
+	was, found := g.known(key, owner)
+	if !found || was.due(g.clock.Now()) {
+		return nil
+	}
+	return &UndoneError{text(was.next().UTC().Format(time.RFC3339)), was.next()}
+}
+
+// note remembers a write for as long as its child may not last, and some time more.
+func (g *Guard) note(key write, is undone) { g.entries.Add(key, is, is.wait()+lasting) }
+
+// noteAgain remembers that a write was made again.
+func (g *Guard) noteAgain(key write, owner string) {
+	was, _ := g.known(key, owner)
+	g.note(key, was.again(g.clock.Now()))
+}
+
+// known returns what is remembered of a write for an owner.
+func (g *Guard) known(key write, owner string) (undone, bool) {
+	value, _ := g.entries.Get(key)
+	if was, ok := value.(undone); ok && was.owner == owner {
+		return was, true
+	}
+	return undone{owner: owner}, false
+}
+
+// creationOf, changeOf and replacementOf return what writes are remembered by.
+func creationOf(child metav1.Object) write { return write{child: cache.MetaObjectToName(child)} }
+
+func changeOf(child metav1.Object, what string) write { return write{child.GetUID(), what} }
+
+func replacementOf(owner, child metav1.Object) write {
+	return write{cache.NewObjectName(owner.GetNamespace(), child.GetName()), replaced}
+}
+
+// generationOf names a generation of an object.
+func generationOf(object metav1.Object) string {
+	return fmt.Sprint(object.GetUID(), "/", object.GetGeneration())
+}
+
+// controllerOf returns the UID of what controls a child; the UID of its owner if nothing does. With a new controller, such as the next leader
+// pod, comes a new child.
 func controllerOf(owner, child metav1.Object) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 		return ref.UID

@@ -100,7 +100,7 @@ func TestGuardAllowsSlowReversals(t *testing.T) {
 func TestGuardForgets(t *testing.T) {
 	g := newGuarded()
 	g.creations(10 * time.Second)
-	g.clock.SetTime(g.clock.Now().Add(creating.forget))
+	g.clock.SetTime(g.clock.Now().Add(pace[0] + lasting))
 	if got := fmt.Sprint(g.creations(time.Minute)); got != "[0 1 2 3]" {
 		t.Errorf("after a calm time, created at %s", got)
 	}
@@ -124,27 +124,58 @@ func TestGuardOfChanges(t *testing.T) {
 	g := newGuarded()
 	g.job.UID = "uid-0"
 	changes := func(d time.Duration) string {
-		return fmt.Sprint(g.during(d, func() error { return g.Changing(g.job, "the label x", "metadata", "labels", "x") }, func() { g.Changed(g.job) }))
+		return fmt.Sprint(g.during(d, func() error { return g.Changing(g.owner, g.job, "the label x", "metadata", "labels", "x") },
+			func() { g.Changed(g.owner, g.job, "the label x") }))
 	}
-	if got := changes(5 * time.Minute); got != "[0 1 2]" {
+	if got := changes(time.Hour); got != "[0 1 2 62 182 422 902 1502 2102 2702 3302]" { // after 1, 2, 4, 8, and then every 10 minutes
 		t.Errorf("changed at %s", got)
 	}
-	if got := changes(20 * time.Minute); got != "[303 903]" { // ten minutes after the third one, which was 297 seconds before the first of these, and ten minutes later
-		t.Errorf("then at %s", got)
-	}
 	const unknown = "another party removed or changed the label x of job train-0 3 times within a minute, each time after the controller had set it; " +
-		"the API does not say who does, the audit log does; the controller sets it at most every 10 minutes"
-	if got := g.Changing(g.job, "the label x"); got == nil || got.Error() != unknown {
+		"the API does not say who does, the audit log does; the controller sets it again at 1970-01-12T14:51:42Z"
+	got := g.Changing(g.owner, g.job, "the label x")
+	if got == nil || got.Error() != unknown {
 		t.Errorf("got %v", got)
+	}
+	if next, only := AskAgain(fmt.Errorf("changing: %w", FirstErrors(got))); !only || next.UTC().Format(time.RFC3339) != "1970-01-12T14:51:42Z" {
+		t.Errorf("it is due at %s (%t), not at the time of its message", next.UTC(), only)
 	}
 	g.job.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kyverno", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:x":{}}}}`)}}
-	const known = "kyverno removed or changed the label x of job train-0 3 times within a minute, each time after the controller had set it; the controller sets it at most every 10 minutes"
-	if got := g.Changing(g.job, "the label x", "metadata", "labels", "x"); got == nil || got.Error() != known {
+	const known = "kyverno removed or changed the label x of job train-0 3 times within a minute, each time after the controller had set it; the controller sets it again at 1970-01-12T14:51:42Z"
+	if got := g.Changing(g.owner, g.job, "the label x", "metadata", "labels", "x"); got == nil || got.Error() != known {
 		t.Errorf("got %v", got)
 	}
-	g.job.UID = "uid-1"
-	if err := g.Changing(g.job, "the label x"); err != nil {
-		t.Errorf("another incarnation: %v", err)
+	for name, change := range map[string]func(){
+		"another change":                       func() {},
+		"another incarnation":                  func() { g.job.UID += "x" },
+		"another owner":                        func() { g.owner.UID += "x" },
+		"another generation of the owner":      func() { g.owner.Generation++ },
+		"what the controller itself took back": func() { g.Reverting(g.job, "the label y") },
+	} {
+		change()
+		for range 3 {
+			if err := g.Changing(g.owner, g.job, "the label y"); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			g.Changed(g.owner, g.job, "the label y")
+		}
+		if err := g.Changing(g.owner, g.job, "the label y"); !IsUndone(err) {
+			t.Errorf("%s: a fourth time within a minute: %v", name, err)
+		}
+	}
+}
+
+// TestGuardOfReplacements has children that a webhook changes when they are created, so that the controller deletes them.
+func TestGuardOfReplacements(t *testing.T) {
+	g := newGuarded()
+	replace := func() { g.Replaced(g.owner, g.job); g.job.UID += "x"; g.Deleting("ns", "train-0") }
+	got := g.during(20*time.Minute, func() error { return g.Replacing(g.owner, g.job) }, replace)
+	if fmt.Sprint(got) != "[0 1 2 62 182 422 902]" {
+		t.Errorf("replaced at %v", got)
+	}
+	const want = "another party removed or changed the spec of job train-0 3 times within a minute, each time after the controller had created it; " +
+		"the API does not say who does, the audit log does; the controller replaces it at 1970-01-12T14:11:42Z"
+	if err := g.Replacing(g.owner, g.job); err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -153,7 +184,7 @@ func TestGuardNamesTheChild(t *testing.T) {
 	g.creations(10 * time.Second)
 	err := g.Creating(g.owner, g.job)
 	const want = "job train-0 was deleted 3 times within a minute, each time after the controller had created it; the API does not say who deletes it, " +
-		"the audit log does; the controller creates it at most every 2 minutes"
+		"the audit log does; the controller creates it again at 1970-01-12T13:47:43Z"
 	if err == nil || err.Error() != want {
 		t.Fatalf("got %v", err)
 	}
@@ -164,7 +195,7 @@ func TestGuardNamesTheChild(t *testing.T) {
 }
 
 // TestGuardUnderRandomHistories compares a Guard with what it promises: never more than four creations in a minute, one
-// of which is the first, nor two within a minute once it is contested, and never longer than two minutes without one
+// of which is the first, nor two within a minute once it is contested, and never longer than ten minutes without one
 // that is due.
 func TestGuardUnderRandomHistories(t *testing.T) {
 	for seed := range int64(200) {
@@ -175,7 +206,7 @@ func TestGuardUnderRandomHistories(t *testing.T) {
 			g.clock.SetTime(g.clock.Now().Add(time.Duration(dice.Intn(40)*dice.Intn(5)) * time.Second))
 			now := g.clock.Now()
 			if err := g.Creating(g.owner, g.job); err != nil {
-				if last := made[len(made)-1]; now.Sub(last) >= creating.later {
+				if last := made[len(made)-1]; now.Sub(last) >= pace[len(pace)-1] {
 					t.Fatalf("seed %d: refused %s after the last creation", seed, now.Sub(last))
 				}
 				continue

@@ -98,7 +98,8 @@ func (w *Writer[T]) Relabel(ctx context.Context, owner metav1.Object, child T, l
 		return Exists, nil
 	}
 	first := slices.Min(slices.Collect(maps.Keys(lost)))
-	if err := w.guard.Changing(child, "the label "+first, "metadata", "labels", first); err != nil {
+	what := "the label " + first
+	if err := w.guard.Changing(owner, child, what, "metadata", "labels", first); err != nil {
 		return Refused, err
 	}
 	steps := SetKeys(path, lost)
@@ -112,7 +113,7 @@ func (w *Writer[T]) Relabel(ctx context.Context, owner metav1.Object, child T, l
 	case version == "":
 		return NameFreed, nil
 	}
-	w.guard.Changed(child)
+	w.guard.Changed(owner, child, what)
 	return Repaired, nil
 }
 

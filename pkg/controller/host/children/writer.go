@@ -177,8 +177,12 @@ func (w *Writer[T]) Deleting(owner metav1.Object, ref Ref, do func() error) erro
 
 // Changing makes a request that changes a child, unless a request of the kind was denied and its time has not come.
 func (w *Writer[T]) Changing(owner metav1.Object, ref Ref, kind string, do func() error) error {
-	what := Request{Verb: verbPatch, Resource: w.resource, Kind: w.kind, Name: ref.Name, UID: ref.UID, Change: kind}
-	return w.denials.Do(owner, what, do)
+	return w.denials.Do(owner, w.change(ref, kind), do)
+}
+
+// change names a request that changes a child.
+func (w *Writer[T]) change(ref Ref, kind string) Request {
+	return Request{Verb: verbPatch, Resource: w.resource, Kind: w.kind, Name: ref.Name, UID: ref.UID, Change: kind}
 }
 
 // Each does something for each of n children, in any order. Once enough is refused, the rest is left to the next pass: see Attempts.

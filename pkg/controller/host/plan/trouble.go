@@ -23,6 +23,8 @@ type Trouble struct {
 const (
 	// ReasonNameConflict is for children whose names other objects have.
 	ReasonNameConflict = "NameConflict"
+	// ReasonUndoneByOthers is for children each write of which another party undoes. Their messages say when the next write is.
+	ReasonUndoneByOthers = "UndoneByOthers"
 	// ReasonChildrenCreated is the reason of the condition once it is False.
 	ReasonChildrenCreated = "ChildrenCreated"
 )
@@ -36,8 +38,8 @@ type ChildFailure struct {
 }
 
 // ChildFailureOf returns what the condition says next, given what it says now and the troubles of a pass, which have lasted since a time.
-// A trouble that may pass is reported once it has lasted. The message stays while its trouble does, so that retries cost no writes. A pass
-// that was not complete has not tried all children, and so ends nothing.
+// A trouble that may pass is reported once it has lasted. The message stays while its trouble does, so that retries cost no writes,
+// unless it says when the controller tries again. A pass that was not complete has not tried all children, and so ends nothing.
 func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Time, complete bool) ChildFailure {
 	known := c != nil && c.Status == metav1.ConditionTrue
 	if len(troubles) == 0 {
@@ -49,11 +51,13 @@ func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Tim
 	inOrder := slices.SortedFunc(slices.Values(troubles), func(a, b Trouble) int {
 		return cmp.Or(cmp.Compare(passes(a), passes(b)), cmp.Compare(a.What, b.What))
 	})
-	first := inOrder[0]
+	first, same := inOrder[0], slices.IndexFunc(inOrder, func(t Trouble) bool {
+		return known && t.Reason == c.Reason && strings.HasPrefix(c.Message, t.What+": ")
+	})
 	switch {
-	case known && slices.ContainsFunc(inOrder, func(t Trouble) bool {
-		return t.Reason == c.Reason && strings.HasPrefix(c.Message, t.What+": ")
-	}):
+	case same >= 0 && c.Reason == ReasonUndoneByOthers:
+		first = inOrder[same]
+	case same >= 0:
 		return ChildFailure{}
 	case first.MayPass && known:
 		return ChildFailure{}

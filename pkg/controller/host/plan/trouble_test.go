@@ -46,3 +46,17 @@ func TestChildFailureOf(t *testing.T) {
 		})
 	}
 }
+
+// TestTimeOfTroubleIsUpdated has a trouble whose message says when the controller tries again.
+func TestTimeOfTroubleIsUpdated(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	undone := func(name, at string) Trouble {
+		return Trouble{What: name, Refusal: Refusal{Reason: ReasonUndoneByOthers, Message: "it was deleted; the controller creates it again at " + at}}
+	}
+	c := &metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonUndoneByOthers, Message: "b: it was deleted; the controller creates it again at 1"}
+	got := ChildFailureOf(c, []Trouble{undone("a", "3"), undone("b", "2")}, now, now, true)
+	want := ChildFailure{Status: metav1.ConditionTrue, Reason: ReasonUndoneByOthers, Message: "b: it was deleted; the controller creates it again at 2"}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

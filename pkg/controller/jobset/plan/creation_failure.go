@@ -27,8 +27,8 @@ const (
 )
 
 // creationFailure reports that children could not be created. A pass tries what was refused last, and quotas are used up by
-// others, so that each pass may be refused in other words. The message stays while the reason and the number do. The event
-// JobCreationFailed says the same, with each try.
+// others, so that each pass may be refused in other words. The message stays while the reason and the number do, unless it says when the
+// controller tries again. The event JobCreationFailed says the same, with each try.
 func creationFailure(o Observed, p Plan, r Results, c *metav1.Condition, since time.Time) changes {
 	next, found := reported(o, r, c, since)
 	if !found {
@@ -38,7 +38,8 @@ func creationFailure(o Observed, p Plan, r Results, c *metav1.Condition, since t
 	message := head + next.Message
 	if c != nil && c.Reason == next.Reason {
 		_, words, _ := strings.Cut(c.Message, couldNotBeCreated)
-		if strings.HasPrefix(c.Message, head) || next.Message == "" {
+		timed := next.Reason == jobsetv1alpha2.ReasonUndoneByOthers
+		if strings.HasPrefix(c.Message, head) && !timed || next.Message == "" {
 			message = head + words
 		}
 	}

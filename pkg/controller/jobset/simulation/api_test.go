@@ -157,6 +157,10 @@ func (c setClient) UpdateStatus(_ context.Context, wanted *jobsetv1alpha2.JobSet
 		case current.ResourceVersion != wanted.ResourceVersion && !c.overwriting:
 			c.Seen["conflicts"]++
 			return nil, simulation.ErrConflict
+		case c.deniesStatus:
+			c.Seen["statuses denied"]++
+			c.process.sender.Denied("update status", errDenied)
+			return nil, errDenied
 		}
 		next := *current
 		next.Status = asStored(&wanted.Status)

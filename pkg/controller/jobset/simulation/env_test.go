@@ -60,8 +60,9 @@ type env struct {
 	restoredSet types.UID
 	// slow is the name of a Job whose pods stop slowly.
 	slow string
-	// denied is the name of a Job whose creation a policy denies.
-	denied string
+	// denied is the name of a Job whose creation a policy denies, and deniesStatus is whether one denies the status of the set.
+	denied       string
+	deniesStatus bool
 	// unschedulable is the number of pods for which the scheduler finds no node.
 	unschedulable int
 	// refusesPods means that a quota refuses pods of the set.

@@ -190,7 +190,7 @@ func runRestored(seed uint64, m mutant, trace *[]string) (seen map[string]int, b
 func (e *env) stabilizeRestored() {
 	e.Note("from here on nothing fails")
 	e.EndTrouble()
-	e.faults, e.denied, e.unschedulable, e.refusesPods = faultProfile{}, "", 0, false
+	e.faults, e.denied, e.deniesStatus, e.unschedulable, e.refusesPods = faultProfile{}, "", false, 0, false
 	none, failures := 0, e.Dice.IntN(maxFailures+1)
 	if !e.rounds(maxRounds, runOn, &none) {
 		e.Fail("every history comes to rest", "%d rounds were not enough", maxRounds)

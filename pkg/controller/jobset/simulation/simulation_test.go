@@ -17,7 +17,7 @@ var histories = simulation.Histories[mutant]{
 		"names taken", "full plans", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "restarts of several Jobs at once",
 		"completed sets", "failed sets", "sets deleted after their time to live", "sets created again", "restarts that wait for the last Job to be gone",
 		"restarts before the Job had failed", "Jobs that stop while the others run", "deadlines that were over", "executions counted",
-		"suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told", "Jobs denied by name", "refusals of Jobs told",
+		"suspensions that were taken back too late", "Jobs suspended by others", "conflicts of names told", "Jobs denied by name", "statuses denied", "refusals of Jobs told",
 		"refusals of Jobs that are over", "waits for nodes told", "refusals of pods told", "Jobs whose labels were restored", restartRequests, partRequests,
 		suspendRequests, resumeRequests, cancelRequests, retryRequests, "first causes told", "ends running", "ends suspended", "ends finished", "ends deleted",
 	},

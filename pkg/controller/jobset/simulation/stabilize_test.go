@@ -34,7 +34,7 @@ const (
 func (e *env) stabilize() {
 	e.Note("from here on nothing fails")
 	e.EndTrouble()
-	e.faults = faultProfile{}
+	e.faults, e.deniesStatus = faultProfile{}, false
 	e.tidyUp()
 	if e.denied != "" {
 		none := 0

@@ -186,7 +186,8 @@ func (e *env) denyJob() {
 	if rj := simulation.OneOf(e.Dice, e.set().Spec.ReplicatedJobs...); e.Dice.Percent(80) && *rj.Replicas > 0 {
 		e.denied = jobNameOf(rj.Name, e.Dice.IntN(int(*rj.Replicas)))
 	}
-	e.Note("a policy denies job %q", e.denied)
+	e.deniesStatus = e.Dice.Percent(15)
+	e.Note("a policy denies job %q, and the status: %t", e.denied, e.deniesStatus)
 	if e.Dice.Percent(30) {
 		e.fillNodes(e.Dice.IntN(3))
 	}

@@ -124,8 +124,8 @@ func (p *process) syncSet() (queue.Due, error) {
 	if found && unreadable.Is(shown) {
 		p.Seen["passes that know nothing of the set"]++
 	}
-	if p.storming && due.Continue {
-		err = nil
+	if p.storming && err != nil {
+		due.Continue, err = true, nil
 	}
 	return due, err
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
@@ -148,11 +149,12 @@ func yield(o Observed, c Child) wants {
 	w := seen(o, c)
 	w.state = batchv1alpha1.StepWaiting
 	who := cmp.Or(o.Contest.By, "another client")
-	message := fmt.Sprintf("Job %d waits: %s suspends %s %s again whenever it is resumed, so it stays suspended until a user resumes it",
-		currentIndex(&o.SequentialJob.Status), who, strings.ToLower(string(c.Kind)), c.Name)
+	message := fmt.Sprintf("Job %d waits: %s suspends %s %s again whenever it is resumed; the controller resumes it again at %s",
+		currentIndex(&o.SequentialJob.Status), who, strings.ToLower(string(c.Kind)), c.Name, o.Contest.Next.UTC().Format(time.RFC3339))
 	waits := progressing(batchv1alpha1.ReasonSuspendedByOthers, message)
 	waits.event, waits.byReason = warning(batchv1alpha1.ReasonSuspendedByOthers, message), true
 	w.conditions = []condition{waits}
+	w.actsAfter = max(o.Contest.Next.Sub(o.Now.Time), time.Millisecond)
 	return w
 }
 

@@ -220,18 +220,18 @@ func TestCancel(t *testing.T) {
 func TestChildrenThatOthersSuspend(t *testing.T) {
 	w := newWorld(t).stabilize()
 	w.child("etl-0").Suspended = true // kueue, for the third time
-	w.contest = &Contest{By: "kueue"}
+	w.contest = &Contest{By: "kueue", Next: time.Date(2026, 1, 1, 0, 1, 3, 0, time.UTC)}
 	w.stabilize()
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
-	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed, so it stays suspended until a user resumes it"
+	const message = "Job 0 waits: kueue suspends job etl-0 again whenever it is resumed; the controller resumes it again at 2026-01-01T00:01:03Z"
 	diff(t, "Progressing", "False SuspendedByOthers: "+message, w.condition("Progressing"))
 	diff(t, "whether time counts", true, w.sj.Status.ActiveSince == nil)
 	diff(t, "the event", 1, countOf(w.events, "Warning SuspendedByOthers "+message))
 
 	w.contest.By = ""
 	w.stabilize()
-	diff(t, "Progressing", "False SuspendedByOthers: Job 0 waits: another client suspends job etl-0 again whenever it is resumed, so it stays suspended until a user resumes it",
+	diff(t, "Progressing", "False SuspendedByOthers: Job 0 waits: another client suspends job etl-0 again whenever it is resumed; the controller resumes it again at 2026-01-01T00:01:03Z",
 		w.condition("Progressing"))
 	w.child("etl-0").Suspended = false // an administrator
 	w.stabilize()

@@ -99,6 +99,8 @@ type Child struct {
 type Contest struct {
 	// By is the field manager that suspended it; empty if that is not known.
 	By string
+	// Next is when it is resumed again.
+	Next time.Time
 }
 
 // End is how a child has ended.

@@ -147,7 +147,7 @@ func (c sequenceClient) UpdateStatus(_ context.Context, wanted *batchv1alpha1.Se
 		case current == nil:
 			return nil, simulation.ErrNotFound
 		case c.p.refusals["update status"] != nil:
-			return nil, c.p.refused("update status")
+			return nil, c.p.refusedSelf("update status")
 		case current.ResourceVersion != wanted.ResourceVersion && !c.p.overwriting:
 			c.p.Seen["conflicts"]++
 			return nil, simulation.ErrConflict
@@ -167,7 +167,7 @@ func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, pa
 			return nil, simulation.ErrNotFound
 		}
 		if c.p.refusals["patch sequence"] != nil {
-			return nil, c.p.refused("patch sequence")
+			return nil, c.p.refusedSelf("patch sequence")
 		}
 		next := patched(current, patch)
 		if next.ResourceVersion != current.ResourceVersion {

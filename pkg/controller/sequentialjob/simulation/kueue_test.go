@@ -146,7 +146,7 @@ func (q queues) SetActive(_ context.Context, _ *batchv1alpha1.SequentialJob, pat
 		case w == nil:
 			return struct{}{}, nil
 		case q.p.refusals["patch workload"] != nil:
-			return struct{}{}, q.p.refused("patch workload")
+			return struct{}{}, q.p.refusedSelf("patch workload")
 		case strconv.Itoa(w.version) != patch.ResourceVersion:
 			return struct{}{}, simulation.ErrConflict
 		}

@@ -50,6 +50,13 @@ func (p *process) refusedChild(verb string, child metav1.Object) error {
 	return err
 }
 
+// refusedSelf is refused for a request about the sequence itself, or its Workload.
+func (p *process) refusedSelf(what string) error {
+	err := p.refused(what)
+	p.sender.Denied(what, err)
+	return err
+}
+
 // Eventf makes a process a recorder, which notes warnings.
 func (p *process) Eventf(_, _ runtime.Object, eventType, reason, _, note string, args ...any) {
 	p.Note("  event %s: %s", reason, fmt.Sprintf(note, args...))

@@ -65,6 +65,8 @@ type Ref struct {
 	Name string
 	// UID of the object.
 	UID types.UID
+	// Differs means that the set needs such an object, and that this one is another one than the set asks for.
+	Differs bool
 }
 
 // Waits are the Jobs that wait for their group.
@@ -150,7 +152,7 @@ func regroup(have *Observed, wanted []*unstructured.Unstructured) (changes Chang
 		case want != nil && sameGroup(want, object):
 			changes.accept(want, object, ready)
 		default:
-			changes.Delete = append(changes.Delete, Ref{Kind: object.GetKind(), Name: object.GetName(), UID: object.GetUID()})
+			changes.Delete = append(changes.Delete, Ref{Kind: object.GetKind(), Name: object.GetName(), UID: object.GetUID(), Differs: want != nil})
 		}
 	}
 	for _, object := range wanted {
