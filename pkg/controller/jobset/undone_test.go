@@ -44,7 +44,9 @@ func (r *rig) made(request string) (n int) {
 }
 
 // untilTime returns a message without the time at its end.
-func untilTime(message string) string { return message[:strings.LastIndex(message, " at ")+len(" at ")] }
+func untilTime(message string) string {
+	return message[:strings.LastIndex(message, " at ")+len(" at ")]
+}
 
 // deletes deletes a Job. It is an error if the Job does not exist.
 func (r *rig) deletes(t *testing.T, name string) error {

@@ -60,7 +60,9 @@ func TestDeletionsByOthers(t *testing.T) {
 }
 
 // untilTime returns a message without the time at its end.
-func untilTime(message string) string { return message[:strings.LastIndex(message, " at ")+len(" at ")] }
+func untilTime(message string) string {
+	return message[:strings.LastIndex(message, " at ")+len(" at ")]
+}
 
 func TestLabelsRemovedByOthers(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Now())

@@ -59,7 +59,7 @@ const replaced = "the spec"
 
 // Creating returns an UndoneError while a child is not to be created, because it was deleted each time.
 func (g *Guard) Creating(owner, child metav1.Object) error {
-	return g.check(creationOf(child), string(controllerOf(owner, child)), func(next string) string {
+	return g.check(creationOf(child), creatorOf(owner, child), func(next string) string {
 		return fmt.Sprintf("%s %s was deleted %d times within a minute, each time after the controller had created it; the API "+
 			"does not say who deletes it, the audit log does; the controller creates it again at %s", g.noun, child.GetName(), maxReversals, next)
 	})
@@ -72,7 +72,7 @@ func (g *Guard) Created(owner, child metav1.Object) {
 		return
 	}
 	key := creationOf(child)
-	was, found := g.known(key, string(controllerOf(owner, child)))
+	was, found := g.known(key, creatorOf(owner, child))
 	if found { // else it is no reversal
 		was = was.again(g.clock.Now())
 	}
@@ -163,6 +163,11 @@ func replacementOf(owner, child metav1.Object) write {
 // generationOf names a generation of an object.
 func generationOf(object metav1.Object) string {
 	return fmt.Sprint(object.GetUID(), "/", object.GetGeneration())
+}
+
+// creatorOf names a generation of the owner of a child, and what controls the child.
+func creatorOf(owner, child metav1.Object) string {
+	return fmt.Sprint(controllerOf(owner, child), "/", owner.GetGeneration())
 }
 
 // controllerOf returns the UID of what controls a child; the UID of its owner if nothing does. With a new controller, such as the next leader

@@ -55,6 +55,7 @@ func TestGuardOfCreations(t *testing.T) {
 	}{
 		"deleted each time": {func(guarded) {}, "[0 1 2 3 63 183]"},
 
+		"for another generation each time":  {func(g guarded) { g.owner.Generation++ }, fmt.Sprint(seconds(300))},
 		"with another controller each time": {func(g guarded) { g.job.OwnerReferences[0].UID += "x" }, fmt.Sprint(seconds(300))},
 		"by the controller itself":          {func(g guarded) { g.Deleting("ns", "train-0") }, fmt.Sprint(seconds(300))},
 	} {
@@ -144,8 +145,10 @@ func TestGuardOfChanges(t *testing.T) {
 	if got := g.Changing(g.owner, g.job, "the label x", "metadata", "labels", "x"); got == nil || got.Error() != known {
 		t.Errorf("got %v", got)
 	}
+	if err := g.Changing(g.owner, g.job, "the label y"); err != nil {
+		t.Errorf("another change: %v", err)
+	}
 	for name, change := range map[string]func(){
-		"another change":                       func() {},
 		"another incarnation":                  func() { g.job.UID += "x" },
 		"another owner":                        func() { g.owner.UID += "x" },
 		"another generation of the owner":      func() { g.owner.Generation++ },
