@@ -41,11 +41,12 @@ type Denials struct {
 
 	mu     sync.Mutex
 	owners map[cache.ObjectName]*denialsOf
+	rooms  map[cache.ObjectName]*room
 }
 
 // NewDenials returns Denials that know of none.
 func NewDenials(clock Clock) *Denials {
-	return &Denials{clock: clock, owners: map[cache.ObjectName]*denialsOf{}}
+	return &Denials{clock: clock, owners: map[cache.ObjectName]*denialsOf{}, rooms: map[cache.ObjectName]*room{}}
 }
 
 // DenialsOf returns the Denials that the controller has, for requests that are made without a Writer.
@@ -186,6 +187,9 @@ func (d *Denials) end(owner metav1.Object, what Request, begun time.Time, again 
 		if err == nil && of != nil {
 			of.accepted(what, begun, now)
 		}
+		if err == nil && what.Verb == verbDelete {
+			d.deleted(owner, what.UID, now)
+		}
 		return err
 	}
 	of = d.ensure(owner)
@@ -193,7 +197,11 @@ func (d *Denials) end(owner metav1.Object, what Request, begun time.Time, again 
 		of.again = append(of.again, now)
 	}
 	reach := reachOf(what.Kind, what.Name, err)
-	return &DeniedError{err, reach, of.denied(what, reach, begun, now, err), true}
+	first := askFirst
+	if reach == allChildren && d.lagsBehind(owner, now) {
+		first = askFreed
+	}
+	return &DeniedError{err, reach, of.denied(what, reach, begun, now, first, err), true}
 }
 
 // of returns the denials of an owner; nil if there are none, or if they are about an earlier generation or another owner of the name.
@@ -222,4 +230,5 @@ func (d *Denials) Forget(owner cache.ObjectName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.owners, owner)
+	delete(d.rooms, owner)
 }

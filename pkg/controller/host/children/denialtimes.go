@@ -5,8 +5,8 @@ package children
 
 import "time"
 
-// denied remembers a denial, and returns when the request may be made again.
-func (of *denialsOf) denied(what Request, reach reach, begun, now time.Time, err error) (due time.Time) {
+// denied remembers a denial, and returns when the request may be made again: after the time given if it is the first one.
+func (of *denialsOf) denied(what Request, reach reach, begun, now time.Time, first time.Duration, err error) (due time.Time) {
 	err = shortened(err)
 	of.status = of.status || what.Verb == verbStatus
 	for _, key := range what.keys() {
@@ -24,7 +24,7 @@ func (of *denialsOf) denied(what Request, reach reach, begun, now time.Time, err
 		}
 		known.again(reach, begun, now, err)
 		many := what.Verb != verbCreate && len(of.requests) > fewChanges
-		if known.due = now.Add(waitAfter(known.times)); (known.times > 1 || many) && key.reach == reach {
+		if known.due = now.Add(waitAfter(known.times, first)); (known.times > 1 || many) && key.reach == reach {
 			known.due = of.next(what.Verb, now, known.due)
 		}
 		known.keepApart(key)
@@ -45,10 +45,10 @@ func (n *denial) again(reach reach, begun, now time.Time, err error) {
 }
 
 // waitAfter returns how long a request waits after it was denied so often in a row.
-func waitAfter(times int) time.Duration {
+func waitAfter(times int, first time.Duration) time.Duration {
 	switch times {
 	case 1:
-		return askFirst
+		return first
 	case 2:
 		return askSecond
 	}

@@ -220,6 +220,7 @@ func (l *Loop[O, S, P, R]) observe(ctx context.Context, key cache.ObjectName) (n
 	if err != nil {
 		return none, 0, err
 	}
+	children.DenialsOf(l.Host).Shown(owner, owned)
 	if !l.Host.Consistency.DeletionsShown(key, owned) {
 		return none, queue.LagRetry, nil
 	}
