@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -27,8 +28,8 @@ import (
 // withoutGroups is the flag of a server that does not know LeaderWorkerSets.
 const withoutGroups = "--runtime-config=leaderworkerset.x-k8s.io/v1=false"
 
-// collect starts kube-controller-manager again. Its garbage collector knows no owner then, and asks for each. It has asked for all of them when it
-// has deleted two objects of an owner that does not exist, one after the other: it asks in the order in which it comes to know them.
+// collect starts kube-controller-manager again. Its garbage collector knows no owner then, and asks for each. It has asked for all of them
+// when it has deleted two objects of an owner that does not exist, one after the other: it asks in the order in which it comes to know them.
 func (c *cluster) collect(t *testing.T, namespace string) {
 	t.Helper()
 	first := c.decoy(t, namespace)
@@ -98,7 +99,8 @@ func (o *takeover) survives(t *testing.T, a addition) {
 	begin := time.Now()
 	a.add(t, o)
 	refusal := o.refuses(t, witness.ReasonCustomResources, begin)
-	if !refusal.Concerns(leaderworkersetv1.SchemeGroupVersion.Group) || len(refusal.Groups) != 1 || lossIn(refusal, "StatefulSet") != takenSets {
+	group := leaderworkersetv1.SchemeGroupVersion.Group
+	if !slices.Equal(refusal.Groups, []string{group}) || lossIn(refusal, "StatefulSet") != takenSets {
 		t.Errorf("%s: the refusal is %+v", a.name, refusal)
 	}
 	o.collect(t, o.namespace)
@@ -169,7 +171,8 @@ func (s *stage) rolledBack(t *testing.T) {
 	o.forget(t)
 	begin := time.Now()
 	o.start(t, on(older))
-	if refusal := o.refused(t, witness.ReasonUnknownOwners, begin); lossIn(refusal, "StatefulSet") != takenSets || lossIn(refusal, "Job") != 0 {
+	refusal := o.refused(t, witness.ReasonUnknownOwners, begin)
+	if lossIn(refusal, "StatefulSet") != takenSets || lossIn(refusal, "Job") != 0 {
 		t.Errorf("the refusal is %+v", refusal)
 	}
 	o.collect(t, o.namespace)

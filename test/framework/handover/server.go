@@ -82,7 +82,8 @@ func (c *Cluster) RestartServer(ctx context.Context, flags ...string) error {
 }
 
 func (c *Cluster) launch(flags ...string) (err error) {
-	c.server, err = framework.StartProcess(filepath.Join(c.Dir, "logs", "jobset-apiserver.log"), c.command[0], slices.Concat(c.command[1:], flags)...)
+	log := filepath.Join(c.Dir, "logs", "jobset-apiserver.log")
+	c.server, err = framework.StartProcess(log, c.command[0], slices.Concat(c.command[1:], flags)...)
 	return err
 }
 
@@ -148,7 +149,8 @@ func (c *Cluster) runServer(ctx context.Context, authority *framework.Authority,
 		return err
 	}
 	c.command = []string{c.Program("jobset-apiserver"),
-		"--secure-port=" + port, "--bind-address=127.0.0.1", "--kubeconfig=" + kubeconfig, "--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
+		"--secure-port=" + port, "--bind-address=127.0.0.1", "--kubeconfig=" + kubeconfig,
+		"--tls-cert-file=" + cert, "--tls-private-key-file=" + key,
 		"--data-dir=" + c.data, "--allow-ephemeral-data", "--feature-gates=" + gates, "--v=2"}
 	return c.launch()
 }

@@ -1,8 +1,8 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lws runs upstream's controller of LeaderWorkerSets, with its definition, beside our server and our controller, which leave these sets
-// to it.
+// Package lws runs upstream's controller of LeaderWorkerSets, with its definition, beside our server and our controller, which leave these
+// sets to it.
 package lws
 
 import (
