@@ -84,7 +84,7 @@ func routesOf(main *clients, versions []schema.GroupVersion) func(context.Contex
 			}
 			route := storecheck.Route{}
 			if service != nil {
-				route = storecheck.Route{UID: service.GetUID(), Elsewhere: !owners.Routed(service)}
+				route = storecheck.Route{UID: service.GetUID(), Version: service.GetResourceVersion(), Elsewhere: !owners.Routed(service)}
 			}
 			routes[version.Group] = route
 		}

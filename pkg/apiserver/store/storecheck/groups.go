@@ -23,7 +23,12 @@ type Route struct {
 	Elsewhere bool
 	// UID is the UID of the APIService, and empty if there is none. A group without one is served to clients that call the server itself.
 	UID types.UID
+	// Version is the resource version of the APIService. It changes with the status, too.
+	Version string
 }
+
+// same returns whether the group is answered for as under another route.
+func (r Route) same(other Route) bool { return r.Elsewhere == other.Elsewhere && r.UID == other.UID }
 
 // groups is what the server knows about its API groups while it serves the store. A group is served when it was looked
 // at under the APIService that routes it. One that kube-apiserver serves from a CustomResourceDefinition gets objects that
@@ -39,6 +44,9 @@ type groups struct {
 	// seen are the routes when they were read last, and looked is when that was.
 	seen   map[string]Route
 	looked time.Time
+	// unsure are groups whose APIService changed while the routes were not read: it may have given the group away and taken it back. They are
+	// served on while they are looked at.
+	unsure sets.Set[string]
 	// search is what runs in the background; nil if nothing does.
 	search *groupSearch
 	// asked means that an acceptance waits until the objects are counted again, and answered that they were.
@@ -55,6 +63,8 @@ const (
 	routesInterval = 6 * time.Second
 	// vacantInterval is how often the definitions of groups are looked at that kube-apiserver serves.
 	vacantInterval = 10 * time.Second
+	// routesGap is after which time without the routes a change of an APIService counts as unseen.
+	routesGap = 3 * routesInterval
 )
 
 // ours returns the groups for which kube-apiserver does not answer itself.
@@ -83,7 +93,8 @@ func (g *Guard) beginGroups(ctx context.Context, s *observation) error {
 	if s.record != nil {
 		recorded = s.record.Groups
 	}
-	g.groups = groups{listed: witness.Common(s.key.Groups, recorded), vacant: sets.New[string]()}
+	g.groups = groups{listed: witness.Common(s.key.Groups, recorded), vacant: sets.New[string](), unsure: sets.New[string](),
+		looked: time.Now()}
 	if g.groups.listed == nil {
 		if err := g.listCreated(ctx, s); err != nil {
 			return err
@@ -141,9 +152,9 @@ func (g *Guard) apply(ctx context.Context, routes map[string]Route) (pending set
 			delete(g.groups.refused, group)
 			g.groups.search.forget(group)
 			continue
-		case g.groups.has(group, route):
+		case g.groups.has(group, route) && !g.groups.unsure.Has(group):
 			continue
-		case found && refused == route:
+		case found && refused.same(route):
 			closed[group] = g.refusal.Reason
 		case !looked || !g.groups.followed(group):
 			closed[group] = witness.ReasonNotChecked
@@ -210,13 +221,14 @@ func (g *Guard) lookOnce(ctx context.Context) error {
 	if closed := g.unserved.Load(); len(*closed) == 0 && time.Since(g.groups.looked) < routesInterval {
 		return nil
 	}
+	begun := time.Now()
 	reading, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	routes, err := g.Routes(reading)
 	if err != nil {
 		return err
 	}
-	g.groups.looked = time.Now()
+	g.groups.note(routes, begun)
 	pending := g.apply(ctx, routes)
 	if len(g.groups.refused) > 0 || g.refusal != nil {
 		if err := g.publishGroups(ctx); err != nil {
@@ -225,6 +237,18 @@ func (g *Guard) lookOnce(ctx context.Context) error {
 	}
 	g.beginSearch(ctx, routes, pending)
 	return nil
+}
+
+// note remembers when routes were read, and which groups may have been given away since they were read before.
+func (l *groups) note(routes map[string]Route, begun time.Time) {
+	if begun.Sub(l.looked) > routesGap {
+		for group, route := range routes {
+			if l.has(group, route) && l.seen[group].Version != route.Version {
+				l.unsure.Insert(group)
+			}
+		}
+	}
+	l.looked = begun
 }
 
 // followKey closes groups that another server has taken from the list in the key: it saw kube-apiserver serve them while this server could

@@ -23,6 +23,8 @@ type groupSearch struct {
 	pending sets.Set[string]
 	// void are the groups that kube-apiserver has served since: nothing is known of them.
 	void sets.Set[string]
+	// unsure are the groups that are served while they are looked at.
+	unsure sets.Set[string]
 	// asked means that it began after an acceptance was seen.
 	asked bool
 	done  chan struct{}
@@ -66,7 +68,13 @@ func (g *Guard) beginSearch(ctx context.Context, routes map[string]Route, pendin
 	if l.search != nil || pending.Len()+elsewhere.Len() == 0 {
 		return
 	}
-	s := &groupSearch{routes: routes, pending: pending, asked: l.asked, done: make(chan struct{}), vacant: l.vacant.Intersection(pending)}
+	s := &groupSearch{routes: routes, pending: pending, asked: l.asked, done: make(chan struct{}), vacant: l.vacant.Intersection(pending),
+		unsure: sets.New[string]()}
+	for group := range l.unsure.Intersection(pending) {
+		if l.has(group, routes[group]) {
+			s.unsure.Insert(group)
+		}
+	}
 	listed := maps.Clone(l.listed)
 	l.search = s
 	go func() {
@@ -83,7 +91,8 @@ func (g *Guard) run(ctx context.Context, s *groupSearch, pending, elsewhere sets
 	s.clean, s.refused, s.vacant = sets.New[string](), sets.New[string](), sets.New[string]()
 	for group := range pending {
 		_, before := listed[group]
-		found, err := g.hinders(ctx, group, before, vacant.Has(group))
+		// A definition beside a group that was served is known, or was accepted: what counts is what would be lost.
+		found, err := g.hinders(ctx, group, before, vacant.Has(group) || s.unsure.Has(group))
 		if err != nil {
 			return err
 		}
@@ -151,6 +160,10 @@ func (g *Guard) endSearch(ctx context.Context) error {
 		return s.err
 	}
 	l.vacant, l.counted, l.answered = s.vacant, time.Now(), s.asked
+	l.unsure = l.unsure.Difference(s.pending)
+	for group := range s.unsure.Intersection(s.refused).Difference(s.void) {
+		l.change(group, nil)
+	}
 	for group := range s.clean.Difference(s.void) {
 		g.open(ctx, group, s.routes[group])
 	}

@@ -137,3 +137,44 @@ func TestGroupThatAnotherServerSawGivenAway(t *testing.T) {
 	main.round(t, other)
 	wantServed(t, other, "")
 }
+
+// TestGroupThatChangedUnseen: an APIService that changed while the routes could not be read may have given its group away and taken it back.
+// Its status changes, too, so that the group is served on unless a definition could have got objects, and something is lost.
+func TestGroupThatChangedUnseen(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		version     string
+		definitions []owners.Definition
+		kept        bool
+		want        witness.Reason
+	}{
+		"beside a definition":                      {version: "2", definitions: hiddenSets, want: witness.ReasonUnknownOwners},
+		"beside a definition, and nothing is lost": {version: "2", definitions: hiddenSets, kept: true},
+		"without a definition":                     {version: "2"},
+		"which did not change":                     {version: "1", definitions: hiddenSets},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, main := newMember(t), newMain()
+			main.routes[lwsGroup] = Route{UID: "service", Version: "1"}
+			g := main.started(t, store)
+			if main.definitions = tc.definitions; !tc.kept {
+				main.lostSets()
+			}
+			main.routes[lwsGroup] = Route{UID: "service", Version: tc.version}
+			main.round(t, g) // some time later
+			wantServed(t, g, tc.want)
+			main.round(t, g)
+			wantServed(t, g, tc.want)
+			if tc.want == "" {
+				return
+			}
+			wantServed(t, main.started(t, store), witness.ReasonNotChecked)
+			main.report = owners.Report{}
+			main.definitions = nil
+			later(g)
+			main.round(t, g)
+			wantServed(t, g, "")
+		})
+	}
+}
