@@ -16,6 +16,7 @@ func directly() []attack {
 		return attack{name: name, held: true, tells: true, send: send, beside: beside}
 	}
 	lists := func(ctx context.Context, e *env) error { return e.direct.reads(ctx) }
+	fresh := func(ctx context.Context, e *env) error { return e.readsWithNewTokens(ctx) }
 	restarted := func(ctx context.Context, e *env) error { return e.servesRestarted(ctx) }
 	groups := func(ctx context.Context, e *env) error { return e.servesGroups(ctx) }
 	tables := http.Header{"Accept": {"application/json;as=Table;g=meta.k8s.io;v=v1"}}
@@ -32,7 +33,10 @@ func directly() []attack {
 			watches{n: 6000, perConnection: 1, both: true, query: "fieldSelector=metadata.name%3Dnone", sets: 100}.open, restarted),
 		held("220 questions about pods of a byte a second", questions(220, func(ctx context.Context) io.Reader { return slow{ctx} }), groups),
 		held("20 clients that ask about pods of 1.6 MB again and again", questions(20, func(context.Context) io.Reader { return bytes.NewReader(large) }), groups),
+		held("good questions from 20 addresses for a minute, and then pods of 1.6 MB", goodQuestions(20), groups),
+		held("20 clients that create pods of groups with 900 KB, through kube-apiserver", groupPods(20), groups),
 		held("tokens that nobody has, from 130 connections", badTokens(130), lists),
+		held("tokens that nobody has, from 130 connections, beside new tokens", badTokens(130), fresh),
 		action("control characters in a reason", "suspend", func() []byte { return []byte(`{"spec":{"reason":"\u001b[2J\u0000\u202e"}}`) }),
 	}
 }

@@ -52,6 +52,8 @@ type env struct {
 	// hostile removes what the attacker left; plain are the user's JobSets.
 	hostile, plain versioned.Interface
 	count          int
+	// newToken makes a token of the user that no program has seen yet.
+	newToken func(ctx context.Context) (string, error)
 	// direct reaches the server without kube-apiserver.
 	direct direct
 	// underWay takes a value when a held attack that tells it is under way.
@@ -81,7 +83,7 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 		return nil, err
 	}
 	e.url = config.Host + "/apis/" + apiVersion + "/namespaces/" + hostile + "/jobsets"
-	e.urls = map[string]string{}
+	e.urls = map[string]string{pods: config.Host + "/api/v1/namespaces/" + hostile + "/pods"}
 	for resource, version := range map[string]string{sequentialJobs: sequenceVersion, leaderWorkerSets: groupVersion, disaggregatedSets: roleVersion} {
 		e.urls[resource] = config.Host + "/apis/" + version + "/namespaces/" + hostile + "/" + resource
 	}
@@ -96,6 +98,7 @@ func open(ctx context.Context, dir, script string, limit uint64, bound time.Dura
 	if e.direct, err = openDirect(ctx, admin, []*rest.Config{attacker, second}, bystander); err != nil {
 		return nil, err
 	}
+	e.newToken = func(ctx context.Context) (string, error) { return tokenOf(ctx, admin, plain, "user") }
 	bystander.Timeout = 20 * time.Second
 	if e.plain, err = versioned.NewForConfig(bystander); err != nil {
 		return nil, err
@@ -122,15 +125,23 @@ func user(ctx context.Context, admin kubernetes.Interface, config *rest.Config, 
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}
-	token, err := admin.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(6 * 3600))},
-	}, metav1.CreateOptions{})
+	token, err := tokenOf(ctx, admin, namespace, name)
 	if err != nil {
 		return nil, err
 	}
 	own := rest.AnonymousClientConfig(config)
-	own.BearerToken, own.QPS = token.Status.Token, -1
+	own.BearerToken, own.QPS = token, -1
 	return own, nil
+}
+
+func tokenOf(ctx context.Context, admin kubernetes.Interface, namespace, name string) (string, error) {
+	token, err := admin.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(6 * 3600))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return token.Status.Token, nil
 }
 
 // adopt limits both programs.
