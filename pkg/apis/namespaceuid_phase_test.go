@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package namespaceuid_test
+package apis_test
 
 import (
 	"testing"

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package shortage
+package placement_test
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/placement/shortage"
 )
 
 // TestParseReadsWhatPlacementsSay reads the messages of random shortages, also of those in which a word has a singular.
@@ -23,7 +24,7 @@ func TestParseReadsWhatPlacementsSay(t *testing.T) {
 			Jobs: 1 + random.IntN(3), Others: random.IntN(3), Pods: 1 + random.IntN(3),
 			Usable: random.IntN(3), Taken: random.IntN(9), Takers: random.IntN(6),
 		}
-		want := Shortage{
+		want := shortage.Shortage{
 			Group: "workers", Topology: "example.com/rack", Jobs: from.Jobs, Others: from.Others, Pods: from.Pods, Usable: from.Usable, Taken: from.Taken,
 		}
 		if from.Taken == 0 {
@@ -32,7 +33,7 @@ func TestParseReadsWhatPlacementsSay(t *testing.T) {
 		for i := range from.Takers {
 			from.TakenBy = append(from.TakenBy, placement.Taker{Set: placement.NameOf(fmt.Sprintf("team/set-%d", i)), Domains: 2})
 			if i < 3 {
-				want.TakenBy = append(want.TakenBy, Taker{fmt.Sprintf("team/set-%d", i), 2})
+				want.TakenBy = append(want.TakenBy, shortage.Taker{fmt.Sprintf("team/set-%d", i), 2})
 			}
 		}
 		for i, n := 0, random.IntN(5); i < n; i++ {
@@ -49,7 +50,7 @@ func TestParseReadsWhatPlacementsSay(t *testing.T) {
 			from.Closest, want.Closest = placement.NameOf("r7"), "r7"
 			from.Missing = placement.Amount{Resource: placement.NameOf("cpu"), Value: 4000}
 		}
-		got, found := Parse(from.Message())
+		got, found := shortage.Parse(from.Message())
 		if diff := cmp.Diff(want, got); !found || diff != "" {
 			t.Fatalf("message %q (found: %v; -want +got):\n%s", from.Message(), found, diff)
 		}
@@ -64,26 +65,26 @@ func TestParseOtherTexts(t *testing.T) {
 	message := whole.Message()
 	for name, tc := range map[string]struct {
 		message string
-		want    Shortage
+		want    shortage.Shortage
 		found   bool
 	}{
 		"no message": {message: ""},
 		"other text": {message: "nodes and pods are not known yet: nodes"},
 		"no label": {
 			message: `1 job of replicatedJob "w", with 1 pod, needs a domain of "rack": no node has that label`,
-			want:    Shortage{Group: "w", Topology: "rack", Jobs: 1, Pods: 1}, found: true,
+			want:    shortage.Shortage{Group: "w", Topology: "rack", Jobs: 1, Pods: 1}, found: true,
 		},
 		"cut": {
 			message: message[:strings.Index(message, "xxx")+3] + "...",
-			want:    Shortage{Group: "w", Topology: "rack", Jobs: 2, Pods: 4, Domains: 9, Taken: 3}, found: true,
+			want:    shortage.Shortage{Group: "w", Topology: "rack", Jobs: 2, Pods: 4, Domains: 9, Taken: 3}, found: true,
 		},
 		"a number that is too long": {
 			message: strings.Repeat("9", 40) + ` jobs of replicatedJob "w", with 1 pod, each need a domain of "rack": no node has that label`,
-			want:    Shortage{Group: "w", Topology: "rack", Pods: 1}, found: true,
+			want:    shortage.Shortage{Group: "w", Topology: "rack", Pods: 1}, found: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, found := Parse(tc.message)
+			got, found := shortage.Parse(tc.message)
 			if diff := cmp.Diff(tc.want, got); diff != "" || found != tc.found {
 				t.Errorf("found: %v, want %v (-want +got):\n%s", found, tc.found, diff)
 			}
@@ -94,7 +95,7 @@ func TestParseOtherTexts(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(`1 job of replicatedJob "w", with 1 pod, needs a domain of "rack": of 2 domains, 1 is taken by jobs (a/b: 1), 1 lacks room (cpu: 1)`)
 	f.Fuzz(func(t *testing.T, message string) {
-		if s, found := Parse(message); !found && s.Domains != 0 {
+		if s, found := shortage.Parse(message); !found && s.Domains != 0 {
 			t.Errorf("no message, and %d domains", s.Domains)
 		}
 	})

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package validation
+package apis_test
 
 import (
 	"testing"
@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	podtemplatevalidation "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
 // The validation of JobSets tests every key. Here are the entry points that other kinds use too.
@@ -20,17 +22,17 @@ func TestTemplates(t *testing.T) {
 		got  field.ErrorList
 		want []string
 	}{
-		"an empty pod template": {ValidatePodTemplate(&corev1.PodTemplateSpec{}, path), []string{"template: Required value"}},
-		"a pod template": {ValidatePodTemplate(&pod, path), []string{
+		"an empty pod template": {podtemplatevalidation.ValidatePodTemplate(&corev1.PodTemplateSpec{}, path), []string{"template: Required value"}},
+		"a pod template": {podtemplatevalidation.ValidatePodTemplate(&pod, path), []string{
 			"template.spec.containers[2].name: Required value", "template.spec.containers[1]: Duplicate value",
 		}},
-		"an empty Job template": {ValidateJobTemplate(&batchv1.JobTemplateSpec{}, path), []string{"template: Required value"}},
+		"an empty Job template": {podtemplatevalidation.ValidateJobTemplate(&batchv1.JobTemplateSpec{}, path), []string{"template: Required value"}},
 		"a Job template without a pod": {
-			ValidateJobTemplate(&batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{SuccessPolicy: &batchv1.SuccessPolicy{}}}, path),
+			podtemplatevalidation.ValidateJobTemplate(&batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{SuccessPolicy: &batchv1.SuccessPolicy{}}}, path),
 			[]string{"template.spec.successPolicy.rules: Required value", "template.spec.template: Required value"},
 		},
 		"a claim": {
-			ValidateClaimSpec(&corev1.PersistentVolumeClaimSpec{DataSource: &corev1.TypedLocalObjectReference{Name: "n"}}, path),
+			podtemplatevalidation.ValidateClaimSpec(&corev1.PersistentVolumeClaimSpec{DataSource: &corev1.TypedLocalObjectReference{Name: "n"}}, path),
 			[]string{"template.dataSource.kind: Required value"},
 		},
 	}
