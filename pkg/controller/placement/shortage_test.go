@@ -33,7 +33,7 @@ func TestParseReadsWhatPlacementsSay(t *testing.T) {
 		for i := range from.Takers {
 			from.TakenBy = append(from.TakenBy, placement.Taker{Set: placement.NameOf(fmt.Sprintf("team/set-%d", i)), Domains: 2})
 			if i < 3 {
-				want.TakenBy = append(want.TakenBy, shortage.Taker{fmt.Sprintf("team/set-%d", i), 2})
+				want.TakenBy = append(want.TakenBy, shortage.Taker{Set: fmt.Sprintf("team/set-%d", i), Domains: 2})
 			}
 		}
 		for i, n := 0, random.IntN(5); i < n; i++ {
