@@ -77,7 +77,7 @@ func (b *statusBuilder) advance() bool {
 		b.run(complete)
 		return true
 	}
-	return b.run(causeOfTarget, recordSuspension, countExecution, storeAvoided, moveJob, forgetNodes)
+	return b.run(causeOfTarget, recordSuspension, countExecution, storeAvoided, unpin, moveJob, forgetNodes)
 }
 
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.

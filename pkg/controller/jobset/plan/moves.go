@@ -94,10 +94,33 @@ func notePlaced(s state) (c changes) {
 		at, index := s.index.placed[place], jobIndex(job)
 		news := at.Domain(index) != "" && !at.At.Jobs[index].Ready && at.IsFor(index, s.jobRestarts(place, index))
 		if news && !jobSuspended(job) && job.DeletionTimestamp == nil && allPodsReady(job) {
-			c.edits = append(c.edits, func(next *jobsetv1alpha2.JobSetStatus) {
-				helper.PlacementOf(next, rj.Name, at.Topology).Jobs[index].Ready = true
-			})
+			c.edits = append(c.edits, setReady(rj.Name, at.Topology, index, true))
 		}
 	}
 	return c
+}
+
+// unpin lets Jobs move again that were suspended, in a set that is not, or not any more: pods of other Jobs may take the domain before theirs
+// come back. That is stored before the Jobs are resumed.
+func unpin(s state) (c changes) {
+	if s.next.Placement == nil || !placeable(s.Observed) {
+		return changes{}
+	}
+	for _, job := range s.owned.active {
+		rj, place := s.replicatedJob(replicatedJobOf(job))
+		at, index := s.index.placed[place], jobIndex(job)
+		if jobSuspended(job) && at.Domain(index) != "" && at.At.Jobs[index].Ready {
+			c.edits = append(c.edits, setReady(rj.Name, at.Topology, index, false))
+		}
+	}
+	c.commits = len(c.edits) > 0
+	return c
+}
+
+func setReady(replicatedJob, topology string, index int32, ready bool) edit {
+	return func(next *jobsetv1alpha2.JobSetStatus) {
+		if entry := helper.PlacementOf(next, replicatedJob, topology); entry != nil && int(index) < len(entry.Jobs) {
+			entry.Jobs[index].Ready = ready
+		}
+	}
 }

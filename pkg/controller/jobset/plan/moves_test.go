@@ -217,3 +217,37 @@ func TestSingleJobIsPlacedAgain(t *testing.T) {
 	diff(t, "asks again", 0, len(unplacedJobs(o)))
 	diff(t, "created", "w-0 a", createdAt(Decide(o)))
 }
+
+// TestSuspendedJobMayMove suspends Jobs that have run, and takes that back. Their pods are gone or going, and a Job without a domain may take
+// the place of one that is pinned to its domain.
+func TestSuspendedJobMayMove(t *testing.T) {
+	at := racks(0, 0, "a", "b")
+	at.ReplicatedJobs[0].Jobs[0].Ready, at.ReplicatedJobs[0].Jobs[1].Ready = true, true
+	observed := func(change ...func(*jobsetv1alpha2.JobSet)) Observed {
+		set := newSet(append([]func(*jobsetv1alpha2.JobSet){with("w", 2), byRack, placedAt(at.DeepCopy())}, change...)...)
+		set.Status.Attempts = []jobsetv1alpha2.Attempt{{Number: 1}}
+		o := observe(set, jobNamed("w", 0, jobIsSuspended, releasedAt(SuspendedInAttempt(1))), jobNamed("w", 1, podsReady))
+		o.Gates.ExclusivePlacement = true
+		return o
+	}
+	ready := func(status *jobsetv1alpha2.JobSetStatus) string {
+		jobs := status.Placement.ReplicatedJobs[0].Jobs
+		return fmt.Sprint(jobs[0].Ready, " ", jobs[1].Ready)
+	}
+	o := observed()
+	p := Decide(o)
+	diff(t, "Jobs that do not leave", "false true", ready(statusAfter(o, p)))
+	diff(t, "resumed before that is stored", "", resumedAt(p))
+	if waits := Finish(o, p, Results{}).DeferStatus; waits > 0 {
+		t.Errorf("the status waits for %s", waits)
+	}
+	o.JobSet.Status = *statusAfter(o, p)
+	diff(t, "resumed once that is stored", "js-w-0 a", resumedAt(Decide(o)))
+
+	o.Jobs[0] = jobNamed("w", 0)
+	o.Waiting = map[types.UID]domains.Waiting{o.Jobs[0].UID: {Since: before.Time, Reason: noRoom}}
+	diff(t, "Jobs that may move", 1, len(stuck(o)))
+
+	o = observed(isSuspended) // the domains are forgotten once no Job may start pods
+	diff(t, "Jobs that do not leave while the set is being suspended", "true true", ready(statusAfter(o, Decide(o))))
+}

@@ -66,14 +66,23 @@ func (w *world) stopPods(pods []*corev1.Pod) (busy bool) {
 
 func (w *world) suspendPods(job *batchv1.Job, pods []*corev1.Pod) bool {
 	busy := w.stopPods(pods)
-	if hasCondition(job, batchv1.JobSuspended) && job.Status.Active == 0 {
+	stop := w.stopping(job)
+	if hasCondition(job, batchv1.JobSuspended) && job.Status.Active == 0 && ptr.Deref(job.Status.Terminating, 0) == stop {
 		return busy
 	}
 	w.changeJob(job, func(j *batchv1.Job) {
-		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
+		j.Status.Active, j.Status.Ready, j.Status.Terminating = 0, ptr.To[int32](0), &stop
 		w.setCondition(j, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended")
 	})
 	return true
+}
+
+// stopping returns how many pods of a Job are being deleted.
+func (w *world) stopping(job *batchv1.Job) (n int32) {
+	for _, pod := range w.podsOf(job) {
+		n += one(pod.DeletionTimestamp != nil)
+	}
+	return n
 }
 
 // endFailure marks a Job as failed after its pods have been stopped.
@@ -86,7 +95,7 @@ func (w *world) endFailure(job *batchv1.Job, pods []*corev1.Pod) bool {
 	}
 	w.Note("job %s has failed", job.Name)
 	w.changeJob(job, func(j *batchv1.Job) {
-		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
+		j.Status.Active, j.Status.Ready, j.Status.Terminating = 0, ptr.To[int32](0), ptr.To(w.stopping(j))
 		w.setCondition(j, batchv1.JobFailed, corev1.ConditionTrue, batchv1.JobReasonBackoffLimitExceeded)
 	})
 	return true
@@ -115,7 +124,8 @@ func (w *world) runPods(job *batchv1.Job, pods []*corev1.Pod) bool {
 
 // storeCounts stores how many pods of a Job run, are ready and have succeeded, if that is news. It reports whether it is.
 func (w *world) storeCounts(job *batchv1.Job, running, ready, succeeded int32) bool {
-	same := job.Status.Active == running && ptr.Deref(job.Status.Ready, 0) == ready && job.Status.Succeeded == succeeded
+	stop := w.stopping(job)
+	same := ptr.Deref(job.Status.Terminating, 0) == stop && job.Status.Active == running && ptr.Deref(job.Status.Ready, 0) == ready && job.Status.Succeeded == succeeded
 	if same && job.Status.StartTime != nil && running > 0 {
 		return false
 	}
@@ -127,7 +137,7 @@ func (w *world) storeCounts(job *batchv1.Job, running, ready, succeeded int32) b
 		if resumed {
 			w.setCondition(j, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed")
 		}
-		j.Status.Active, j.Status.Ready, j.Status.Succeeded = running, ptr.To(ready), succeeded
+		j.Status.Active, j.Status.Ready, j.Status.Succeeded, j.Status.Terminating = running, ptr.To(ready), succeeded, &stop
 		if running == 0 {
 			w.Note("job %s is complete", j.Name)
 			w.setCondition(j, batchv1.JobComplete, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached)

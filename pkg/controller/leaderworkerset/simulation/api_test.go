@@ -82,7 +82,11 @@ func (c childClient[T]) Create(_ context.Context, wanted T, options metav1.Creat
 		if _, taken := c.in.Get(wanted.GetName()); taken {
 			return wanted, simulation.ErrExists
 		}
-		if err := c.p.deniedChild("create "+c.kind, wanted); err != nil {
+		request := "create " + c.kind
+		if options.FieldManager != "" {
+			request = "apply " + c.kind // the leader StatefulSet is created, and then applied
+		}
+		if err := c.p.deniedChild(request, wanted); err != nil {
 			return wanted, err
 		}
 		child := c.copy(wanted)
@@ -194,7 +198,9 @@ func (c childClient[T]) change(name string, body []byte) (T, error) {
 		}
 		c.p.Note("  patches %s %s (%s)", c.kind, name, live.GetUID())
 		c.p.rules.touched(live)
-		c.p.rules.adopted(live, next)
+		if !equality.Semantic.DeepEqual(live.GetOwnerReferences(), next.GetOwnerReferences()) {
+			c.p.rules.adopted(live, next)
+		}
 		c.in.Put(next)
 		return next, nil
 	})
