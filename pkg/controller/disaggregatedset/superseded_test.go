@@ -42,7 +42,7 @@ func TestSetChangesWhileChildrenAreCreated(t *testing.T) {
 				tc.change(next)
 				return false, nil, r.caches.sets.GetIndexer().Update(next)
 			})
-			_, _ = r.pass(t) // the status may be that of another version
+			_, _ = r.pass(t) // the set has changed, so that its status may not be stored
 			if created != tc.most {
 				t.Errorf("%d LeaderWorkerSets were created, want %d", created, tc.most)
 			}
