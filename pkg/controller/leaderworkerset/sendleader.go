@@ -95,7 +95,7 @@ func (a *applier) ownLeader(ctx context.Context) error {
 	return nil
 }
 
-// own returns a version of a StatefulSet whose fields are those of applies. That differs from the live one in nothing else.
+// own returns a version of a StatefulSet whose fields belong to applies. It differs from the live one in nothing else.
 func (a *applier) own(ctx context.Context, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	if !plan.OwnedAsCreated(live) {
 		return live, nil
