@@ -19,7 +19,11 @@ func startStep(o Observed, owned family) wants {
 	if helper.Suspended(sj) {
 		return wants{state: batchv1alpha1.StepSuspended, conditions: suspended(owned.active == 0, "")}
 	}
-	if hold := o.Queue.Hold; hold != nil && hold.Quota != QuotaHeld {
+	switch hold := o.Queue.Hold; {
+	case hold == nil || hold.Quota == QuotaHeld:
+	case o.Queue.unknown() && entry.State == batchv1alpha1.StepStarting && isTrue(&sj.Status, batchv1alpha1.ConditionProgressing):
+		return wants{} // there was quota, and nothing says that it is gone
+	default:
 		w := waitForQuota(o)
 		w.requeueAfter = hold.RetryAfter
 		return w

@@ -5,10 +5,12 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -81,10 +83,29 @@ func waiting(o Observed) string {
 	if step, found := currentStep(o.SequentialJob); found && queueOf(o.SequentialJob, step) != "" {
 		message += " in queue " + queueOf(o.SequentialJob, step)
 	}
-	if reason := o.Queue.waitsFor(); reason != "" {
+	reason := o.Queue.waitsFor()
+	if stored := stillStored(o, message); stored != "" && o.Queue.unknown() {
+		return stored
+	}
+	if reason != "" {
 		message += ": " + reason
 	}
 	return message
+}
+
+// stillStored returns the stored message if it says what the sequence waits for; else "". What is not known does not replace it: a controller
+// that has just started would write against one that knows more, and each write makes both look again.
+func stillStored(o Observed, message string) string {
+	c := meta.FindStatusCondition(o.SequentialJob.Status.Conditions, batchv1alpha1.ConditionProgressing)
+	if c == nil || c.Reason != batchv1alpha1.ReasonWaitingForQuota || !strings.HasPrefix(c.Message, message+": ") {
+		return ""
+	}
+	return c.Message
+}
+
+// unknown returns whether it is not known yet whether there is quota, as while a controller starts.
+func (q Queue) unknown() bool {
+	return q.waitsFor() == unknownWorkloads && (q.Hold == nil || q.Hold.Quota == QuotaUnknown)
 }
 
 // waitsFor returns what the Workload of a child, or of the whole sequence, waits for; "" if that is not known.

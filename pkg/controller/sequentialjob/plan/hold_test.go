@@ -6,8 +6,10 @@ package plan
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -90,6 +92,57 @@ func TestUnknownQuotaChangesNothing(t *testing.T) {
 				t.Errorf("the message is %q", message)
 			}
 		})
+	}
+}
+
+// TestUnknownQuotaReplacesNoReason keeps what a controller that knows the Workloads has said. Another one that has just started would write
+// against it without end.
+func TestUnknownQuotaReplacesNoReason(t *testing.T) {
+	o := heldSequence(false)
+	o.Queue.Hold.Message = "the ClusterQueue is full"
+	knows := Decide(o)
+	o.SequentialJob.Status = *knows.Status
+	o.Queue.Hold = &Hold{}
+	if p := Decide(o); p.Status != nil {
+		t.Errorf("Workloads that are not known change the message %q to %q", progressingOf(knows.Status.Conditions).Message, progressingOf(p.Status.Conditions).Message)
+	}
+	o.SequentialJob.Labels["kueue.x-k8s.io/queue-name"] = "another"
+	if p := Decide(o); p.Status == nil || !strings.HasSuffix(progressingOf(p.Status.Conditions).Message, "in queue another: "+unknownWorkloads) {
+		t.Errorf("the message is about another queue: %+v", p.Status)
+	}
+}
+
+// TestUnknownQuotaTakesNoStartBack keeps a step that is about to start, because another controller knows that there is quota.
+func TestUnknownQuotaTakesNoStartBack(t *testing.T) {
+	o := heldSequence(true)
+	starts := Decide(o)
+	if starts.Status == nil || starts.Status.Steps[1].State != batchv1alpha1.StepStarting {
+		t.Fatalf("with quota: %+v", starts.Status)
+	}
+	o.SequentialJob.Status = *starts.Status
+	o.Queue.Hold = &Hold{}
+	if p := Decide(o); p.Status != nil || p.creates() {
+		t.Errorf("Workloads that are not known change the step: %+v", p)
+	}
+	o.Queue.Hold = &Hold{Quota: QuotaMissing}
+	if p := Decide(o); p.Status == nil || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
+		t.Errorf("without quota: %+v", p.Status)
+	}
+}
+
+// TestStoppedStepsWaitForKueue says that Kueue is away also if the step has a child, whose pods lack nothing.
+func TestStoppedStepsWaitForKueue(t *testing.T) {
+	o := heldSequence(false, heldChild(stopped))
+	o.Queue = Queue{Hold: &Hold{}}
+	p := Decide(o)
+	c := meta.FindStatusCondition(p.Status.Conditions, batchv1alpha1.ConditionResourcesUnavailable)
+	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != batchv1alpha1.ReasonQueueUnavailable {
+		t.Errorf("the condition is %+v", c)
+	}
+	o.SequentialJob.Status = *p.Status
+	o.Now = metav1.NewTime(o.Now.Add(time.Minute))
+	if p := Decide(o); p.Status != nil || len(p.Events) > 0 {
+		t.Errorf("a later look changes %+v", p)
 	}
 }
 

@@ -23,6 +23,9 @@ func reportTroubles(o Observed, c Child, status *batchv1alpha1.SequentialJobStat
 				"install Kueue, or remove the label %s from the SequentialJob and from %s %s", index, helper.QueueKey,
 				strings.ToLower(string(c.Kind)), c.Name))}}
 	}
+	if o.Queue.Hold != nil && !o.Queue.Served && c.Suspended {
+		return wants{} // waitForQuota says so
+	}
 	switch message, due := refusedPods(o, c, status); {
 	case message != "":
 		return wants{requeueAfter: hostplan.PodsRefusedAgain, conditions: []condition{unavailable(batchv1alpha1.ReasonPodsRefused,
