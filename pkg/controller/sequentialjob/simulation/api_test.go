@@ -19,6 +19,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -43,6 +44,7 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 			c.p.sender.Denied(simulation.Request("create", "child", wanted), c.p.denial)
 			return wanted, c.p.denial
 		}
+		c.p.checkBlind(wanted)
 		child := c.copy(wanted)
 		child.SetUID(types.UID(fmt.Sprintf("%T-%d", wanted, c.in.Versions.Last)))
 		child.SetCreationTimestamp(c.p.storedBy(child))
@@ -56,8 +58,11 @@ func (c childClient[T]) Create(_ context.Context, wanted T, _ metav1.CreateOptio
 func (c childClient[T]) Get(_ context.Context, name string, _ metav1.GetOptions) (T, error) {
 	return simulation.Read(c.p.sender, func() (T, error) {
 		child, found := c.in.Get(name)
-		if !found || c.p.unasking {
+		switch {
+		case !found || c.p.unasking:
 			return child, simulation.ErrNotFound
+		case unreadable.Is(child):
+			return child, simulation.ErrServer
 		}
 		return child, nil
 	})
@@ -74,6 +79,9 @@ func (c childClient[T]) Delete(_ context.Context, name string, options metav1.De
 			return none, simulation.ErrConflict
 		case c.p.refusals["delete child"] != nil:
 			return none, c.p.refusedChild("delete", child)
+		}
+		if c.p.checkBlind(child); unreadable.Is(child) {
+			return none, simulation.ErrServer
 		}
 		c.p.Note("  deletes child %s", name)
 		c.p.rules.deleted(child, known && !c.p.rivals)
@@ -95,6 +103,9 @@ func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType,
 			return child, simulation.ErrNotFound
 		case c.p.refusals["patch child"] != nil:
 			return child, c.p.refusedChild("patch", child)
+		}
+		if c.p.checkBlind(child); unreadable.Is(child) {
+			return child, simulation.ErrServer
 		}
 		next := patched(child, patch)
 		if next.GetResourceVersion() != child.GetResourceVersion() {

@@ -35,6 +35,8 @@ func (e *env) liveSomeChild() {
 func (e *env) live(child metav1.Object, end plan.End) bool {
 	c := view(child)
 	switch {
+	case e.stopsSlowly(child):
+		return false
 	case c.Deleting:
 		e.Note("child %s is gone", c.Name)
 		e.endPods(c.UID) // deletion in the foreground waits for them
@@ -68,7 +70,7 @@ func (e *env) live(child metav1.Object, end plan.End) bool {
 
 func (e *env) setActive(child metav1.Object, n int32) {
 	e.changeChild(child, func(j *batchv1.Job) {
-		if j.Status.Active, j.Status.StartTime = n, nil; n > 0 {
+		if j.Status.Active, j.Status.StartTime, j.Status.Terminating = n, nil, nil; n > 0 {
 			j.Status.StartTime = ptr.To(e.storedBy(j))
 		}
 	}, func(s *jobsetv1alpha2.JobSet) {

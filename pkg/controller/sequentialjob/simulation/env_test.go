@@ -39,6 +39,10 @@ type mutant struct {
 	// eager ones try again what failed as soon as anything is due, and unasking ones take children that no cache shows
 	// for gone.
 	eager, unasking bool
+	// credulous ones believe what children that cannot be read seem to be.
+	credulous bool
+	// impatient ones take pods that terminate for gone.
+	impatient bool
 	// greedy ones take what has a name that they want for a child.
 	greedy   bool
 	heedless heedless
@@ -71,6 +75,7 @@ type env struct {
 	// skew is how far the clock of the server of Jobs is ahead.
 	skew time.Duration
 	kueue
+	hardships
 	// template is what the sequence is made of when a user creates it, and creations is how often that was.
 	template  *batchv1alpha1.SequentialJob
 	creations int
@@ -129,6 +134,9 @@ func (e *env) children() (all []metav1.Object) {
 		all = append(all, job)
 	}
 	for _, js := range e.jobSets.Objects {
+		if e.hides(js) {
+			js = e.hidden
+		}
 		all = append(all, js)
 	}
 	return all
@@ -162,6 +170,11 @@ func (e *env) changeChild(child metav1.Object, ofJob func(*batchv1.Job), ofJobSe
 		ofJob(next)
 		e.jobs.Put(next)
 	case *jobsetv1alpha2.JobSet:
+		if e.hides(o) {
+			e.hidden = e.hidden.DeepCopy()
+			ofJobSet(e.hidden)
+			return
+		}
 		next := o.DeepCopy()
 		ofJobSet(next)
 		e.jobSets.Put(next)
@@ -172,7 +185,9 @@ func (e *env) removeChild(child metav1.Object) {
 	if _, ok := child.(*batchv1.Job); ok {
 		e.jobs.Remove(child.GetName())
 	} else {
-		e.jobSets.Remove(child.GetName())
+		if e.jobSets.Remove(child.GetName()); e.hides(child) {
+			e.hidden = nil
+		}
 	}
 	delete(e.workloads, child.GetUID())
 }

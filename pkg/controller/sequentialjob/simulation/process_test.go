@@ -4,6 +4,8 @@
 package simulation
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -33,6 +36,8 @@ type process struct {
 	rivals, readsKueue, without bool
 	// unread means that this sync did not know the Workloads of a Kueue that is there.
 	unread bool
+	// blind means that this sync saw a child that the server cannot read.
+	blind bool
 	// observed is what the present sync acts on.
 	observed plan.Observed
 }
@@ -84,7 +89,8 @@ func (e *env) sync() bool {
 
 // syncSequence lets the real controller sync the sequence.
 func (p *process) syncSequence() (queue.Due, error) {
-	p.observed = plan.Observed{}
+	p.observed, p.blind = plan.Observed{}, slices.ContainsFunc(p.jobSets.Objects, func(js *jobsetv1alpha2.JobSet) bool { return unreadable.Is(js) })
+	defer func() { p.blind = false }()
 	return p.syncer.Sync(simulation.Quiet, key)
 }
 

@@ -151,6 +151,7 @@ func (r *rules) statusStored(before, after *batchv1alpha1.SequentialJob, known b
 			r.Fail(ruleFinished, "%s (%s) becomes %v", c.Type, c.Reason, now)
 		}
 	}
+	r.checkSuspended(before, after, known)
 	if helper.Finished(before) == nil && helper.Finished(after) != nil {
 		r.Seen["ends: "+helper.Finished(after).Reason]++
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -62,6 +63,10 @@ func (c caches) SequentialJob(cache.ObjectName) (*batchv1alpha1.SequentialJob, e
 
 func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, err error) {
 	for _, job := range c.p.jobs.Objects {
+		if c.p.impatient {
+			job = job.DeepCopy()
+			job.Status.Terminating = nil
+		}
 		if metav1.IsControlledBy(job, sj) || c.p.greedy {
 			owned = append(owned, plan.ChildOfJob(job))
 		}
@@ -74,7 +79,14 @@ func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, e
 	return owned, nil
 }
 
-func (caches) Unreadable(*batchv1alpha1.SequentialJob) ([]plan.Unreadable, error) { return nil, nil }
+func (c caches) Unreadable(sj *batchv1alpha1.SequentialJob) (all []plan.Unreadable, err error) {
+	for _, js := range c.p.jobSets.Objects {
+		if unreadable.Is(js) && metav1.IsControlledBy(js, sj) && !c.p.credulous {
+			all = append(all, plan.Unreadable{Name: js.Name, UID: js.UID, Cause: js.Annotations[unreadable.Annotation]})
+		}
+	}
+	return all, nil
+}
 
 func (caches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
 

@@ -35,6 +35,7 @@ func randomFaults(d simulation.Dice) faults {
 // step lets something happen.
 func (e *env) step() {
 	f := e.faults
+	e.endure()
 	e.Happen([]simulation.Happening{
 		{Weight: f.pods, Do: e.livePods},
 		{Weight: f.kueue, Do: func() { e.kueueActs() }},
@@ -92,14 +93,18 @@ func (e *env) controlJobs() (busy bool) {
 			continue
 		}
 		switch suspended, active := ptr.Deref(job.Spec.Suspend, false), job.Status.Active > 0; {
-		case suspended && (active || job.Status.StartTime != nil):
+		case e.slowPods && ptr.Deref(job.Status.Terminating, 0) > 0 && e.Now().Before(e.stopAt):
+		case e.slowPods && suspended && active:
+			e.letTerminate(object)
+			return true
+		case suspended && (active || job.Status.StartTime != nil || ptr.Deref(job.Status.Terminating, 0) > 0):
 			e.expect(stops)
 			change(e, jobs, object, func(job *batchv1.Job) { job.Status = batchv1.JobStatus{} })
 			e.Note("pods of %s are gone", job.Name)
 			return true
 		case !suspended && !active:
 			change(e, jobs, object, func(job *batchv1.Job) {
-				job.Status.Active, job.Status.Ready, job.Status.StartTime = 1, ptr.To[int32](1), ptr.To(metav1.Now())
+				job.Status.Active, job.Status.Ready, job.Status.StartTime, job.Status.Terminating = 1, ptr.To[int32](1), ptr.To(metav1.Now()), nil
 			})
 			e.Note("pods of %s run", job.Name)
 			e.Seen["pods that run"]++

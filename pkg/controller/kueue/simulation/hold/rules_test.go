@@ -54,7 +54,8 @@ func (e *env) observe() {
 	now := facts{}
 	sj := seen[batchv1alpha1.SequentialJob](e, e.server.Get(sequences, namespace, name))
 	for _, object := range e.server.List(jobs) {
-		now.running = now.running || seen[batchv1.Job](e, object).Status.Active > 0
+		job := seen[batchv1.Job](e, object)
+		now.running = now.running || job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0
 	}
 	holds := false
 	for _, object := range e.server.List(workloads) {

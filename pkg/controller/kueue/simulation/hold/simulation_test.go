@@ -13,28 +13,8 @@ import (
 func newHistories(t *testing.T) simulation.Histories[mutant] {
 	t.Helper()
 	return simulation.Histories[mutant]{
-		Run: func(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken string) {
-			left := simulation.Guarded(func() {
-				synctest.Test(t, func(*testing.T) {
-					var e *env
-					broken = simulation.Guarded(func() {
-						e = newEnv(seed, m, trace)
-						seen = e.Seen
-						for range 20 + e.Dice.IntN(80) {
-							e.step()
-						}
-						e.stabilize()
-					})
-					e.stop()
-					e.weather.Clear()
-					e.server.EndWatches(false)
-					e.pass(2 * minute) // requests that hang end
-				})
-			})
-			if broken == "" {
-				broken = left
-			}
-			return seen, broken
+		Run: func(seed uint64, m mutant, trace *[]string) (map[string]int, string) {
+			return run(t, seed, m, trace, hardships{})
 		},
 		// The rarest event of those wanted is in one of 7.5 histories: all of these lack it less than once in a million runs.
 		Number:    120,
@@ -47,4 +27,32 @@ func newHistories(t *testing.T) simulation.Histories[mutant] {
 }
 
 // TestHistories runs random histories.
+// run lets one history happen in a bubble.
+func run(t *testing.T, seed uint64, m mutant, trace *[]string, lasting hardships) (seen map[string]int, broken string) {
+	t.Helper()
+	left := simulation.Guarded(func() {
+		synctest.Test(t, func(*testing.T) {
+			var e *env
+			broken = simulation.Guarded(func() {
+				e = newEnv(seed, m, trace)
+				seen = e.Seen
+				e.begin(lasting)
+				for range 20 + e.Dice.IntN(80) {
+					e.step()
+				}
+				e.stabilize()
+			})
+			e.stop()
+			e.stopRival()
+			e.weather.Clear()
+			e.server.EndWatches(false)
+			e.pass(2 * minute) // requests that hang end
+		})
+	})
+	if broken == "" {
+		broken = left
+	}
+	return seen, broken
+}
+
 func TestHistories(t *testing.T) { newHistories(t).Test(t) }

@@ -61,6 +61,7 @@ type env struct {
 	faults  faults
 	began   time.Time
 	process *process
+	hardships
 	// noted is how many writes are in the trace, and created is how many sequences there were.
 	noted, created int
 	// typed are the objects that observe has converted, by their versions.
@@ -89,6 +90,7 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.requests = append(e.requests, r)
+		e.checkPause(r)
 	}
 	e.server.Written = e.written
 	e.server.Serve(batchv1alpha1.SchemeGroupVersion, map[string]string{"sequentialjobs": "SequentialJob"})
@@ -129,7 +131,7 @@ func (e *env) createSequence() {
 // start starts a controller. It runs once its caches are filled.
 func (e *env) start() {
 	config := e.server.ClientConfig(func(next http.RoundTripper) http.RoundTripper {
-		if e.transport != nil {
+		if e.starts++; e.transport != nil {
 			return e.transport(e, next)
 		}
 		return next
@@ -151,6 +153,9 @@ func (e *env) start() {
 	ctx, cancel := context.WithCancel(quiet)
 	p := &process{cancel: cancel, ended: make(chan struct{})}
 	e.process = p
+	e.mu.Lock()
+	e.running = append(e.running, cancel)
+	e.mu.Unlock()
 	watches.Start(ctx)
 	go func() {
 		defer close(p.ended)
