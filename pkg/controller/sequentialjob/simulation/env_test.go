@@ -41,8 +41,8 @@ type mutant struct {
 	eager, unasking bool
 	// credulous ones believe what children that cannot be read seem to be.
 	credulous bool
-	// impatient ones take pods that terminate for gone.
-	impatient bool
+	// hasty ones take pods that terminate for gone.
+	hasty bool
 	// greedy ones take what has a name that they want for a child.
 	greedy   bool
 	heedless heedless

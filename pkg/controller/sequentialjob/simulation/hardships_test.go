@@ -160,7 +160,7 @@ func TestUnreadableSets(t *testing.T) { unreadableSets.Test(t) }
 // TestHardshipsShowDefects finds defects of which 5 and 16 of 400 histories show the first and the second.
 func TestHardshipsShowDefects(t *testing.T) {
 	slowPods.ShowDefects(t, 600, map[string]simulation.Defect[mutant]{
-		"pods that terminate taken for gone": {Mutant: mutant{decide: plan.Decide, impatient: true}, Rules: []string{ruleStops}},
+		"pods that terminate taken for gone": {Mutant: mutant{decide: plan.Decide, hasty: true}, Rules: []string{ruleStops}},
 	})
 	unreadableSets.ShowDefects(t, 300, map[string]simulation.Defect[mutant]{
 		"placeholders that are believed": {Mutant: mutant{decide: plan.Decide, credulous: true}, Rules: []string{simulation.RuleUnreadable, ruleOne, ruleRuns, ruleFinalizer}},

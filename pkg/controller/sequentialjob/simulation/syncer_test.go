@@ -63,7 +63,7 @@ func (c caches) SequentialJob(cache.ObjectName) (*batchv1alpha1.SequentialJob, e
 
 func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, err error) {
 	for _, job := range c.p.jobs.Objects {
-		if c.p.impatient {
+		if c.p.hasty {
 			job = job.DeepCopy()
 			job.Status.Terminating = nil
 		}
