@@ -37,8 +37,8 @@ type process struct {
 	// created are the slices that it knows it has created, and refusedAt is when a request of it was last refused.
 	created   map[string]bool
 	refusedAt time.Time
-	// deletedAt is when users last deleted slices, and guardedAt is when the guard last had a reason to refuse to create
-	// more: three deletions within a minute.
+	// deletedAt is when users last deleted or emptied slices, and guardedAt is when the guard last had a reason to refuse to write
+	// them again: three times within a minute.
 	deletedAt []time.Time
 	guardedAt time.Time
 	// failures is the number of look-ups in a row that DNS servers have answered without the record.
@@ -200,7 +200,7 @@ func (e *env) lookUp() bool {
 	return true
 }
 
-// undone notes that a user has deleted a slice, and that the guard of the process may refuse to create another one.
+// undone notes that a user has deleted or emptied a slice, and that the guard of the process may refuse to write it again.
 func (p *process) undone(now time.Time) {
 	p.deletedAt = append(slices.DeleteFunc(p.deletedAt, func(at time.Time) bool { return now.Sub(at) > time.Minute }), now)
 	if len(p.deletedAt) >= 3 {

@@ -140,6 +140,7 @@ func (e *env) meddleWithSlices() {
 		e.slices.Delete(ours[0], metav1.DeletePropagationBackground)
 	default:
 		e.Note("somebody empties slice %s", ours[0].Name)
+		e.process.undone(e.Now())
 		e.slices.Change(ours[0], func(s *discoveryv1.EndpointSlice) { s.Endpoints = nil })
 	}
 }

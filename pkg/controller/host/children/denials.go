@@ -208,7 +208,7 @@ func (d *Denials) end(owner metav1.Object, what Request, begun time.Time, again 
 func (d *Denials) of(owner metav1.Object) *denialsOf {
 	name := cache.MetaObjectToName(owner)
 	of := d.owners[name]
-	if of != nil && (of.uid != owner.GetUID() || of.generation != owner.GetGeneration()) {
+	if of != nil && (of.uid != owner.GetUID() || of.generation < owner.GetGeneration()) { // a cache may show an earlier one
 		delete(d.owners, name)
 		return nil
 	}

@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -76,6 +77,14 @@ func (e *env) startProcess() {
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.resigned, Eager: e.eager}
 	p.groups = simulation.Informer[*batchv1alpha1.PodReadinessGroup]{From: &e.groups.Store, Handle: func(*batchv1alpha1.PodReadinessGroup, bool) { p.worker.Add(name) }}
 	p.groups.List()
+	// A group is read again before it becomes ready, so that the generation counts that is stored, too.
+	p.worker.Generation = func(string) string {
+		stored := ""
+		if group, found := e.groups.Get(name); found {
+			stored = fmt.Sprint(group.UID, "/", group.Generation)
+		}
+		return simulation.Generation(&p.groups, name) + " " + stored
+	}
 	caches := map[string]consistency.Versioned{"podreadinessgroups": &p.groups}
 	for i, family := range families {
 		p.known = append(p.known, map[string]*members.Pod{})
