@@ -18,7 +18,8 @@ import (
 )
 
 // withAbsent answers 503 for versions and resources of our groups that are switched off. If an APIService routes one here all the same, for
-// example until the last server with other flags has ended, a 404 would tell the garbage collector that the owners of all children are gone.
+// example until the last server with other flags has ended, a 404 would tell the garbage collector that the owners of all children are
+// gone.
 func withAbsent(next http.Handler, versions []schema.GroupVersion, resources []schema.GroupVersionResource) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		elements := strings.Split(strings.TrimPrefix(path.Clean("/"+req.URL.Path), "/"), "/")

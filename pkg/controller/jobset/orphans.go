@@ -37,8 +37,8 @@ func (c *Controller) newOrphans() *orphans.Watcher {
 	})
 }
 
-// groupsOfLostSets returns the source of groups of pods, which are not cached while no set asks for them. The first look, at the start, does
-// not ask for them: an alarm needs several.
+// groupsOfLostSets returns the source of groups of pods, which are not cached while no set asks for them. The first look, at the start,
+// does not ask for them: an alarm needs several.
 func (c *Controller) groupsOfLostSets(kind gang.Kind) orphans.Source {
 	owned, began := orphans.Owned(jobSetOwner), false
 	return orphans.Source{

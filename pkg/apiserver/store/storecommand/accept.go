@@ -40,9 +40,10 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 			"a better store, like a\n" +
 			"newer backup or the right volume, use that instead.\n\n" +
 			"The UUID and the revision are those that \"store status\" shows. They hold for this store in this state only.\n\n" +
-			"With --namespaces, the server must serve the store. Each JobSet, SequentialJob, LeaderWorkerSet and DisaggregatedSet then gets the UID " +
-			"of its\n" +
-			"present namespace, by which the controller recognizes objects that are older than their namespace. Imported objects, and those of older\n" +
+			"With --namespaces, the server must serve the store. Each JobSet, SequentialJob, LeaderWorkerSet and DisaggregatedSet then gets " +
+			"the UID of its\n" +
+			"present namespace, by which the controller recognizes objects that are older than their namespace. Imported objects, and those " +
+			"of older\n" +
 			"versions, have none. In a cluster that was built again, all objects are older, and the controller holds them until you accept them\n" +
 			"there. The command may be interrupted and repeated.",
 		Example: "  # What is refused?\n  jobset-apiserver store status\n\n" +
@@ -56,8 +57,8 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	cmd.Flags().Int64Var(&a.revision, "revision", 0, "Revision of the store that is refused, as shown by \"store status\".")
 	cmd.Flags().BoolVar(&a.abandonJobs, "abandon-jobs", false,
 		"Also accept that the garbage collector deletes the Jobs, StatefulSets and other objects whose owners are lost.")
-	cmd.Flags().StringVar(&a.namespaces, "namespaces", "", `Which objects get the UID of their present namespace: "missing" for those without one, `+
-		`or "all" for those of an earlier namespace of the same name, too.`)
+	cmd.Flags().StringVar(&a.namespaces, "namespaces", "", `Which objects get the UID of their present namespace: "missing" for those `+
+		`without one, or "all" for those of an earlier namespace of the same name, too.`)
 	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "With --namespaces: only objects in this namespace.")
 	a.dryRun.addFlag(cmd)
 	flags := addClusterFlags(cmd)

@@ -141,8 +141,8 @@ func (n *namespaceRecords) clone() map[string]namespaceCounts {
 	return copied
 }
 
-// merged returns the counts when a list starts, or starts from the beginning because it has expired: what was written by then stays counted,
-// because it is not found again.
+// merged returns the counts when a list starts, or starts from the beginning because it has expired: what was written by then stays
+// counted, because it is not found again.
 func merged(before map[string]namespaceCounts, now map[string]*namespaceCounts, dryRun dryRun) map[string]*namespaceCounts {
 	next := map[string]*namespaceCounts{}
 	for name, counts := range before {

@@ -20,8 +20,8 @@ import (
 )
 
 // errNotRecorded: the server keeps what it knows better.
-var errNotRecorded = errors.New("the server did not record the namespace: it was deleted and created again in between, or the server has not " +
-	"seen it yet; run the command again")
+var errNotRecorded = errors.New("the server did not record the namespace: it was deleted and created again in between, or the server has " +
+	"not seen it yet; run the command again")
 
 // one writes the UID of the namespace into an object. One that changes at the same time is looked at again, and one that is gone, or
 // that needs no UID any more, is no error.
@@ -81,8 +81,8 @@ func (n *namespaceRecords) report() error {
 	}
 	fmt.Fprintf(n.streams.Out, "%s in %s accepted%s\n", plural(total.accepted, "object"), plural(namespaces, "namespace"), n.dryRun.suffix())
 	if total.earlier > 0 {
-		fmt.Fprintf(n.streams.ErrOut, "Objects of an earlier namespace of the same name belong to its former users. If they belong to the present "+
-			"ones, for example because\nthe cluster was built again, accept them with --namespaces=%s, and with --namespace for a single "+
+		fmt.Fprintf(n.streams.ErrOut, "Objects of an earlier namespace of the same name belong to its former users. If they belong to the "+
+			"present ones, for example because\nthe cluster was built again, accept them with --namespaces=%s, and with --namespace for a single "+
 			"namespace.\n", namespacesAll)
 	}
 	if total.failed > 0 {

@@ -5,8 +5,9 @@
 // controllers create. The garbage collector deletes such children; if there are many of them, or they stay, the store of jobset-apiserver
 // has lost their owners, or the main cluster is older than the store.
 //
-// It looks into caches, except for groups of pods while no set asks for them. A child is suspect if its owner is not in the cache; most of these are being deleted with their owner, and are
-// gone at the next look. Of suspects that were there at the last look, too, some owners are read from the API before anything is said.
+// It looks into caches, except for groups of pods while no set asks for them. A child is suspect if its owner is not in the cache; most of
+// these are being deleted with their owner, and are gone at the next look. Of suspects that were there at the last look, too, some owners
+// are read from the API before anything is said.
 package orphans
 
 import (
