@@ -126,8 +126,8 @@ func (s *Syncer) Conclude(obs *plan.Observed, p plan.Plan, out plan.Outcome) Out
 	return left
 }
 
-// childReference returns a reference to a LeaderWorkerSet or a scaler of a set. One that was scaled has the version that the scaling met, so
-// that two scalings have events of their own: events that differ only in their notes would be one.
+// childReference returns a reference to a LeaderWorkerSet or a scaler of a set. One that was scaled has the version that the scaling met,
+// so that two scalings have events of their own: events that differ only in their notes would be one.
 func childReference(ds *disaggregatedsetv1.DisaggregatedSet, p plan.Plan, name string) *corev1.ObjectReference {
 	ref := &corev1.ObjectReference{
 		APIVersion: leaderworkersetv1.SchemeGroupVersion.String(), Kind: "LeaderWorkerSet", Namespace: ds.Namespace, Name: name,

@@ -20,11 +20,11 @@ import (
 )
 
 // This file creates the leader StatefulSet and applies it. A server-side apply is merged into whatever object has the name, so that it is
-// only sent to a StatefulSet whose UID is known. A StatefulSet that was created is owned by the field manager as one that was updated. Before
-// it is applied, the fields become those of applies: else a field that the set no longer has would stay.
+// only sent to a StatefulSet whose UID is known. The fields of a StatefulSet that was created belong to its creation. Before it is
+// applied, they become fields of applies: else a field that the set no longer has would stay.
 
-// sendLeader applies the StatefulSet to the version that was observed, so that a decision never meets another state. If none was observed, it
-// is created.
+// sendLeader applies the StatefulSet to the version that was observed, so that a decision never meets another state. If none was
+// observed, it is created.
 func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	if live := a.obs.Leader; live != nil {
 		return a.patchLeader(ctx, wanted, live)

@@ -126,8 +126,8 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	}
 	s.Loop = &Loop{
 		Host: deps.Host, Kind: batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"), Resource: resourceSequentialJobs,
-		Client: children.OwnersIn(deps.SequentialJobs), Recorder: deps.Recorder, Owner: deps.Caches.SequentialJob, Moved: moved, Waits: s.waitsForAnswer,
-		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide,
+		Client: children.OwnersIn(deps.SequentialJobs), Recorder: deps.Recorder, Owner: deps.Caches.SequentialJob, Moved: moved,
+		Waits: s.waitsForAnswer, Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide,
 		Questions: plan.Plan.Questions, Answer: s.answer, Apply: s.Apply,
 		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 			return s.Conclude(obs, plan.Finish(*obs, p, results))

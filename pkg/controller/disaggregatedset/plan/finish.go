@@ -188,7 +188,8 @@ func events(obs Observed, p Plan, r Results) (list []Event) {
 	}
 	for _, i := range r.DeletedScalers {
 		name := p.DeleteScalers[i].Name
-		add(name, "ScalerDeleted", actionDelete, "Deleted scaler %s (role %s is no longer External)", name, name[min(len(obs.Set.Name)+1, len(name)):])
+		add(name, "ScalerDeleted", actionDelete, "Deleted scaler %s (role %s is no longer External)",
+			name, name[min(len(obs.Set.Name)+1, len(name)):])
 	}
 	for i, result := range r.Slices {
 		list = append(list, sliceEvents(p.Slices[i], result, p.Revision)...)
