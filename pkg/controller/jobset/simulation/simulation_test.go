@@ -32,7 +32,7 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 		for range 20 + e.Dice.IntN(120) {
 			e.step()
 		}
-		e.stabilize()
+		e.stabilize(seed%refusedLast == 0)
 		e.checkRest()
 	})
 	if broken != "" && trace != nil && e != nil {

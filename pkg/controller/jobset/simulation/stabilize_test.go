@@ -25,13 +25,15 @@ const (
 	maxRounds = 120
 	// deniedRounds is how often everybody gets a turn until a policy that denies a Job is lifted.
 	deniedRounds = 60
+	// refusedLast is in how many histories one has requests that are refused when nothing else happens any more, in so many rounds.
+	refusedLast, refusedRounds = 8, 10
 	// maxFailures is how many Jobs fail in the end at most, so that a policy of endless restarts comes to an end.
 	maxFailures = 6
 )
 
 // stabilize lets everything come to rest: nothing fails any more, every component gets a turn in every round, and no
-// user interferes.
-func (e *env) stabilize() {
+// user interferes. If so wanted, requests are refused until the last rounds, when no event makes up for one that is not made again.
+func (e *env) stabilize(refused bool) {
 	e.Note("from here on nothing fails")
 	e.EndTrouble()
 	e.faults, e.deniesStatus = faultProfile{}, false
@@ -46,6 +48,12 @@ func (e *env) stabilize() {
 	e.stabilizeSlowly()
 	heading := simulation.OneOf(e.Dice, runOn, succeed, succeed, failSoon)
 	failures := e.Dice.IntN(maxFailures + 1)
+	if refused {
+		e.Note("requests are refused for some rounds")
+		e.Outcomes[simulation.Refused] = 300
+		e.rounds(refusedRounds, heading, &failures)
+		e.EndTrouble()
+	}
 	if !e.rounds(maxRounds, heading, &failures) {
 		e.Fail("every history comes to rest", "%d rounds were not enough", maxRounds)
 	}

@@ -30,10 +30,11 @@ type setClient struct{ p *process }
 func (c setClient) UpdateStatus(_ context.Context, wanted *leaderworkersetv1.LeaderWorkerSet, _ metav1.UpdateOptions) (*leaderworkersetv1.LeaderWorkerSet, error) {
 	c.p.writes++
 	return simulation.Send(c.p.sender, wanted, func(bool) (*leaderworkersetv1.LeaderWorkerSet, error) {
+		if c.p.outage || c.p.hidden != nil {
+			return nil, simulation.ErrServer
+		}
 		current, refusal := c.p.set(), c.p.deniedChild(updateStatus, wanted)
 		switch {
-		case c.p.outage, c.p.hidden != nil:
-			return nil, simulation.ErrServer
 		case refusal != nil:
 			return nil, refusal
 		case current == nil:
