@@ -83,8 +83,8 @@ func (b *badTokens) enter(a *ask) *turn {
 	return t
 }
 
-// giveWay makes room for a request of a connection, if another request would have its turn later: the last one of the connection with the most
-// requests, and of these the connection whose turn is the last.
+// giveWay makes room for a request of a connection, if another request would have its turn later: the last one of the connection with the
+// most requests, and of these the connection whose turn is the last.
 func (t *turns) giveWay(to *connection) bool {
 	last := -1
 	for i, w := range t.waiting {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// rooms is memory for large questions of all addresses. While there is too little, the question of the address that holds least of it is the
-// next one, and the older one of those with the same.
+// rooms is memory for large questions of all addresses. While there is too little, the question of the address that holds least of it is
+// the next one, and the older one of those with the same.
 type rooms struct {
 	mu      sync.Mutex
 	free    int64

@@ -42,8 +42,9 @@ const (
 	light = 4 << 20
 )
 
-// shares divide what callers without a certificate may use among their addresses, so that none of them can use up what others need. The shares
-// are equal: good questions prove nothing about who asks them, so an attacker could buy a larger one with them. Only a certificate proves it.
+// shares divide what callers without a certificate may use among their addresses, so that none of them can use up what others need. The
+// shares are equal: good questions prove nothing about who asks them, so an attacker could buy a larger one with them. Only a certificate
+// proves it.
 type shares struct {
 	clock clock.PassiveClock
 

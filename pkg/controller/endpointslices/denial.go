@@ -53,8 +53,8 @@ func (c *Syncer) denied(ctx context.Context, obs *observed, operation string, er
 	}
 }
 
-// deny notes that an operation was refused, and returns whether that is news. It is tried again at next; zero if that follows from how often
-// it was refused.
+// deny notes that an operation was refused, and returns whether that is news. It is tried again at next; zero if that follows from how
+// often it was refused.
 func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why refusal, now, next time.Time) (news bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -36,7 +36,8 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{
-		versions: map[cache.ObjectName]map[string]uint64{}, changed: map[cache.ObjectName]sets.Set[string]{}, busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{},
+		versions: map[cache.ObjectName]map[string]uint64{}, changed: map[cache.ObjectName]sets.Set[string]{},
+		busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{},
 		outcomes: map[cache.ObjectName]outcome{}, denials: map[cache.ObjectName]*denial{},
 	}
 }

@@ -73,8 +73,9 @@ func notPermitted() refusal {
 
 func slicesRefused(err error) refusal {
 	if children.IsUndone(err) {
-		return refusal{ReasonSlicesRefused, "another party deletes or changes EndpointSlices of the controller; keep them, or annotate the JobSet with " +
-			jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
+		return refusal{ReasonSlicesRefused, "another party deletes or changes EndpointSlices of the controller; keep them, or annotate the " +
+			"JobSet with " + jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " +
+			children.RefusalOf(err).Message}
 	}
 	if permission.Missing(err) {
 		return refusal{ReasonSlicesRefused, "the controller has no permission to write EndpointSlices; add the component " +

@@ -42,16 +42,25 @@ func (a *applier) applyLeader(ctx context.Context, p plan.Plan) error {
 }
 
 func (a *applier) createAndApply(ctx context.Context, p plan.Plan) error {
-	err := a.createRevision(ctx, p.CreateRevision)
-	if p.ApplyLeader == nil && p.OwnLeader && err == nil && !children.Ended(ctx) {
-		return a.ownLeader(ctx)
-	}
-	if p.ApplyLeader == nil || err != nil || children.Ended(ctx) {
-		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+	if err := a.createRevision(ctx, p.CreateRevision); err != nil {
+		if !apierrors.IsConflict(err) && ctx.Err() == nil {
 			a.results.RevisionError = err.Error()
 		}
 		return err
 	}
+	switch {
+	case children.Ended(ctx):
+		return nil
+	case p.ApplyLeader != nil:
+		return a.sendAndNote(ctx, p)
+	case p.OwnLeader:
+		return a.ownLeader(ctx)
+	}
+	return nil
+}
+
+// sendAndNote sends the leader StatefulSet, and notes what became of it.
+func (a *applier) sendAndNote(ctx context.Context, p plan.Plan) error {
 	ctx, end := children.Finishing(ctx)
 	defer end()
 	stored, err := a.sendLeader(ctx, p.ApplyLeader)

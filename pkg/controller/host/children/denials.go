@@ -31,8 +31,8 @@ const (
 )
 
 // Denials remember the requests about an owner and its children that an API server has decided against, and make each of them again only at
-// its time, whatever happens meanwhile. With a new generation of the owner, or another one of its name, each may be made at once; with another
-// controller of the child it is another request.
+// its time, whatever happens meanwhile. With a new generation of the owner, or another one of its name, each may be made at once; with
+// another controller of the child it is another request.
 //
 // Where the children of a template share the reason, or all children of the kind, one request is made for all of them. Once one that was
 // denied before is accepted, the reason may be gone: the others of the kind are due then, as far as the bounds allow.

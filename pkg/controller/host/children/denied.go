@@ -129,8 +129,8 @@ func shortened(err error) error {
 	return short
 }
 
-// AskAgain returns when the first of the requests may be made again whose denials are in an error, or that another party undoes; zero if there
-// are none. only is whether the error has nothing else, so that no backoff is due.
+// AskAgain returns when the first of the requests may be made again whose denials are in an error, or that another party undoes; zero if
+// there are none. only is whether the error has nothing else, so that no backoff is due.
 func AskAgain(err error) (next time.Time, only bool) {
 	switch e := err.(type) { //nolint:errorlint // looks at each part itself
 	case nil:

@@ -31,10 +31,10 @@ type UndoneError struct {
 // as they are.
 func (e *UndoneError) Error() string { return e.message }
 
-// Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was created, changes it when
-// it is created, or changes back what was set. After three such reversals within a minute the write is made again at the times of the pace:
-// see undone. Deletions by the controller itself do not count. A process that starts knows nothing of earlier reversals. Time alone makes a
-// Guard forget, so that it needs to know nothing of owners that are gone.
+// Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was created, changes it
+// when it is created, or changes back what was set. After three such reversals within a minute the write is made again at the times of the
+// pace: see undone. Deletions by the controller itself do not count. A process that starts knows nothing of earlier reversals. Time alone
+// makes a Guard forget, so that it needs to know nothing of owners that are gone.
 type Guard struct {
 	noun    string
 	clock   Clock
@@ -120,8 +120,8 @@ func (g *Guard) changed(child metav1.Object, what, did, by, next string) string 
 	if by == "" {
 		unknown = "; the API does not say who does, the audit log does"
 	}
-	return fmt.Sprintf("%s removed or changed %s of %s %s %d times within a minute, each time after the controller had %s%s; the controller %s",
-		cmp.Or(by, "another party"), what, g.noun, child.GetName(), maxReversals, did, unknown, next)
+	return fmt.Sprintf("%s removed or changed %s of %s %s %d times within a minute, each time after the controller had %s%s; "+
+		"the controller %s", cmp.Or(by, "another party"), what, g.noun, child.GetName(), maxReversals, did, unknown, next)
 }
 
 // check returns an UndoneError while a write is not to be made. The text is made for the time at which it is made again.
@@ -170,8 +170,8 @@ func creatorOf(owner, child metav1.Object) string {
 	return fmt.Sprint(controllerOf(owner, child), "/", owner.GetGeneration())
 }
 
-// controllerOf returns the UID of what controls a child; the UID of its owner if nothing does. With a new controller, such as the next leader
-// pod, comes a new child.
+// controllerOf returns the UID of what controls a child; the UID of its owner if nothing does. With a new controller, such as the next
+// leader pod, comes a new child.
 func controllerOf(owner, child metav1.Object) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
 		return ref.UID

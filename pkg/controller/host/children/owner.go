@@ -31,8 +31,8 @@ func OwnersIn[T metav1.Object, C OwnerClient[T]](of func(namespace string) C) fu
 }
 
 // StoreStatus stores the status of an owner, even if the context has ended, and notes the write as one of the resource. A status that was
-// denied is not sent before its time, whatever it says: see Denials. StoreStatus returns what is stored; found is false if the owner is gone.
-// The noun names the kind in errors.
+// denied is not sent before its time, whatever it says: see Denials. StoreStatus returns what is stored; found is false if the owner is
+// gone. The noun names the kind in errors.
 func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource, noun string,
 	next T) (stored T, found bool, err error) {
 	what := Request{Verb: verbStatus, Resource: resource, Name: next.GetName(), UID: next.GetUID()}
@@ -58,8 +58,8 @@ func UpdateStatus[T metav1.Object](ctx context.Context, client OwnerClient[T], n
 	return client.UpdateStatus(ctx, next, metav1.UpdateOptions{})
 }
 
-// DeleteOwner deletes an owner of a resource with its children in the foreground, unless it was changed meanwhile, or the deletion was denied
-// and its time has not come. One that is gone is no error.
+// DeleteOwner deletes an owner of a resource with its children in the foreground, unless it was changed meanwhile, or the deletion was
+// denied and its time has not come. One that is gone is no error.
 func DeleteOwner[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource string, owner T) error {
 	ctx, end := Finishing(ctx)
 	defer end()

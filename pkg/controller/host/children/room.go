@@ -45,8 +45,8 @@ func (d *Denials) deleted(owner metav1.Object, child types.UID, now time.Time) {
 	}
 }
 
-// Shown notes which children of an owner there are. Each that the controller has deleted, and that is gone, is a reason to request creations
-// at once that were denied, within the bounds.
+// Shown notes which children of an owner there are. Each that the controller has deleted, and that is gone, is a reason to request
+// creations at once that were denied, within the bounds.
 func (d *Denials) Shown(owner metav1.Object, present []consistency.Child) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

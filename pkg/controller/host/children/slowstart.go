@@ -78,9 +78,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 		}
 		if running == 0 {
 			s.keep(owner, allowed)
-			if next < n && !Superseded(ctx) {
-				queue.EndTurn(ctx)
-			}
+			endTurn(ctx, n-next)
 			return FirstErrors(errs...)
 		}
 		r := <-results
@@ -93,6 +91,13 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 		case !errors.Is(r.err, ErrSkipped):
 			errs[r.i], allowed = r.err, 1
 		}
+	}
+}
+
+// endTurn ends the turn of a sync that has so many calls left, unless nobody wants them any more.
+func endTurn(ctx context.Context, left int) {
+	if left > 0 && !Superseded(ctx) {
+		queue.EndTurn(ctx)
 	}
 }
 

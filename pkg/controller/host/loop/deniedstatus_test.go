@@ -29,7 +29,7 @@ var (
 var denials = map[string]error{
 	"a webhook":      errWebhook,
 	"a policy":       apierrors.NewInvalid(schema.GroupKind{Kind: "JobSet"}, "a", nil),
-	"no permission":  apierrors.NewForbidden(jobSets, "a", errors.New(`User "u" cannot update resource "jobsets/status"`)),
+	"no permission":  apierrors.NewForbidden(jobSets, "a", errors.New(`user "u" cannot update resource "jobsets/status"`)),
 	"too large":      apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
 	"a full store":   &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInsufficientStorage, Message: "the store is full"}},
 	"a webhook, 500": &apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Message: `admission webhook "w" denied the request: no`}},

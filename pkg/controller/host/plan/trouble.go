@@ -43,17 +43,15 @@ type ChildFailure struct {
 func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Time, complete bool) ChildFailure {
 	known := c != nil && c.Status == metav1.ConditionTrue
 	if len(troubles) == 0 {
-		if known && complete {
-			return ChildFailure{Status: metav1.ConditionFalse, Reason: ReasonChildrenCreated, Message: "no child is refused"}
-		}
-		return ChildFailure{}
+		return withoutTrouble(known && complete)
 	}
 	inOrder := slices.SortedFunc(slices.Values(troubles), func(a, b Trouble) int {
 		return cmp.Or(cmp.Compare(passes(a), passes(b)), cmp.Compare(a.What, b.What))
 	})
-	first, same := inOrder[0], slices.IndexFunc(inOrder, func(t Trouble) bool {
-		return known && t.Reason == c.Reason && strings.HasPrefix(c.Message, t.What+": ")
-	})
+	first, same := inOrder[0], -1
+	if known {
+		same = slices.IndexFunc(inOrder, func(t Trouble) bool { return t.Reason == c.Reason && strings.HasPrefix(c.Message, t.What+": ") })
+	}
 	switch {
 	case same >= 0 && c.Reason == ReasonUndoneByOthers:
 		first = inOrder[same]
@@ -65,6 +63,14 @@ func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Tim
 		return ChildFailure{Due: PassesAfter - now.Sub(since)}
 	}
 	return ChildFailure{Status: metav1.ConditionTrue, Reason: first.Reason, Message: first.What + ": " + first.Message}
+}
+
+// withoutTrouble returns what the condition says after a pass without troubles, which may end it.
+func withoutTrouble(ends bool) ChildFailure {
+	if !ends {
+		return ChildFailure{}
+	}
+	return ChildFailure{Status: metav1.ConditionFalse, Reason: ReasonChildrenCreated, Message: "no child is refused"}
 }
 
 func passes(t Trouble) int {

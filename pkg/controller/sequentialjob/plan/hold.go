@@ -93,8 +93,8 @@ func waiting(o Observed) string {
 	return message
 }
 
-// stillStored returns the stored message if it says what the sequence waits for; else "". What is not known does not replace it: a controller
-// that has just started would write against one that knows more, and each write makes both look again.
+// stillStored returns the stored message if it says what the sequence waits for; else "". What is not known does not replace it: a
+// controller that has just started would write against one that knows more, and each write makes both look again.
 func stillStored(o Observed, message string) string {
 	c := meta.FindStatusCondition(o.SequentialJob.Status.Conditions, batchv1alpha1.ConditionProgressing)
 	if c == nil || c.Reason != batchv1alpha1.ReasonWaitingForQuota || !strings.HasPrefix(c.Message, message+": ") {
