@@ -94,7 +94,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 	}
 }
 
-// endTurn ends the turn of a sync that has so many calls left, unless nobody wants them any more.
+// endTurn ends the turn of a sync that has so many calls left, unless its pass was superseded.
 func endTurn(ctx context.Context, left int) {
 	if left > 0 && !Superseded(ctx) {
 		queue.EndTurn(ctx)
