@@ -50,7 +50,7 @@ func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Tim
 	})
 	first, same := inOrder[0], -1
 	if known {
-		same = slices.IndexFunc(inOrder, func(t Trouble) bool { return t.Reason == c.Reason && strings.HasPrefix(c.Message, t.What+": ") })
+		same = slices.IndexFunc(inOrder, func(t Trouble) bool { return t.isThatOf(c) })
 	}
 	switch {
 	case same >= 0 && c.Reason == ReasonUndoneByOthers:
@@ -63,6 +63,11 @@ func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Tim
 		return ChildFailure{Due: PassesAfter - now.Sub(since)}
 	}
 	return ChildFailure{Status: metav1.ConditionTrue, Reason: first.Reason, Message: first.What + ": " + first.Message}
+}
+
+// isThatOf returns whether a condition is about a trouble.
+func (t Trouble) isThatOf(c *metav1.Condition) bool {
+	return t.Reason == c.Reason && strings.HasPrefix(c.Message, t.What+": ")
 }
 
 // withoutTrouble returns what the condition says after a pass without troubles, which may end it.

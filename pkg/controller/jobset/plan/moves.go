@@ -100,8 +100,8 @@ func notePlaced(s state) (c changes) {
 	return c
 }
 
-// unpin lets Jobs move again that were suspended, in a set that is not, or not any more: pods of other Jobs may take the domain before
-// theirs come back. That is stored before the Jobs are resumed.
+// unpin lets the suspended Jobs of a set move that is not suspended, such as one that was resumed: pods of other Jobs may take the domain
+// before theirs come back. That is stored before the Jobs are resumed.
 func unpin(s state) (c changes) {
 	if s.next.Placement == nil || !placeable(s.Observed) {
 		return changes{}
