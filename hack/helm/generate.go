@@ -48,8 +48,9 @@ var conditions = map[string]string{
 // sources are the directories of artifacts of which the generator takes the resources, and the prefixes of their templates.
 var sources = map[string]string{
 	"base": "", "base/rbac": "rbac-", "components/cert-manager": "cert-manager-", "components/disaggregatedset": "disaggregatedset-",
-	"components/endpoints": "endpoints-", "components/pod-groups": "pod-groups-", "components/sequentialjob-workload": "sequentialjob-workload-",
-	"components/monitoring": "monitoring-", "monitoring/dashboards": "dashboard-",
+	"components/endpoints": "endpoints-", "components/pod-groups": "pod-groups-",
+	"components/sequentialjob-workload": "sequentialjob-workload-",
+	"components/monitoring":             "monitoring-", "monitoring/dashboards": "dashboard-",
 }
 
 // kustomization is what the generator reads of a kustomization.yaml.
