@@ -81,7 +81,7 @@ func (m *restoredMain) watch(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// changes is told when the authorities have changed.
+// changes receives a value when the authorities have changed.
 type changes chan struct{}
 
 func (c changes) Enqueue() {

@@ -24,8 +24,8 @@ import (
 const (
 	// startTimeout bounds the time until the member serves. Recovery reads the whole write-ahead log, so it is generous.
 	startTimeout = 2 * time.Minute
-	// progressInterval is how often a watch that has seen nothing is told the revision of the store. etcd would wait for 10 minutes, and the
-	// API server compacts every 5.
+	// progressInterval is how often a watch without events reports the revision of the store. The default of etcd is 10 minutes, and the API
+	// server compacts the store every 5.
 	progressInterval = 5 * time.Second
 	// maxDataDirLength leaves room for the socket's name within the 107 bytes that a unix socket address may have.
 	maxDataDirLength = 90
@@ -48,7 +48,7 @@ type Config struct {
 	QuotaBytes int64
 	// DefragmentInterval is the time between two looks at the fragmentation; 0 does without maintenance.
 	DefragmentInterval time.Duration
-	// ProgressInterval is how often a watch is told the revision of the store; 0 means 5 seconds.
+	// ProgressInterval is how often watches report the revision of the store; 0 means 5 seconds.
 	ProgressInterval time.Duration
 	// Ephemeral is for tests that need the data only while they run: nothing is synced to the disk, and the member elects itself
 	// within a tenth of a second.

@@ -136,7 +136,7 @@ func TestLongPathIsRefused(t *testing.T) {
 // TestQuietKindsLearnTheRevision watches keys without writes while others are written. The watch cache of a kind watches in this way.
 func TestQuietKindsLearnTheRevision(t *testing.T) {
 	if got := embedConfig(Config{}, nil).WatchProgressNotifyInterval; got != 5*time.Second {
-		t.Errorf("a watch is told the revision every %s, want 5s", got)
+		t.Errorf("watches report progress every %s, want 5s", got)
 	}
 	s := run(t, Config{DataDir: filepath.Join(shortDir(t), "data"), QuotaBytes: 64 << 20, Ephemeral: true, ProgressInterval: 100 * time.Millisecond})
 	defer s.Close()
