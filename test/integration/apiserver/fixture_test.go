@@ -65,12 +65,20 @@ const waitingLine = "Waiting before the server can serve"
 // expectOneLine runs the server and wants it to end with code 1 and one line that contains the texts.
 func expectOneLine(t *testing.T, flags, want []string) {
 	t.Helper()
+	expectLast(t, flags, want, waitingLine)
+}
+
+// expectLast is expectOneLine of a server that may have logged lines with one of the texts before.
+func expectLast(t *testing.T, flags, want []string, before ...string) {
+	t.Helper()
 	process := framework.Run(t, plane.Binary, flags...)
 	if code := process.Wait(t); code != 1 {
 		t.Errorf("exit code is %d, not 1", code)
 	}
 	log := process.Log()
-	lines := slices.DeleteFunc(slices.Collect(strings.Lines(log)), func(line string) bool { return strings.Contains(line, waitingLine) })
+	lines := slices.DeleteFunc(slices.Collect(strings.Lines(log)), func(line string) bool {
+		return slices.ContainsFunc(before, func(text string) bool { return strings.Contains(line, text) })
+	})
 	if len(lines) != 1 || !strings.HasSuffix(log, lines[0]) {
 		t.Errorf("%d lines, not one, which is the last:\n%s", len(lines), log)
 	}

@@ -74,7 +74,7 @@ func TestOperations(t *testing.T) {
 	}
 	o.run(t, 0, o.witness.Command(t, "kubectl -n kube-system get configmap"))
 	o.run(t, 0, append(o.witness.Command(t, "jobset-apiserver store release-orphans"), "--dry-run=client"))
-	accept := o.witness.Command(t, "jobset-apiserver store accept", "UUID", refusal.NewUUID, "REVISION", fmt.Sprint(refusal.Revision))
+	accept := o.witness.Command(t, "jobset-apiserver store accept --uuid", "UUID", refusal.NewUUID, "REVISION", fmt.Sprint(refusal.Revision))
 	if out := o.run(t, 1, accept); !strings.Contains(out, "--abandon-jobs") {
 		t.Errorf("accept: %s", out)
 	}
@@ -94,6 +94,10 @@ func TestOperations(t *testing.T) {
 		t.Errorf("the set that was in the backup has UID %s, want %s", got.UID, kept.UID)
 	}
 	plane.Aggregate(t, server)
+	o.run(t, 0, o.witness.Command(t, "jobset-apiserver store accept --namespaces=missing --dry-run=client"))
+	o.run(t, 0, o.witness.Command(t, "jobset-apiserver store accept --namespaces=missing"))
+	o.run(t, 0, o.backup.Command(t, "jobset-apiserver store accept --namespaces=all --dry-run=client"))
+	o.run(t, 0, o.backup.Command(t, "jobset-apiserver store accept --namespaces=all"))
 	o.run(t, 0, o.upgrade.Command(t, "jobset-apiserver store migrate"))
 	o.external(t, file)
 	o.away(t, restored)
