@@ -136,6 +136,9 @@ func (p *ControlPlane) startMain() (err error) {
 		Set("proxy-client-cert-file", certFile).
 		Set("proxy-client-key-file", keyFile).
 		Set("enable-aggregator-routing", "false")
+	for _, flag := range localcluster.LocalAPIServerFlags() {
+		apiserver.Configure().Set(flag[0], flag[1])
+	}
 	// The environment has etcd write without fsync.
 	sweepMemory()
 	if p.etcdDir, err = memoryDir(); err != nil {

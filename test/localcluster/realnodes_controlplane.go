@@ -15,10 +15,19 @@ func (c *supervisor) kwokOptionsForNodes(to *strings.Builder) {
 	}
 }
 
+// LocalAPIServerFlags returns flags of a kube-apiserver that only this machine reaches. By default, it advertises the address of the default route,
+// and does not start without one. It refuses to advertise a loopback address as the endpoint of the Service kubernetes, which so has no endpoint.
+func LocalAPIServerFlags() [][2]string {
+	return [][2]string{{"advertise-address", "127.0.0.1"}, {"endpoint-reconciler-type", "none"}}
+}
+
 // kubeAPIServerArgumentsForNodes lets real nodes and their pods reach kube-apiserver, and kube-apiserver kubelets and
 // the pods behind Services: it runs on this machine, where Services have no addresses.
 func (c *supervisor) kubeAPIServerArgumentsForNodes(to *strings.Builder) {
 	if c.realNodes == 0 {
+		for _, flag := range LocalAPIServerFlags() {
+			to.WriteString(extraArgument(flag[0], flag[1], false))
+		}
 		return
 	}
 	for _, argument := range []struct {
