@@ -13,15 +13,46 @@ import (
 	"testing"
 )
 
-// TestAloneSaysThatItWaits runs two commands, of which the second has to wait.
-func TestAloneSaysThatItWaits(t *testing.T) {
-	root := t.TempDir()
+// alone is hack/alone.sh in a checkout of its own.
+func alone(t *testing.T) string {
+	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", "alone.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := filepath.Join(root, "hack", "alone.sh")
+	script := filepath.Join(t.TempDir(), "hack", "alone.sh")
 	write(t, script, string(content))
+	return script
+}
+
+// Only a command that ran and succeeded is a success.
+func TestAloneExitsAsTheCommand(t *testing.T) {
+	script := alone(t)
+	for name, test := range map[string]struct {
+		args []string
+		want int
+	}{
+		"a command that succeeds":           {args: []string{"true"}},
+		"a command that fails":              {args: []string{"sh", "-c", "exit 3"}, want: 3},
+		"a command that is killed":          {args: []string{"sh", "-c", "kill -9 $$"}, want: 128 + 9},
+		"a command that does not exist":     {args: []string{filepath.Join(t.TempDir(), "none")}, want: 69},
+		"no command":                        {want: 64},
+		"a measured command that fails":     {args: []string{filepath.Join("..", "measured.sh"), "none", "sh", "-c", "exit 3"}, want: 3},
+		"a measured command that is killed": {args: []string{filepath.Join("..", "measured.sh"), "none", "sh", "-c", "kill -9 $$"}, want: 128 + 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.CommandContext(t.Context(), script, test.args...)
+			out, _ := command.CombinedOutput()
+			if got := command.ProcessState.ExitCode(); got != test.want {
+				t.Errorf("exits with %d, want %d\n%s", got, test.want, out)
+			}
+		})
+	}
+}
+
+// TestAloneSaysThatItWaits runs two commands, of which the second has to wait.
+func TestAloneSaysThatItWaits(t *testing.T) {
+	script := alone(t)
 	first := exec.CommandContext(t.Context(), script, "sh", "-c", "echo runs; read line")
 	end, err := first.StdinPipe()
 	if err != nil {

@@ -43,11 +43,16 @@ func again(state, log string, stdout, stderr io.Writer) (int, error) {
 		}
 	}
 	s.nothing = len(s.failed) == 0 && len(failures) == 0
-	if len(s.failed) > 0 {
+	if len(records) == 0 {
+		s.failed = []string{"no run of tests is in " + state}
+	} else if len(s.failed) > 0 {
 		// The result is known, whatever the tests do now.
 		s.failed = append(s.failed, failures...)
 	} else if err := s.repeat(records, stdout, stderr); err != nil {
 		return 0, err
+	}
+	if s.passed == 0 && len(s.failed) == 0 {
+		s.failed = []string{"no test passed"}
 	}
 	if len(s.flaky) > maxFlaky {
 		s.failed = append(s.failed, fmt.Sprintf("%d tests are flaky, and at most %d may be", len(s.flaky), maxFlaky))

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,6 +55,24 @@ func parse(args []string) (arguments, error) {
 		}
 	}
 	return a, nil
+}
+
+// matches says that the argument of go test, which names packages, may mean the package of this name. Only go knows the module of a relative
+// path, so any module will do.
+func matches(pattern, name string) bool {
+	dir, recursive := strings.CutSuffix(pattern, "...")
+	dir = strings.TrimSuffix(path.Clean(dir), "/")
+	switch {
+	case dir == "." || strings.HasSuffix(dir, "..") || strings.Contains(dir, "...") || strings.HasSuffix(dir, ".go"):
+		return true
+	case strings.HasPrefix(pattern, "."):
+		for strings.HasPrefix(dir, "../") {
+			dir = dir[len("../"):]
+		}
+		name, dir = "/"+name, "/"+dir
+		return strings.HasSuffix(name, dir) || recursive && strings.Contains(name, dir+"/")
+	}
+	return name == dir || recursive && strings.HasPrefix(name, dir+"/")
 }
 
 // command returns the arguments of go for the run.

@@ -51,17 +51,29 @@ func goTest(args arguments, env []string, stdout, stderr io.Writer) (*results, e
 	err = cmd.Wait()
 	r.interrupted = interrupted()
 	var exit *exec.ExitError
-	switch {
-	case errors.As(err, &exit):
-		if !slices.ContainsFunc(r.packages, func(p *tested) bool { return p.action == "fail" }) {
-			r.problem = "go test: " + err.Error()
-		}
-	case err != nil:
+	if err != nil && !errors.As(err, &exit) {
 		return nil, err
-	case len(r.packages) == 0:
-		r.problem = "go test: no package was tested"
 	}
+	r.problem = r.reason(args, exit)
 	return r, readErr
+}
+
+// reason returns why the run means nothing, or only that some tests failed. A go test that ends in another way than with 1, such as by a
+// signal, has not tested the remaining packages.
+func (r *results) reason(args arguments, exit *exec.ExitError) string {
+	failed := slices.ContainsFunc(r.packages, func(p *tested) bool { return p.action == "fail" })
+	if exit != nil && (!failed || exit.ExitCode() != 1) {
+		return "go test: " + exit.Error()
+	}
+	for _, pattern := range args.packages {
+		if !slices.ContainsFunc(r.packages, func(p *tested) bool { return p.action != "skip" && matches(pattern, p.name) }) {
+			return "go test: no package with tests matches " + pattern
+		}
+	}
+	if len(r.packages) == 0 {
+		return "go test: no package was tested"
+	}
+	return ""
 }
 
 // forward interrupts the process group at each signal. The function that it returns ends that, and says whether there was a signal.

@@ -8,17 +8,18 @@
 //	retest again -state FILE [-log FILE]
 //
 // `run` prints what go test prints and appends to FILE what has to be repeated: it exits with 0 then, because `again` decides. It
-// exits with 1 if repeating could hide a defect: if a package did not compile, a test binary panicked or ran into -timeout, a
-// package passed without running a test, a test of safety failed (see test/framework/tier), or more than 5 tests failed in all runs
-// that share FILE. Flags that go test does not know are written as -flag=value or follow -args.
+// exits with 1 if repeating could hide a defect: if a package did not compile, a test binary panicked, was killed or ran into -timeout, a
+// package passed without running a test or although one failed, no package with tests matches an argument, go test was killed, a test of
+// safety failed (see test/framework/tier), or more than 5 tests failed in all runs that share FILE. Flags that go test does not know are
+// written as -flag=value or follow -args.
 //
 // `again` repeats each package of FILE with the tests that failed in it, one test at a time, with the flags and the variables
 // JOBSET_*, CLUSTER_*, CGO_ENABLED and GOFLAGS of the first run. A package that failed before its first test is repeated whole. A
 // package that failed after its last test had passed is reported only. `again` exits with 1 if a test failed again, more than 3
-// tests are flaky, or a run with FILE exited with 1. It appends flaky tests to the log, with the date and the commit. The last
-// lines that it prints, at most 20, are a summary.
+// tests are flaky, no test passed, FILE has no run, or a run with FILE exited with 1. It appends flaky tests to the log, with the date and
+// the commit. The last lines that it prints, at most 20, are a summary.
 //
-// Whoever calls retest removes FILE before the first run, and runs both commands in the same directory. SIGINT and SIGTERM interrupt
+// Whoever calls retest names a FILE that is missing or empty at the first run, and runs both commands in the same directory. SIGINT and SIGTERM interrupt
 // go test and the tests, and retest waits until they end.
 package main
 

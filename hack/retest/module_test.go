@@ -57,6 +57,42 @@ func TestExits(t *testing.T) {
 		os.Exit(1)
 	}
 }`,
+	"killed": `
+func TestKilled(t *testing.T) {
+	if first("killed") {
+		kill(os.Getpid())
+	}
+}`,
+	"quits": `
+func TestQuits(t *testing.T) { syscall.Exit(0) }
+func TestLost(t *testing.T) { t.Fatal("never runs") }`,
+	"ignores": `
+func TestMain(m *testing.M) {
+	m.Run()
+	os.Exit(0)
+}
+func TestIgnored(t *testing.T) { t.Error("fails") }`,
+	"announces": `
+func TestMain(m *testing.M) {
+	fmt.Println("PASS")
+	os.Exit(m.Run())
+}
+func TestAnnounced(t *testing.T) { kill(os.Getpid()) }`,
+	"claims": `
+func TestMain(m *testing.M) {
+	code := m.Run()
+	fmt.Println("PASS")
+	os.Exit(code)
+}
+func TestClaims(t *testing.T) { t.Error("fails") }`,
+	"killer": `
+func TestMain(m *testing.M) {
+	if first("killer") {
+		kill(os.Getppid())
+	}
+	os.Exit(m.Run())
+}
+func TestKiller(t *testing.T) {}`,
 	"slow": `
 func TestSlow(t *testing.T) { select {} }`,
 	"broken": `
@@ -123,11 +159,21 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
 
 var _, _, _ = fmt.Print, signal.Notify, time.Sleep
+
+func kill(pid int) {
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		panic(err)
+	}
+	if pid == os.Getpid() {
+		select {}
+	}
+}
 
 func first(name string) bool {
 	file := filepath.Join(os.Getenv("JOBSET_MARKERS"), name)
@@ -143,7 +189,7 @@ func first(name string) bool {
 func inModule(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	files := map[string]string{"go.mod": "module example.com/tests\n\ngo 1.26.0\n", "code/code.go": "package code\n"}
+	files := map[string]string{"go.mod": "module example.com/tests\n\ngo 1.26.0\n", "passes/code/code.go": "package code\n"}
 	for name, source := range sources {
 		files[filepath.Join(name, name+"_test.go")] = "package " + name + "\n" + beginning + source + "\n"
 	}

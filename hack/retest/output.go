@@ -56,7 +56,8 @@ var message = regexp.MustCompile(`^\s*[\w./-]+\.go:\d+: `)
 type test struct {
 	name, header string
 	output       text
-	partial      bool
+	// begun says that the test has started.
+	partial, begun bool
 	// logged is the first line that the test has logged, and inner the one of its first subtest that failed.
 	logged, inner string
 }

@@ -90,3 +90,46 @@ func TestPanicOfAnotherProgram(t *testing.T) {
 		t.Errorf("got %+v", v)
 	}
 }
+
+// A test binary that exits with 0 has passed only after its own last line.
+func TestExitBeforeTheEnd(t *testing.T) {
+	run, passes := event{Action: "run", Test: "TestA"}, event{Action: "pass", Test: "TestA"}
+	end := event{Action: "output", Output: "PASS\n"}
+	for name, test := range map[string]struct {
+		events []event
+		want   bool
+	}{
+		"all tests end":           {events: []event{run, passes, end}, want: true},
+		"no last line":            {events: []event{run, passes}},
+		"a test does not end":     {events: []event{run, end}},
+		"a line before the tests": {events: []event{end, run, passes}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTested("x")
+			for _, e := range append(test.events, event{Action: "pass"}) {
+				p.handle(e)
+			}
+			if red := p.verdict().red; (len(red) == 0) != test.want || !test.want && red[0] != "x: the test binary exited with 0 before its tests ended" {
+				t.Errorf("got %q", red)
+			}
+		})
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for pattern, names := range map[string][2]string{
+		"./...":                 {"example.com/a/b", ""},
+		"./a/...":               {"example.com/a/b", "example.com/ab"},
+		"./a/b/...":             {"example.com/a/b", "example.com/a/c"},
+		"./a":                   {"example.com/a", "example.com/a/b"},
+		"./a/":                  {"example.com/a", "example.com/a/b"},
+		"../a/...":              {"example.com/a/b", "example.com/b"},
+		"example.com/a":         {"example.com/a", "example.com/a/b"},
+		"example.com/a/...":     {"example.com/a/b", "example.com/ab"},
+		"example.com/.../c/...": {"example.com/a/b", ""},
+	} {
+		if !matches(pattern, names[0]) || names[1] != "" && matches(pattern, names[1]) {
+			t.Errorf("%s: must match %s, and not %q", pattern, names[0], names[1])
+		}
+	}
+}

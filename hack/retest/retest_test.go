@@ -31,9 +31,9 @@ func TestRunAndAgain(t *testing.T) {
 		summary string
 	}{
 		"all passes": {
-			args: []string{"./passes", "./skipped", "./code"},
-			printed: "ok  \texample.com/tests/passes\tTIME\nok  \texample.com/tests/skipped\tTIME\n" +
-				"?   \texample.com/tests/code\t[no test files]\n",
+			args: []string{"./passes/...", "./skipped"},
+			printed: "ok  \texample.com/tests/passes\tTIME\n?   \texample.com/tests/passes/code\t[no test files]\n" +
+				"ok  \texample.com/tests/skipped\tTIME\n",
 			summary: "tests: 1 passed, 2 skipped, 0 repeated, 0 flaky; nothing is to be repeated\n",
 		},
 		"a flaky test": {
@@ -82,6 +82,15 @@ func TestRunAndAgain(t *testing.T) {
 			summary: "tests: 0 passed, 0 skipped, 0 repeated, 0 flaky\n" +
 				"failed: example.com/tests/safety.TestSafety, a test of safety: safety_test.go:LINE: lost a write\n",
 		},
+		"all tests are skipped": {
+			args: []string{"./skipped"}, again: 1,
+			summary: "tests: 0 passed, 1 skipped, 0 repeated, 0 flaky; nothing is to be repeated\nfailed: no test passed\n",
+		},
+		"a word of success beside a test that fails": {
+			args: []string{"./claims", "./passes"}, again: 1,
+			summary: "tests: 1 passed, 1 skipped, 1 repeated, 0 flaky\n" +
+				"failed: example.com/tests/claims.TestClaims: claims_test.go:LINE: fails\n",
+		},
 		"four flaky tests": {
 			args:  []string{"./four"},
 			again: 1,
@@ -112,7 +121,8 @@ func TestRunAndAgain(t *testing.T) {
 func TestRedAtOnce(t *testing.T) {
 	inModule(t)
 	g := newGate(t)
-	code, out := g.run(t, "./panics", "./exits", "./broken", "./untested", "./startpanics", "./passes", "./twice")
+	code, out := g.run(t, "./panics", "./exits", "./broken", "./untested", "./startpanics", "./passes", "./twice",
+		"./killed", "./quits", "./ignores", "./announces")
 	if code != 1 {
 		t.Errorf("exits with %d", code)
 	}
@@ -122,6 +132,10 @@ func TestRedAtOnce(t *testing.T) {
 		"failed: example.com/tests/broken: did not compile\n",
 		"failed: example.com/tests/untested: passed without running a test\n",
 		"failed: example.com/tests/startpanics: panic: no cluster",
+		"failed: example.com/tests/killed: the test binary ended before its tests: ",
+		"failed: example.com/tests/quits: the test binary ended before its tests: ",
+		"failed: example.com/tests/ignores: the test binary exited with 0 although TestIgnored failed\n",
+		"failed: example.com/tests/announces: the test binary ended before its tests: ",
 		"failed, not repeated: example.com/tests/twice.TestTwice",
 		"ok  \texample.com/tests/passes",
 		"t.Unknown undefined",
@@ -131,7 +145,7 @@ func TestRedAtOnce(t *testing.T) {
 		}
 	}
 	code, out = g.again(t)
-	if code != 1 || !strings.HasPrefix(out, "tests: 1 passed") || strings.Count(out, "\nfailed: ") != 6 {
+	if code != 1 || !strings.HasPrefix(out, "tests: 2 passed") || strings.Count(out, "\nfailed: ") != 10 {
 		t.Errorf("again exits with %d and prints\n%s", code, out)
 	}
 }
@@ -149,12 +163,16 @@ func TestTimeout(t *testing.T) {
 func TestRunNeedsTests(t *testing.T) {
 	inModule(t)
 	for name, args := range map[string][]string{
-		"no test matches":    {"-run", "^$", "./unfiltered"},
-		"no package matches": {"./none/..."},
-		"no such package":    {"./none"},
+		"no test matches":                     {"-run", "^$", "./unfiltered"},
+		"no package matches":                  {"./none/..."},
+		"no package matches beside others":    {"./passes", "./none/..."},
+		"no package with tests beside others": {"./passes", "./passes/code/..."},
+		"no such package":                     {"./none"},
+		"tests are only listed":               {"-list=.", "./passes"},
+		"another program runs":                {"-exec=true", "./passes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if code, out := newGate(t).run(t, args...); code != 1 || !strings.Contains(out, "\nfailed: ") {
+			if code, out := newGate(t).run(t, args...); code != 1 || !strings.Contains("\n"+out, "\nfailed: ") {
 				t.Errorf("exits with %d and prints\n%s", code, out)
 			}
 		})
@@ -176,10 +194,25 @@ func TestManyFailures(t *testing.T) {
 	}
 }
 
+// A go test that is killed runs no more packages.
+func TestKilledGoTest(t *testing.T) {
+	inModule(t)
+	g := newGate(t)
+	if code, out := g.run(t, "./flaky", "./killer", "./passes"); code != 1 || !strings.Contains(out, "\nfailed: go test: signal: killed\n") {
+		t.Errorf("exits with %d and prints\n%s", code, out)
+	}
+	if code, out := g.again(t); code != 1 || strings.Contains(out, "repeating") {
+		t.Errorf("again exits with %d and prints\n%s", code, out)
+	}
+}
+
+// Runs whose state is gone may have failed.
 func TestAgainWithoutState(t *testing.T) {
-	code, out := newGate(t).again(t)
-	if want := "tests: 0 passed, 0 skipped, 0 repeated, 0 flaky; nothing is to be repeated\n"; code != 0 || out != want {
-		t.Errorf("exits with %d and prints %q", code, out)
+	g := newGate(t)
+	code, out := g.again(t)
+	want := "tests: 0 passed, 0 skipped, 0 repeated, 0 flaky; nothing is to be repeated\nfailed: no run of tests is in " + g.state + "\n"
+	if code != 1 || out != want {
+		t.Errorf("exits with %d and prints %q, want %q", code, out, want)
 	}
 }
 

@@ -35,9 +35,10 @@ type tested struct {
 	skipped  int
 	failures []failure
 	safety   map[string]bool
-	// begun says that a test ran, and end is the line PASS or FAIL that the binary prints after all tests.
-	begun bool
-	end   string
+	// begun says that a test ran, and end is the line PASS or FAIL that the binary prints after all tests. Such a line that another program
+	// printed is followed by tests, or leaves tests unfinished.
+	begun, unfinished bool
+	end               string
 	// crash is the line with which a panic begins, and crashInTest one in the output of a test, which may be about another program.
 	// last is the last line of output outside of tests, and result the line of go test.
 	crash, crashInTest, last, result string
@@ -70,6 +71,7 @@ func (p *tested) handle(e event) bool {
 	case "pass", "fail", "skip":
 		p.action, p.failedBuild = e.Action, e.FailedBuild
 		for _, name := range slices.Sorted(maps.Keys(p.running)) {
+			p.unfinished = p.unfinished || p.running[name].begun
 			if t := p.running[name]; !t.output.empty() {
 				p.output.write("--- not finished: " + name + "\n" + t.output.String())
 			}
@@ -109,6 +111,9 @@ func (p *tested) handleTest(e event) {
 	}
 	p.begun = true
 	switch e.Action {
+	case "run":
+		t.begun, p.end = true, ""
+		return
 	case "output":
 		t.write(e.Output)
 		if crashed.MatchString(e.Output) {

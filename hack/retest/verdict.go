@@ -29,8 +29,8 @@ type verdict struct {
 // verdict decides what follows from how the package ended.
 func (p *tested) verdict() verdict {
 	switch {
-	case p.action == "pass" && !p.begun:
-		return verdict{red: []string{p.name + ": passed without running a test"}}
+	case p.action == "pass":
+		return p.passed()
 	// A package without test files is skipped.
 	case p.action != "fail":
 		return verdict{}
@@ -38,14 +38,27 @@ func (p *tested) verdict() verdict {
 		return verdict{red: []string{p.name + ": did not compile"}}
 	case p.crash != "":
 		return verdict{red: []string{p.name + ": " + p.crash}}
-	case p.end == "PASS":
+	case p.end == "PASS" && !p.unfinished && len(p.failures) == 0:
 		return verdict{stop: cmp.Or(p.last, noMessage)}
-	case p.end == "FAIL":
+	case p.end != "" && !p.unfinished:
 		return p.failedTests()
 	case p.begun:
 		return verdict{red: []string{p.name + ": the test binary ended before its tests: " + cmp.Or(p.crashInTest, p.last, noMessage)}}
 	}
 	return verdict{whole: cmp.Or(p.last, noMessage)}
+}
+
+// passed decides whether a test binary that exited with 0 has run its tests. A program may exit with any code before or after it does.
+func (p *tested) passed() verdict {
+	switch {
+	case !p.begun:
+		return verdict{red: []string{p.name + ": passed without running a test"}}
+	case len(p.failures) > 0:
+		return verdict{red: []string{fmt.Sprintf("%s: the test binary exited with 0 although %s failed", p.name, p.failures[0].Test)}}
+	case p.end != "PASS" || p.unfinished:
+		return verdict{red: []string{p.name + ": the test binary exited with 0 before its tests ended"}}
+	}
+	return verdict{}
 }
 
 // failedTests decides what follows from the tests that failed.

@@ -82,27 +82,26 @@ func Start(ctx context.Context) (_ *ControlPlane, err error) {
 	return p, p.installPermissions(ctx)
 }
 
-// Main runs the tests of a package in a main cluster, which is started before them and stopped after them, and returns the exit code.
-// Without a test to run, it is 1.
-func Main(m *testing.M, use func(*ControlPlane)) int {
-	if err := suite.Check(m); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	p, err := Start(context.Background())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "starting the control plane:", err)
-		return 1
-	}
-	use(p)
-	code := m.Run()
-	if code != 0 {
-		err = p.KeepLogs()
-	}
-	if err = errors.Join(err, p.Stop()); err != nil {
-		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
-	}
-	return code
+// Main runs the tests of a package in a main cluster, which is started before them and stopped after them, and exits with their code. It exits
+// with 1 if there is no test to run, or if the cluster does not start or stop.
+func Main(m *testing.M, name string, use func(*ControlPlane)) {
+	suite.Main(name, func() (code int, err error) {
+		if err := suite.Check(m); err != nil {
+			return 0, err
+		}
+		p, err := Start(context.Background())
+		if err != nil {
+			return 0, fmt.Errorf("starting the control plane: %w", err)
+		}
+		use(p)
+		if code = m.Run(); code != 0 {
+			err = p.KeepLogs()
+		}
+		if stop := p.Stop(); stop != nil {
+			err = errors.Join(err, fmt.Errorf("stopping the control plane: %w", stop))
+		}
+		return code, err
+	})
 }
 
 func (p *ControlPlane) startMain() (err error) {

@@ -6,7 +6,6 @@
 package apiserver
 
 import (
-	"os"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +27,7 @@ var plane *framework.ControlPlane
 var jobsets = jobsetv1alpha2.SchemeGroupVersion.WithResource("jobsets")
 
 func TestMain(m *testing.M) {
-	os.Exit(framework.Main(m, func(p *framework.ControlPlane) { plane = p }))
+	framework.Main(m, "integration", func(p *framework.ControlPlane) { plane = p })
 }
 
 // env is what a case works with: a server and a namespace of its own.

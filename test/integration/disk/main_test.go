@@ -11,7 +11,6 @@ package disk
 
 import (
 	"flag"
-	"os"
 	"testing"
 	"time"
 
@@ -25,5 +24,5 @@ var plane *framework.ControlPlane
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(framework.Main(m, func(p *framework.ControlPlane) { plane = p }))
+	framework.Main(m, "disk", func(p *framework.ControlPlane) { plane = p })
 }
