@@ -171,10 +171,11 @@ long: ## Run all tests that the gate leaves out, part by part, or PART='e2e faul
 unit: export GOGC = 400
 unit: export GOMEMLIMIT = 2GiB
 
+# Some packages wait for etcd or for real time, so one package more than there are processors is tested at a time.
 # With -count=1 where tests read files of the checkout outside of their module: go test does not see that these have changed.
 .PHONY: unit
 unit: unit-modules ## Run the unit tests.
-	$(GO_TEST) $(test_flags) -timeout 20m ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
+	$(GO_TEST) -p $$(($$(nproc) + 1)) $(test_flags) -timeout 20m ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
 
 # The modules of tools.
 .PHONY: unit-modules

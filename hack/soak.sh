@@ -11,8 +11,9 @@ histories=${1:-1000000}
 export SIMULATION_HISTORIES=$histories SIMULATION_WORLDS=$((histories / 100)) SIMULATION_FIRST=${SIMULATION_FIRST:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 echo "soak: $histories histories of each kind from seed $SIMULATION_FIRST on"
 failed=()
-for package in $(find ./pkg/controller -type d -name simulation | sort); do
-  go test -count=1 -timeout 0 -run '^(TestHistories|TestWorlds|TestRestores)$' -v "$package" || failed+=("$package")
+readonly tests='TestHistories|TestWorlds|TestRestores'
+for package in $(grep -rlE --include='*_test.go' "^func (${tests})\(" ./pkg/controller | xargs -n1 dirname | grep -v '/plan$' | sort -u); do
+  go test -count=1 -timeout 0 -run "^(${tests})\$" -v "$package" || failed+=("$package")
 done
 if ((${#failed[@]})); then
   printf 'soak: failed with SIMULATION_FIRST=%s: %s\n' "$SIMULATION_FIRST" "${failed[*]}" >&2

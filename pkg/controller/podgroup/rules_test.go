@@ -1,0 +1,158 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package podgroup_test
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+)
+
+// Rules, by the names under which they are broken.
+const (
+	ruleReady    = "a pod gets the label only if it ran in a group that was ready in the last 30 s"
+	ruleAgain    = "a pod that is known to have the label is not patched again"
+	ruleStatus   = "a status says only what held in the last 30 s"
+	ruleOf       = "a status is stored in the PodReadinessGroup for which it was decided"
+	ruleOutcome  = "the time at which a group became ready stays, and its events follow its phase"
+	ruleVisible  = "every refusal is visible within a minute"
+	ruleReported = "a refusal is reported once"
+)
+
+// lag is how old what the controller sees may be, and fresh how old sizes are at most when pods are labeled. window is
+// the stabilization window.
+const (
+	lag    = 30 * time.Second
+	fresh  = time.Second
+	window = 2 * time.Second
+)
+
+// checkLabel checks a patch when the controller decides to send it.
+func (p *process) checkLabel(family int, podName string, uid types.UID) {
+	if known, found := p.labeled[uid]; found && known == p.unlabeled[uid] {
+		p.Fail(ruleAgain, "pod %s (%s)", podName, uid)
+	}
+	groupsSince := p.syncBegan.Add(-lag)
+	if p.firstLabels(family) && !p.groupUnread {
+		groupsSince = p.syncBegan // before the first label, what serves groups is asked
+	}
+	stable := p.seen[family].stable
+	var last figures
+	for _, jobs := range p.past.jobs.since(p.syncBegan.Add(-fresh)) {
+		for _, groups := range p.past.groups.since(groupsSince) {
+			for _, pods := range p.past.pods.since(p.syncBegan.Add(-lag)) {
+				last = count(family, pods, one(groups), jobs)
+				if last.runs[uid] && last.enough() && (stable || !last.mayGrow) {
+					return
+				}
+			}
+		}
+	}
+	p.Fail(ruleReady, "pod %s (%s) of family %d gets the label; it was last %+v, stable: %t", podName, uid, family, last, stable)
+}
+
+// firstLabels returns whether the controller saw no pod of the family with the label.
+func (p *process) firstLabels(family int) bool { return p.seen[family].labeled == 0 }
+
+func one(groups []*batchv1alpha1.PodReadinessGroup) *batchv1alpha1.PodReadinessGroup {
+	if len(groups) == 0 {
+		return nil
+	}
+	return groups[0]
+}
+
+// checkStatus checks a status when the controller decides to write it.
+func (p *process) checkStatus(group *batchv1alpha1.PodReadinessGroup) {
+	s := &group.Status
+	ready := meta.FindStatusCondition(s.Conditions, batchv1alpha1.ConditionReady)
+	if ready == nil || s.ObservedGeneration != group.Generation || ready.ObservedGeneration != group.Generation {
+		p.Fail(ruleStatus, "of generation %d: %+v", group.Generation, s)
+	}
+	if (s.Phase == batchv1alpha1.GroupReady) != (ready.Status == metav1.ConditionTrue) || (s.Phase == batchv1alpha1.GroupPending) != (s.ReadyTime == nil) {
+		p.Fail(ruleOutcome, "phase %s, ready at %v, condition %s", s.Phase, s.ReadyTime, ready.Status)
+	}
+	for family := range families {
+		for _, jobs := range p.past.jobs.since(p.syncBegan.Add(-lag)) {
+			for _, pods := range p.past.pods.since(p.syncBegan.Add(-lag)) {
+				f := count(family, pods, group, jobs)
+				if int(s.Pods) == f.pods && int(s.Running) == f.running && int(s.Ready) == f.labeled && p.explains(f, family, ready.Reason) {
+					return
+				}
+			}
+		}
+	}
+	p.Fail(ruleStatus, "%d pods, %d running, %d ready: %s (%s)", s.Pods, s.Running, s.Ready, ready.Reason, ready.Message)
+}
+
+// explains returns whether the reason of the condition is the right one.
+func (p *process) explains(f figures, family int, reason string) bool {
+	switch reason {
+	case plan.ReasonPodsRunning:
+		return f.enough() && (p.seen[family].stable || !f.mayGrow)
+	case plan.ReasonSettling:
+		return f.mayGrow && f.running > 0
+	case plan.ReasonSizeUnknown:
+		return p.jobUnread
+	}
+	return !f.enough() || f.unclear
+}
+
+// checkVisible checks that what is refused is visible.
+func (p *process) checkVisible() {
+	for of, began := range p.refused {
+		if p.Since(began) <= time.Minute {
+			continue
+		}
+		reason := plan.EventLabelFailed
+		if of.request == getJob {
+			reason = plan.EventSizeUnknown
+		}
+		n := 0
+		for _, event := range p.events {
+			if event.reason == reason && strings.Contains(event.note, denied) && !event.at.Before(began) && event.at.Sub(began) <= time.Minute {
+				n++
+			}
+		}
+		if n == 0 {
+			p.Fail(ruleVisible, "%s of family %d is refused since %s, and no event says so", of.request, of.family, p.Since(began))
+		}
+		p.Seen["refusals made visible: "+of.request]++
+	}
+}
+
+// checkMessage checks that the condition says what was refused in the last sync.
+func (p *process) checkMessage() {
+	group := p.group()
+	if group == nil || p.ours.Refusals[updateGroup] != nil || p.ours.Refusals[getGroup] != nil {
+		return
+	}
+	family := shown(p.env)
+	ready := meta.FindStatusCondition(group.Status.Conditions, batchv1alpha1.ConditionReady)
+	for _, request := range []string{patchPod, getJob} {
+		if p.refusedNow[about{request, family}] && (ready == nil || !strings.Contains(ready.Message, denied)) {
+			p.Fail(ruleVisible, "%s is refused, and the condition is %+v", request, ready)
+		}
+	}
+}
+
+// shown is the family that the status is about: the first one that has pods.
+func shown(e *env) int {
+	for _, pod := range e.pods.Objects {
+		if inFamily(pod) == 0 {
+			return 0
+		}
+	}
+	for _, pod := range e.pods.Objects {
+		if inFamily(pod) == 1 {
+			return 1
+		}
+	}
+	return 0
+}
