@@ -171,13 +171,17 @@ long: ## Run all tests that the gate leaves out, part by part, or PART='e2e faul
 unit: export GOGC = 400
 unit: export GOMEMLIMIT = 2GiB
 
-# Some packages wait for etcd or for real time, so one package more than there are processors is tested at a time.
-# With -count=1 where tests read files of the checkout outside of their module: go test does not see that these have changed.
+# The modules of tools have few packages each, so they are tested beside the others.
 .PHONY: unit
-unit: unit-modules ## Run the unit tests.
+unit: ## Run the unit tests.
+	@$(MAKE) --no-print-directory -j2 unit-modules unit-packages
+
+# Some packages wait for etcd or for real time, so one package more than there are processors is tested at a time.
+.PHONY: unit-packages
+unit-packages:
 	$(GO_TEST) -p $$(($$(nproc) + 1)) $(test_flags) -timeout 20m ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
 
-# The modules of tools.
+# The modules of tools, with -count=1 where tests read files of the checkout outside of their module: go test does not see that these have changed.
 .PHONY: unit-modules
 unit-modules:
 	$(GO_TEST) -C hack/images $(test_flags) ./...

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// fakeMake stands for make, and for the program that runs tests: it notes that a test failed which is to be repeated. In the first call, another gate
-// begins and ends in the same checkout after that.
+// fakeMake stands for make, and for the program that runs tests: it notes that a test failed and must be repeated. In the first call,
+// another gate begins and ends in the same checkout after that.
 const fakeMake = `#!/bin/bash
 state=${3#*-state }
 state=${state% --}

@@ -43,6 +43,10 @@ func again(state, log string, stdout, stderr io.Writer) (int, error) {
 		}
 	}
 	s.nothing = len(s.failed) == 0 && len(failures) == 0
+	// Runs at the same time do not count the failures of each other.
+	if len(s.failed) == 0 && len(failures) > maxFailed {
+		s.failed = []string{tooMany(len(failures))}
+	}
 	if len(records) == 0 {
 		s.failed = []string{"no run of tests is in " + state}
 	} else if len(s.failed) > 0 {

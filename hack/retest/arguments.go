@@ -57,8 +57,8 @@ func parse(args []string) (arguments, error) {
 	return a, nil
 }
 
-// matches says that the argument of go test, which names packages, may mean the package of this name. Only go knows the module of a relative
-// path, so any module will do.
+// matches says whether the pattern of packages may mean the package of this name. Only go knows the module of a relative path, so any
+// module matches.
 func matches(pattern, name string) bool {
 	dir, recursive := strings.CutSuffix(pattern, "...")
 	dir = strings.TrimSuffix(path.Clean(dir), "/")

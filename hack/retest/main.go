@@ -19,8 +19,8 @@
 // tests are flaky, no test passed, FILE has no run, or a run with FILE exited with 1. It appends flaky tests to the log, with the date and
 // the commit. The last lines that it prints, at most 20, are a summary.
 //
-// Whoever calls retest names a FILE that is missing or empty at the first run, and runs both commands in the same directory. SIGINT and SIGTERM interrupt
-// go test and the tests, and retest waits until they end.
+// Whoever calls retest names a FILE that is missing or empty at the first run, and runs both commands in the same directory. Runs with one
+// FILE may go on at the same time. SIGINT and SIGTERM interrupt go test and the tests, and retest waits until they end.
 package main
 
 import (

@@ -186,6 +186,21 @@ func TestManyFailures(t *testing.T) {
 	if code, out := g.run(t, "./four", "./twice"); code != 0 {
 		t.Errorf("five failures: exits with %d and prints\n%s", code, out)
 	}
+	beside := newGate(t)
+	if code, out := beside.run(t, "./start"); code != 0 {
+		t.Errorf("a run beside it: exits with %d and prints\n%s", code, out)
+	}
+	content, err := os.ReadFile(g.state)
+	if err == nil {
+		err = appendTo(beside.state, string(content))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, out := beside.again(t)
+	if code != 1 || strings.Contains(out, "repeating") || !strings.Contains(out, "\nfailed: 6 tests failed, and at most 5 may fail") {
+		t.Errorf("six failures of two runs at the same time: again exits with %d and prints\n%s", code, out)
+	}
 	if code, out := g.run(t, "./start"); code != 1 || !strings.Contains(out, "failed: 6 tests failed, and at most 5 may fail") {
 		t.Errorf("six failures: exits with %d and prints\n%s", code, out)
 	}

@@ -13,6 +13,10 @@ import (
 // maxFailed is how many tests may fail in all runs that share a state. If more fail, the reason is no accident.
 const maxFailed = 5
 
+func tooMany(failed int) string {
+	return fmt.Sprintf("%d tests failed, and at most %d may fail for all others to count", failed, maxFailed)
+}
+
 // run runs tests for the first time.
 func run(state string, args []string, stdout, stderr io.Writer) (int, error) {
 	parsed, err := parse(args)
@@ -37,7 +41,7 @@ func run(state string, args []string, stdout, stderr io.Writer) (int, error) {
 		}
 	}
 	if failed > maxFailed {
-		r.Failed = append(r.Failed, fmt.Sprintf("%d tests failed, and at most %d may fail for all others to count", failed, maxFailed))
+		r.Failed = append(r.Failed, tooMany(failed))
 	}
 	if err := r.save(state); err != nil {
 		return 0, err
