@@ -5,8 +5,8 @@
 # Runs the tests of the gate again and again, by turns on an idle machine and beside two busy loops and a loop of synchronous writes:
 #   hack/stress.sh [unit | gate | all] [ROUNDS]   so many rounds, two by default, of the unit tests, the suites of the gate (the default), or both
 #   hack/stress.sh --sums                         prints the sums of all rounds on this tree
-# Each round adds a line to the file `rounds` in the cache directory, beside `green`: hash of the tree, date, what ran, load, seconds, result,
-# number of tests that were repeated, and their names. The rounds of several days and checkouts add up for as long as the files are the same.
+# Each round adds a line to the file `rounds` in the cache directory, beside `green`: hash of the tree, date, what ran, with the value of
+# GO_TEST_FLAGS, load, seconds, result, number of tests that were repeated, and their names. The rounds of several days and checkouts add up for as long as the files are the same.
 # Exits with 1 if a round is red. The output of each round is in _output/stress.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -40,6 +40,9 @@ case "${what}" in
 esac
 [[ "${rounds}" =~ ^[1-9][0-9]*$ ]] || { echo "hack/stress.sh: the number of rounds must be a positive number, not ${rounds}" >&2; exit 1; }
 
+# Flags may leave tests out, so rounds with flags count for themselves.
+kind=${what}${GO_TEST_FLAGS:+:${GO_TEST_FLAGS// /,}}
+readonly kind
 busy=() scratch=''
 
 # begin_load starts what keeps the machine busy, for as long as this script runs, however it ends. Each dd is short: one that outlives its loop
@@ -85,7 +88,7 @@ for ((round = 1; round <= rounds; round++)); do
     exit 1
   fi
   mapfile -t repeated < <(awk '$1 == "flaky:" { print $2 }' "${log}" | sort -u)
-  echo "${tree} $(date -u +%Y-%m-%dT%H:%M:%SZ) ${what} ${load} ${seconds} ${result} ${#repeated[@]} ${repeated[*]}" >>"${file}"
+  echo "${tree} $(date -u +%Y-%m-%dT%H:%M:%SZ) ${kind} ${load} ${seconds} ${result} ${#repeated[@]} ${repeated[*]}" >>"${file}"
   echo "   ${result} after ${seconds}s, ${#repeated[@]} tests were repeated: ${repeated[*]:-none}"
   if [[ "${result}" == red ]]; then
     status=1

@@ -40,7 +40,7 @@ func stressed(t *testing.T) (stress func(args ...string) (string, error), read f
 	write(t, filepath.Join(root, ".gitignore"), "_output\n")
 	run := func(name string, args ...string) (string, error) {
 		command := exec.CommandContext(t.Context(), name, args...)
-		command.Dir, command.Env = root, append(os.Environ(), "JOBSET_APISERVER_CACHE="+cache, "GO_TEST_FLAGS=-v")
+		command.Dir, command.Env = root, append(os.Environ(), "JOBSET_APISERVER_CACHE="+cache, "GO_TEST_FLAGS=-v -short")
 		out, err := command.CombinedOutput()
 		return string(out), err
 	}
@@ -76,12 +76,12 @@ func TestStressAddsUp(t *testing.T) {
 	if err == nil {
 		t.Error("no error although a round was red")
 	}
-	for _, want := range []string{"--- FAIL: TestB", "unit  idle  3       1    0", "unit  busy  1       0    1"} {
+	for _, want := range []string{"--- FAIL: TestB", "unit:-v,-short  idle  3       1    0", "unit:-v,-short  busy  1       0    1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
 	}
-	if diff := cmp.Diff(strings.Repeat("unit -count=1 -v\n", 4), read("_output/calls")); diff != "" {
+	if diff := cmp.Diff(strings.Repeat("unit -count=1 -v -short\n", 4), read("_output/calls")); diff != "" {
 		t.Errorf("calls of the gate (-want +got):\n%s", diff)
 	}
 	if got := strings.Count(read("_output/busy"), "\n"); got != 1 {
@@ -89,6 +89,7 @@ func TestStressAddsUp(t *testing.T) {
 	}
 	lines := regexp.MustCompile(`(?m)^[0-9a-f]{40} \S+Z (\S+ \S+) \d+ (.*?) ?$`).ReplaceAllString(read("CACHE/rounds"), "$1: $2")
 	want := "unit idle: green 0\nunit busy: green 1 e2e.TestA\nunit idle: green 0\nunit idle: red 0\n"
+	want = strings.ReplaceAll(want, "unit", "unit:-v,-short")
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("rounds (-want +got):\n%s", diff)
 	}
