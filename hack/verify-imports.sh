@@ -85,7 +85,7 @@ forbid_any_way "${module}/pkg/registry(/.*)?" "${controller}|${module}/pkg/apise
   "the server wires the registry, the registry knows neither the server nor the controller"
 # Everything that belongs to one group or kind, and the parts of the server that serve any.
 readonly kinds="${apis}/([a-fh-z][a-z]*|g[a-df-z][a-z]*)(/.*)?|${module}/pkg/(registry/[a-fh-z][a-z]*|registry/g[a-df-z][a-z]*|admission)(/.*)?"
-readonly host="${module}/pkg/(apiserver(/(events|options|requests|selfcheck|startup|store|tls|webhook)(/.*)?)?|registry/generic(/.*)?)"
+readonly host="${module}/pkg/(apiserver(/(events|mainapi|options|requests|run|selfcheck|startup|store|tls|webhook)(/.*)?)?|registry/generic(/.*)?)"
 forbid "${host}" "${kinds}" \
   "the parts that serve any kind name none; pkg/apiserver/apigroups lists the groups"
 forbid_any_way "${module}/pkg/apiserver(/.*)?" "${controller}" \

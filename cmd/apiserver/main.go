@@ -13,13 +13,14 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/component-base/cli"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/run"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecommand"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	cmd, err := options.NewCommand(storecommand.NewCommand(streams))
+	cmd, err := run.NewCommand(storecommand.NewCommand(streams))
 	if err == nil {
 		cmd.SetContext(server.SetupSignalContext())
 		err = cli.RunNoErrOutput(cmd)
@@ -29,7 +30,7 @@ func main() {
 		os.Exit(int(code))
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", options.OneLine(err))
+		fmt.Fprintln(os.Stderr, "error:", flagerror.OneLine(err))
 		os.Exit(1)
 	}
 }

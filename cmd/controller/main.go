@@ -14,11 +14,12 @@ import (
 	"k8s.io/component-base/cli"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/options"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 func main() {
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", options.OneLine(err))
+		fmt.Fprintln(os.Stderr, "Error:", flagerror.OneLine(err))
 		os.Exit(1)
 	}
 }

@@ -56,7 +56,7 @@ func TestSupportedVersionsAgree(t *testing.T) {
 		return found[1]
 	}
 	kubernetes := first("pkg/kubectl/doctor/api.go", `oldestKubernetes = "(.+)"`)
-	etcd := first("pkg/apiserver/options/etcdcheck.go", `minEtcdVersion = "(.+)"`)
+	etcd := first("pkg/apiserver/store/etcd/members/check.go", `MinVersion = "(.+)"`)
 	tested := first("hack/lib/versions.sh", `default_kubernetes=(.+)`)
 	if !strings.Contains(pages, "`hack/controlplane/"+tested+"/go.mod`") {
 		t.Errorf("docs/versions.md does not have the version of Kubernetes of hack/lib/versions.sh, %s", tested)

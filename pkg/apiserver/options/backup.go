@@ -4,15 +4,12 @@
 package options
 
 import (
-	"context"
 	"time"
 
 	"github.com/spf13/pflag"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 const (
@@ -47,61 +44,19 @@ func (b *BackupOptions) addFlags(fs *pflag.FlagSet) {
 
 func (b *BackupOptions) validate(dataDir string, allowEphemeral bool) error {
 	if b.Interval < 0 || b.Interval > 0 && b.Interval < minBackupInterval {
-		return flagError("backup-interval", "must be at least %s, or 0 for no periodic backups, not %s", minBackupInterval, b.Interval)
+		return flagerror.New("backup-interval", "must be at least %s, or 0 for no periodic backups, not %s", minBackupInterval, b.Interval)
 	}
 	if b.Keep < 1 {
-		return flagError("backup-keep", "must be at least 1, not %d", b.Keep)
+		return flagerror.New("backup-keep", "must be at least 1, not %d", b.Keep)
 	}
 	if b.Dir == "" {
 		return nil
 	}
 	if err := etcd.CheckApart(dataDir, b.Dir); err != nil {
-		return wrapFlagError("backup-dir", err, "use a directory elsewhere, best on another volume")
+		return flagerror.Wrap("backup-dir", err, "use a directory elsewhere, best on another volume")
 	}
 	if allowEphemeral {
 		return nil
 	}
-	return wrapFlagError("backup-dir", etcd.CheckPersistent(b.Dir), "use a persistent directory (tests may set --allow-ephemeral-data)")
-}
-
-// schedule says when the embedded etcd is backed up.
-func (o *Options) schedule(store *etcd.Server) backup.Schedule {
-	b := o.Storage.Backup
-	directory := backup.Directory{Path: b.Dir, Keep: b.Keep, Now: time.Now}
-	return backup.Schedule{
-		Source: backup.Source{
-			Client:  clientv3.Config{Endpoints: []string{store.Endpoint()}, DialTimeout: etcdTimeout},
-			Prefix:  o.Recommended.Etcd.StorageConfig.Prefix,
-			DataDir: o.Storage.DataDir,
-		},
-		Directory: directory,
-		Interval:  b.Interval,
-		Uploads:   o.Storage.Upload.uploads(directory),
-	}
-}
-
-// backUpBeforeVersion makes a backup if another version of the server has written the store.
-func (o *Options) backUpBeforeVersion(ctx context.Context, store *etcd.Server) error {
-	err := o.schedule(store).BeforeVersion(ctx, newEffectiveVersion().Info().GitVersion)
-	return wrapFlagError("backup-dir", err, "make room for the backup or use another directory; without the flag the server starts without "+
-		"a backup")
-}
-
-// backUp makes backups of the embedded etcd, if there is one, until the returned function is called, which waits for the end of a
-// backup that is being made.
-func (o *Options) backUp(ctx context.Context, store *etcd.Server, guard *storecheck.Guard) (stop func()) {
-	if store == nil || o.Storage.Backup.Dir == "" {
-		return func() {}
-	}
-	schedule := o.schedule(store)
-	if guard != nil {
-		schedule.Serving = guard.Serving
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		schedule.Run(ctx)
-	}()
-	return func() { cancel(); <-done }
+	return flagerror.Wrap("backup-dir", etcd.CheckPersistent(b.Dir), "use a persistent directory (tests may set --allow-ephemeral-data)")
 }

@@ -42,7 +42,7 @@ func TestBackupFlags(t *testing.T) {
 		"backwards":                       {"/var/lib/js/data", BackupOptions{"", -time.Hour, 24}, nil, "--backup-interval: must be at least 1m0s, or 0"},
 		"of an external etcd":             {"", BackupOptions{"/var/lib/js/backups", time.Hour, 24}, []string{"https://etcd:2379"}, "--backup-dir: is for the embedded etcd only: remove it, and run"},
 	} {
-		s, external := NewStorageOptions(), genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(etcdPrefix, nil))
+		s, external := NewStorageOptions(), genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(EtcdPrefix, nil))
 		s.DataDir, s.Backup, external.StorageConfig.Transport.ServerList = tc.dataDir, tc.backup, tc.servers
 		s.AllowEphemeralData = tc.dataDir == data
 		err := s.Validate(external)

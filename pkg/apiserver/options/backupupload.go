@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup/bucket"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 // BackupUploadOptions say where backups of the embedded etcd are copied to.
@@ -35,24 +36,24 @@ func (u *BackupUploadOptions) set() bool { return u.Address != "" || u.S3.Set() 
 func (u *BackupUploadOptions) validate(dir string) error {
 	if u.Address == "" {
 		if u.S3.Set() {
-			return flagError("backup-upload", "must be set to s3://BUCKET/PREFIX/ if flags that begin with --s3- are; set it, or remove them")
+			return flagerror.New("backup-upload", "must be set to s3://BUCKET/PREFIX/ if flags that begin with --s3- are; set it, or remove them")
 		}
 		return nil
 	}
 	if dir == "" {
-		return flagError("backup-upload", "needs --backup-dir, whose backups are copied: set it")
+		return flagerror.New("backup-upload", "needs --backup-dir, whose backups are copied: set it")
 	}
 	if u.Keep < 0 {
-		return flagError("backup-upload-keep", "must be at least 0, not %d", u.Keep)
+		return flagerror.New("backup-upload-keep", "must be at least 0, not %d", u.Keep)
 	}
 	if _, err := bucket.ParseDirectory(u.Address); err != nil {
-		return flagError("backup-upload", "%w", err)
+		return flagerror.New("backup-upload", "%w", err)
 	}
 	return u.S3.Validate()
 }
 
-// uploads returns what copies the backups of a directory; nil if nothing does.
-func (u *BackupUploadOptions) uploads(from backup.Directory) *backup.Uploads {
+// Uploads returns what copies the backups of a directory; nil if nothing does.
+func (u *BackupUploadOptions) Uploads(from backup.Directory) *backup.Uploads {
 	if u.Address == "" {
 		return nil
 	}

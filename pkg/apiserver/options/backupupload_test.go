@@ -33,7 +33,7 @@ func TestBackupUploadFlags(t *testing.T) {
 		"no address":          {BackupUploadOptions{S3: both}, "/var/lib/js/backups", nil, "--backup-upload: must be set to s3://BUCKET/PREFIX/ if"},
 		"of an external etcd": {BackupUploadOptions{Address: "s3://backups/"}, "", []string{"https://etcd:2379"}, "--backup-upload: is for the embedded etcd only"},
 	} {
-		s, external := NewStorageOptions(), genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(etcdPrefix, nil))
+		s, external := NewStorageOptions(), genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(EtcdPrefix, nil))
 		s.Upload, s.Backup = tc.upload, BackupOptions{tc.dir, time.Hour, 24}
 		if external.StorageConfig.Transport.ServerList = tc.servers; tc.servers == nil {
 			s.DataDir = "/var/lib/js/data"

@@ -14,10 +14,10 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/server/resourceconfig"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mainapi"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 // Complete fills what follows from other flags.
@@ -63,7 +63,7 @@ func (o *Options) Validate() error {
 func (o *Options) validateStored() error {
 	etcd := o.Recommended.Etcd
 	if media := etcd.DefaultStorageMediaType; media != runtime.ContentTypeProtobuf && media != runtime.ContentTypeJSON {
-		return flagError("storage-media-type", "%q is not supported: use %s", media, runtime.ContentTypeProtobuf)
+		return flagerror.New("storage-media-type", "%q is not supported: use %s", media, runtime.ContentTypeProtobuf)
 	}
 	if etcd.EncryptionProviderConfigFilepath == "" {
 		return nil
@@ -72,27 +72,27 @@ func (o *Options) validateStored() error {
 	defer cancel()
 	_, err := encryptionconfig.LoadEncryptionConfig(ctx, etcd.EncryptionProviderConfigFilepath, etcd.EncryptionProviderConfigAutomaticReload,
 		"")
-	return wrapFlagError("encryption-provider-config", err, "correct the file")
+	return flagerror.Wrap("encryption-provider-config", err, "correct the file")
 }
 
 func (o *Options) validateServing() error {
 	serving := o.Recommended.SecureServing
 	if serving.BindPort < 1 || serving.BindPort > 65535 {
-		return flagError("secure-port", "must be between 1 and 65535, not %d", serving.BindPort)
+		return flagerror.New("secure-port", "must be between 1 and 65535, not %d", serving.BindPort)
 	}
 	pair := serving.ServerCert.CertKey
 	if (pair.CertFile == "") != (pair.KeyFile == "") {
-		return flagError("tls-cert-file", "must be set together with --tls-private-key-file")
+		return flagerror.New("tls-cert-file", "must be set together with --tls-private-key-file")
 	}
 	if err := o.ManagedCert.validate(pair.CertFile); err != nil {
 		return err
 	}
 	if pair.CertFile == "" && o.ManagedCert.Secret == "" && serving.ServerCert.CertDirectory == "" {
-		return flagError("tls-cert-file", "must be set together with --tls-private-key-file, or --cert-dir must be set for a self-signed "+
+		return flagerror.New("tls-cert-file", "must be set together with --tls-private-key-file, or --cert-dir must be set for a self-signed "+
 			"certificate")
 	}
 	if pair.CertFile == "" && len(o.SANs) == 0 {
-		return flagError("tls-san", "must name at least one DNS name or IP address for the self-signed certificate")
+		return flagerror.New("tls-san", "must name at least one DNS name or IP address for the self-signed certificate")
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (o *Options) validateFiles() error {
 			continue
 		}
 		if _, err := os.ReadFile(file.path); err != nil {
-			return wrapFlagError(file.flag, err, "give a file that this process can read")
+			return flagerror.Wrap(file.flag, err, "give a file that this process can read")
 		}
 	}
 	return nil
@@ -137,25 +137,11 @@ func (o *Options) validateKubeconfigs() error {
 		{"authorization-kubeconfig", o.Recommended.Authorization.RemoteKubeConfigFile},
 	}
 	for _, kubeconfig := range kubeconfigs {
-		if _, err := loadKubeconfig(kubeconfig.flag, kubeconfig.path); err != nil {
+		if _, err := mainapi.LoadKubeconfig(kubeconfig.flag, kubeconfig.path); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// loadKubeconfig reads how to reach the main API.
-func loadKubeconfig(flag, path string) (*rest.Config, error) {
-	if path == "" {
-		config, err := rest.InClusterConfig()
-		return config, wrapFlagError(flag, err, "give a kubeconfig for the main cluster when running outside of it")
-	}
-	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
-	if err != nil {
-		return nil, flagError(flag, "%s: %w: give a valid kubeconfig for the main cluster", path, err)
-	}
-	return config, nil
 }
 
 // validateLibrary runs the checks of the library. Those of its etcd options are left out: they insist on servers.
@@ -172,8 +158,8 @@ func (o *Options) validateLibrary() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// selfSigned is the directory of the self-signed certificate, and nil when the certificate comes from files or a Secret.
-func (o *Options) selfSigned() *servingcert.Directory {
+// SelfSigned is the directory of the self-signed certificate, and nil when the certificate comes from files or a Secret.
+func (o *Options) SelfSigned() *servingcert.Directory {
 	cert := o.Recommended.SecureServing.ServerCert
 	if cert.CertKey.CertFile != "" || o.ManagedCert.Secret != "" {
 		return nil
@@ -181,13 +167,13 @@ func (o *Options) selfSigned() *servingcert.Directory {
 	return servingcert.NewDirectory(cert.CertDirectory, o.SANs)
 }
 
-// runtimeConfigAdvice is what to do about a value of the flag that is wrong.
-const runtimeConfigAdvice = "use group/version=false, or api/all=false and group/version=true, with groups and versions that this " +
+// RuntimeConfigAdvice is what to do about a value of the flag that is wrong.
+const RuntimeConfigAdvice = "use group/version=false, or api/all=false and group/version=true, with groups and versions that this " +
 	"server has"
 
 func (o *Options) addRuntimeConfigFlag(fs *pflag.FlagSet) {
 	var versions []string
-	for _, version := range o.apiGroups.PrioritizedVersionsAllGroups() {
+	for _, version := range o.APIGroups.PrioritizedVersionsAllGroups() {
 		versions = append(versions, version.String())
 	}
 	fs.Var(&o.APIEnablement.RuntimeConfig, "runtime-config", "API groups and versions to serve, as pairs key=true|false: "+
@@ -199,27 +185,27 @@ func (o *Options) addRuntimeConfigFlag(fs *pflag.FlagSet) {
 
 // validateRuntimeConfig checks the flag, with the merge that is applied later: the library checks less by itself.
 func (o *Options) validateRuntimeConfig() error {
-	if errs := o.APIEnablement.Validate(o.apiGroups); len(errs) > 0 {
-		return wrapFlagError("runtime-config", utilerrors.NewAggregate(errs), runtimeConfigAdvice)
+	if errs := o.APIEnablement.Validate(o.APIGroups); len(errs) > 0 {
+		return flagerror.Wrap("runtime-config", utilerrors.NewAggregate(errs), RuntimeConfigAdvice)
 	}
-	enabled, err := resourceconfig.MergeAPIResourceConfigs(o.apiGroups.Enabled(), o.APIEnablement.RuntimeConfig, o.apiGroups)
+	enabled, err := resourceconfig.MergeAPIResourceConfigs(o.APIGroups.Enabled(), o.APIEnablement.RuntimeConfig, o.APIGroups)
 	if err != nil {
-		return wrapFlagError("runtime-config", err, runtimeConfigAdvice)
+		return flagerror.Wrap("runtime-config", err, RuntimeConfigAdvice)
 	}
 	for key := range o.APIEnablement.RuntimeConfig {
-		if parts := strings.Split(key, "/"); len(parts) == 3 && !o.apiGroups.HasResource(parts[0], parts[2]) {
-			return wrapFlagError("runtime-config", fmt.Errorf("unknown resource %s", key), runtimeConfigAdvice)
+		if parts := strings.Split(key, "/"); len(parts) == 3 && !o.APIGroups.HasResource(parts[0], parts[2]) {
+			return flagerror.Wrap("runtime-config", fmt.Errorf("unknown resource %s", key), RuntimeConfigAdvice)
 		}
 	}
-	for version, gate := range o.apiGroups.Off(o.gate) {
+	for version, gate := range o.APIGroups.Off(o.Gate) {
 		if o.APIEnablement.RuntimeConfig[version.String()] == "true" {
-			return flagError("runtime-config", "must not switch on %s while its feature gate is off: use --feature-gates=%s=true, too", version,
+			return flagerror.New("runtime-config", "must not switch on %s while its feature gate is off: use --feature-gates=%s=true, too", version,
 				gate)
 		}
 		enabled.DisableVersions(version)
 	}
-	if len(o.apiGroups.Served(enabled)) == 0 {
-		return flagError("runtime-config", "must leave a resource on: %s", runtimeConfigAdvice)
+	if len(o.APIGroups.Served(enabled)) == 0 {
+		return flagerror.New("runtime-config", "must leave a resource on: %s", RuntimeConfigAdvice)
 	}
 	return nil
 }

@@ -4,15 +4,19 @@
 package options
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/cli/globalflag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/component-base/version/verflag"
 )
 
-// pick adds the named flags of a library's options and leaves out the others: those that do nothing in this server.
-func pick(to *pflag.FlagSet, add func(*pflag.FlagSet), names ...string) {
+// Pick adds the named flags of a library's options and leaves out the others: those that do nothing in this server.
+func Pick(to *pflag.FlagSet, add func(*pflag.FlagSet), names ...string) {
 	copyFlags(to, add, func(name string) bool { return slices.Contains(names, name) })
 }
 
@@ -46,30 +50,34 @@ func (o *Options) addServingFlags(fs *pflag.FlagSet) {
 		"Common names of the client certificates that may call "+
 			"the webhook for pods of LeaderWorkerSets, such as the one that kube-apiserver uses if its --admission-control-config-file says so. "+
 			"If empty, no client certificate is needed, and callers without one share what they may use by address.")
-	pick(fs, o.Limits.AddUniversalFlags, "external-hostname", "shutdown-delay-duration",
+	Pick(fs, o.Limits.AddUniversalFlags, "external-hostname", "shutdown-delay-duration",
 		"shutdown-watch-termination-grace-period", "shutdown-send-retry-after")
 }
 
 func (o *Options) addLimitFlags(fs *pflag.FlagSet) {
-	pick(fs, o.Limits.AddUniversalFlags, "max-requests-inflight", "max-mutating-requests-inflight", "request-timeout",
+	Pick(fs, o.Limits.AddUniversalFlags, "max-requests-inflight", "max-mutating-requests-inflight", "request-timeout",
 		"min-request-timeout", "goaway-chance", "livez-grace-period", "storage-initialization-timeout")
 }
 
-// flagError returns an error about the value of a flag, which says what is wrong and what to do.
-func flagError(flag, format string, args ...any) error {
-	return fmt.Errorf("--"+flag+": "+format, args...)
-}
-
-// wrapFlagError wraps an error that the value of a flag caused, and adds what to do. It returns nil for no error.
-func wrapFlagError(flag string, err error, fix string) error {
-	if err == nil {
-		return nil
-	}
-	return flagError(flag, "%w: %s", err, fix)
-}
-
-// OneLine formats an error for a terminal or a container's termination message: one line, however many the libraries
-// below used.
-func OneLine(err error) string {
-	return strings.Join(strings.Fields(err.Error()), " ")
+// Flags returns all flags in sections, for a readable help.
+func (o *Options) Flags() cliflag.NamedFlagSets {
+	var sections cliflag.NamedFlagSets
+	o.addServingFlags(sections.FlagSet("serving"))
+	o.Storage.AddFlags(sections.FlagSet("storage"), o.Recommended.Etcd)
+	o.Recommended.CoreAPI.AddFlags(sections.FlagSet("main cluster"))
+	o.Recommended.EgressSelector.AddFlags(sections.FlagSet("main cluster"))
+	o.Recommended.Authentication.AddFlags(sections.FlagSet("authentication"))
+	o.Recommended.Authorization.AddFlags(sections.FlagSet("authorization"))
+	o.addRuntimeConfigFlag(sections.FlagSet("API groups"))
+	o.Recommended.Admission.AddFlags(sections.FlagSet("admission"))
+	o.Recommended.Audit.AddFlags(sections.FlagSet("auditing"))
+	o.addLimitFlags(sections.FlagSet("limits"))
+	o.Recommended.Features.AddFlags(sections.FlagSet("features"))
+	o.Gate.AddFlag(sections.FlagSet("features"))
+	o.Recommended.Traces.AddFlags(sections.FlagSet("traces"))
+	logsapi.AddFlags(o.Logs, sections.FlagSet("logs"))
+	global := sections.FlagSet("global")
+	verflag.AddFlags(global)
+	globalflag.AddGlobalFlags(global, ComponentName, logs.SkipLoggingConfigurationFlags())
+	return sections
 }

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options turns a command line into a running API server.
+// Package options has the flags of the server: their defaults, their help, and what can be checked before anything is started.
 package options
 
 import (
@@ -19,13 +19,12 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/admission"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/startup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 )
 
-// etcdPrefix names the server, so that several servers may share an etcd; the store appends group and resource.
-const etcdPrefix = "/registry/jobset-apiserver"
+// EtcdPrefix names the server, so that several servers may share an etcd; the store appends group and resource.
+const EtcdPrefix = "/registry/jobset-apiserver"
 
 // Options are the settings of the process.
 type Options struct {
@@ -46,14 +45,10 @@ type Options struct {
 	APIEnablement *genericoptions.APIEnablementOptions
 	// Logs configures logging.
 	Logs *logs.Options
-
-	gate      featuregate.MutableVersionedFeatureGate
-	apiGroups apigroups.List
-	// pods answers questions about pods, from the first moment.
-	pods podWebhook
-	// startup answers while the server waits, and meanwhile does the work that needs no other server. Both are set by Run.
-	startup   *startup.Server
-	meanwhile func() error
+	// Gate has the feature gates of the process.
+	Gate featuregate.MutableVersionedFeatureGate
+	// APIGroups are the groups that the server knows.
+	APIGroups apigroups.List
 }
 
 // NewOptions returns the defaults.
@@ -74,7 +69,7 @@ func NewOptions() (*Options, error) {
 		return nil, fmt.Errorf("adding feature gates of logging: %w", err)
 	}
 	registry := basecompatibility.NewComponentGlobalsRegistry()
-	if err := registry.Register(componentName, newEffectiveVersion(), nil); err != nil {
+	if err := registry.Register(ComponentName, NewEffectiveVersion(), nil); err != nil {
 		return nil, fmt.Errorf("registering the version: %w", err)
 	}
 	if err := registry.Set(); err != nil {
@@ -82,21 +77,21 @@ func NewOptions() (*Options, error) {
 	}
 
 	o := &Options{
-		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, nil),
-		Limits:      genericoptions.NewServerRunOptionsForComponent(componentName, registry),
+		Recommended: genericoptions.NewRecommendedOptions(EtcdPrefix, nil),
+		Limits:      genericoptions.NewServerRunOptionsForComponent(ComponentName, registry),
 		Storage:     NewStorageOptions(),
 		SANs: []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc",
 			"jobset-apiserver-webhook.jobset-system.svc"},
 		ManagedCert:   ManagedCertOptions{Policy: servingcert.DefaultPolicy},
 		APIEnablement: genericoptions.NewAPIEnablementOptions(),
 		Logs:          logs.NewOptions(),
-		gate:          gate,
-		apiGroups:     apigroups.All(),
+		Gate:          gate,
+		APIGroups:     apigroups.All(),
 	}
 	o.Recommended.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Recommended.Etcd.DeleteCollectionWorkers = 8
 	o.Recommended.FeatureGate = gate
-	o.Recommended.Admission = admission.NewOptions(o.apiGroups.Plugins())
+	o.Recommended.Admission = admission.NewOptions(o.APIGroups.Plugins())
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	o.Recommended.SecureServing.BindPort = 6443
 	o.Recommended.SecureServing.Required = true

@@ -4,9 +4,6 @@
 package options
 
 import (
-	"errors"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,11 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
-	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/features"
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 
@@ -71,7 +65,7 @@ func TestFlags(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if !o.gate.Enabled(jobsetfeatures.ElasticJobSet) {
+	if !o.Gate.Enabled(jobsetfeatures.ElasticJobSet) {
 		t.Error("--feature-gates has no effect")
 	}
 	if err := o.Complete(); err != nil {
@@ -89,78 +83,16 @@ func TestFlags(t *testing.T) {
 
 func TestLibraryKnowsWhichKubernetesItIs(t *testing.T) {
 	o := newOptions(t)
-	if !o.gate.Enabled(features.MutatingAdmissionPolicy) {
+	if !o.Gate.Enabled(features.MutatingAdmissionPolicy) {
 		t.Error("gates of the library are off")
 	}
-	if o.gate.Enabled(features.WatchListCompression) {
+	if o.Gate.Enabled(features.WatchListCompression) {
 		t.Error("events of watches are compressed one by one")
 	}
 	if version := environment.DefaultCompatibilityVersion(); version.Major() != 1 || version.Minor() < 36 {
 		t.Errorf("CEL is that of Kubernetes %s", version)
 	}
 }
-
-func TestOneLine(t *testing.T) {
-	err := wrapFlagError("data-dir", errors.New("first\n\tsecond"), "do this")
-	if diff := cmp.Diff("--data-dir: first second: do this", OneLine(err)); diff != "" {
-		t.Errorf("line (-want +got):\n%s", diff)
-	}
-	if err := wrapFlagError("data-dir", nil, "do this"); err != nil {
-		t.Errorf("no error became %v", err)
-	}
-}
-
-func TestRefuseAnonymous(t *testing.T) {
-	cases := map[string]struct {
-		path, name string
-		want       bool
-	}{
-		"a probe without an identity":                {path: "/readyz", name: user.Anonymous, want: true},
-		"a detail of a probe":                        {path: "/readyz/etcd", name: user.Anonymous},
-		"the API without an identity":                {path: "/apis", name: user.Anonymous},
-		"the API with an identity":                   {path: "/apis", name: "alice", want: true},
-		"a path that begins like a probe":            {path: "/healthzz", name: user.Anonymous},
-		"no identity was found, so none is returned": {path: "/apis"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			next := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
-				if c.name == "" {
-					return nil, false, nil
-				}
-				return &authenticator.Response{User: &user.DefaultInfo{Name: c.name}}, true, nil
-			})
-			_, ok, err := refuseAnonymous(next).AuthenticateRequest(httptest.NewRequest(http.MethodGet, c.path, nil))
-			if ok != c.want || err != nil {
-				t.Errorf("authenticated: %t, %v", ok, err)
-			}
-		})
-	}
-}
-
-func TestClientCACheck(t *testing.T) {
-	const one = "-----BEGIN CERTIFICATE-----\n"
-	check := func(current, wanted string) error {
-		provider := content{bundle: current}
-		return clientCACheck(provider, []byte(wanted))(nil)
-	}
-	if err := check("", one); err == nil {
-		t.Error("ready before the authority is loaded")
-	}
-	if err := check("other"+one, one); err != nil {
-		t.Errorf("not ready with the authority: %v", err)
-	}
-	if err := check("", ""); err != nil {
-		t.Errorf("not ready where none is expected: %v", err)
-	}
-}
-
-type content struct {
-	dynamiccertificates.CAContentProvider
-	bundle string
-}
-
-func (c content) CurrentCABundleContent() []byte { return []byte(c.bundle) }
 
 func TestStorageDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
@@ -214,7 +146,7 @@ func TestStorageDirectory(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, external := NewStorageOptions(), genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(etcdPrefix, nil))
+			s, external := NewStorageOptions(), genericoptions.NewEtcdOptions(storagebackend.NewDefaultConfig(EtcdPrefix, nil))
 			c.change(s, external)
 			err := s.Validate(external)
 			if c.want == "" && err != nil {

@@ -38,7 +38,7 @@ func TestRuntimeConfig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := &Options{APIEnablement: genericoptions.NewAPIEnablementOptions(), apiGroups: apigroups.All(), gate: gate}
+			o := &Options{APIEnablement: genericoptions.NewAPIEnablementOptions(), APIGroups: apigroups.All(), Gate: gate}
 			if err := o.APIEnablement.RuntimeConfig.Set(tc.flag); tc.flag != "" && err != nil {
 				t.Fatal(err)
 			}

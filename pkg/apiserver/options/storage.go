@@ -4,19 +4,16 @@
 package options
 
 import (
-	"context"
-	"errors"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/startup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 // minQuotaBytes is the least that a member can work with.
@@ -81,7 +78,7 @@ func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.Et
 	fs.StringVar(&s.PodName, "pod-name", s.PodName, "Name of the pod of a StatefulSet in which this server runs. With the "+
 		"embedded etcd only the pod with ordinal 0 starts: any other has a store of its own, which is empty.")
 	omit(fs, external.AddFlags, "etcd-servers-overrides", "storage-backend", "default-watch-cache-size")
-	fs.Lookup("etcd-servers").Usage = "Addresses of an external etcd cluster of version " + minEtcdVersion +
+	fs.Lookup("etcd-servers").Usage = "Addresses of an external etcd cluster of version " + members.MinVersion +
 		" or newer (scheme://host:port, comma separated). Without it an embedded etcd runs in --data-dir."
 }
 
@@ -93,19 +90,19 @@ func (s *StorageOptions) Validate(external *genericoptions.EtcdOptions) error {
 	}
 	switch embedded := len(transport.ServerList) == 0; {
 	case embedded && s.DataDir == "":
-		return flagError("data-dir", "must be set to a persistent directory for the embedded etcd; or set --etcd-servers to use an external one")
+		return flagerror.New("data-dir", "must be set to a persistent directory for the embedded etcd; or set --etcd-servers to use an external one")
 	case !embedded && s.DataDir != "":
-		return flagError("data-dir", "must not be set together with --etcd-servers: remove one of them")
+		return flagerror.New("data-dir", "must not be set together with --etcd-servers: remove one of them")
 	case embedded:
 		return s.validateEmbedded(transport.TrustedCAFile + transport.CertFile + transport.KeyFile)
 	case !embedded && s.Backup.Dir != "":
-		return flagError("backup-dir", "is for the embedded etcd only: remove it, and run \"jobset-apiserver store backup\" with "+
+		return flagerror.New("backup-dir", "is for the embedded etcd only: remove it, and run \"jobset-apiserver store backup\" with "+
 			"--etcd-servers, for instance in a CronJob")
 	case !embedded && s.Upload.set():
-		return flagError("backup-upload", "is for the embedded etcd only: remove it and the flags that begin with --s3-, and run "+
+		return flagerror.New("backup-upload", "is for the embedded etcd only: remove it and the flags that begin with --s3-, and run "+
 			"\"jobset-apiserver store backup s3://BUCKET/PREFIX/\" with --etcd-servers, for instance in a CronJob")
 	case (transport.CertFile == "") != (transport.KeyFile == ""):
-		return flagError("etcd-certfile", "must be set together with --etcd-keyfile")
+		return flagerror.New("etcd-certfile", "must be set together with --etcd-keyfile")
 	}
 	return nil
 }
@@ -120,13 +117,13 @@ func (s *StorageOptions) validateInstallation(embedded bool) error {
 	switch s.Installed {
 	case "", chosen:
 	case storageEmbedded, storageExternal:
-		return flagError("storage", "this installation began with the %s storage, but the flags choose the %s one: apply the manifests that "+
+		return flagerror.New("storage", "this installation began with the %s storage, but the flags choose the %s one: apply the manifests that "+
 			"it was installed with", s.Installed, chosen)
 	default:
-		return flagError("storage", "must be %s or %s, not %q", storageEmbedded, storageExternal, s.Installed)
+		return flagerror.New("storage", "must be %s or %s, not %q", storageEmbedded, storageExternal, s.Installed)
 	}
 	if ordinal, ok := podOrdinal(s.PodName); embedded && ok && ordinal != "0" {
-		return flagError("pod-name", "%s has ordinal %s, but with the embedded etcd only ordinal 0 may run, because every other pod has an "+
+		return flagerror.New("pod-name", "%s has ordinal %s, but with the embedded etcd only ordinal 0 may run, because every other pod has an "+
 			"empty store: scale the StatefulSet to 1", s.PodName, ordinal)
 	}
 	return nil
@@ -143,13 +140,13 @@ func podOrdinal(name string) (string, bool) {
 
 func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 	if tlsFiles != "" {
-		return flagError("etcd-cafile", "--etcd-certfile and --etcd-keyfile need --etcd-servers: set it, or remove them to use the embedded etcd")
+		return flagerror.New("etcd-cafile", "--etcd-certfile and --etcd-keyfile need --etcd-servers: set it, or remove them to use the embedded etcd")
 	}
 	if s.QuotaBytes < minQuotaBytes {
-		return flagError("embedded-etcd-quota-bytes", "must be at least %d, not %d", minQuotaBytes, s.QuotaBytes)
+		return flagerror.New("embedded-etcd-quota-bytes", "must be at least %d, not %d", minQuotaBytes, s.QuotaBytes)
 	}
 	if s.DefragmentInterval < 0 {
-		return flagError("embedded-etcd-defragment-interval", "must not be negative; 0 switches defragmentation off")
+		return flagerror.New("embedded-etcd-defragment-interval", "must not be negative; 0 switches defragmentation off")
 	}
 	if err := s.Backup.validate(s.DataDir, s.AllowEphemeralData); err != nil {
 		return err
@@ -160,54 +157,8 @@ func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 	if s.AllowEphemeralData {
 		return nil
 	}
-	return wrapFlagError("data-dir", etcd.CheckPersistent(s.DataDir), "use a persistent directory, because losing the data makes "+
+	return flagerror.Wrap("data-dir", etcd.CheckPersistent(s.DataDir), "use a persistent directory, because losing the data makes "+
 		"the garbage collector delete running Jobs (tests may set --allow-ephemeral-data)")
-}
-
-// open makes sure that the storage can be used, as far as no other server is needed for that: the files for an external etcd can be read,
-// or the directory of an embedded one is ours. It returns the embedded etcd, if there is one.
-func (s *StorageOptions) open(external *genericoptions.EtcdOptions) (*etcd.Server, error) {
-	transport := &external.StorageConfig.Transport
-	if len(transport.ServerList) > 0 {
-		_, err := etcdTLS(*transport)
-		return nil, err
-	}
-	server, err := etcd.Open(etcd.Config{
-		DataDir:            s.DataDir,
-		QuotaBytes:         s.QuotaBytes,
-		DefragmentInterval: s.DefragmentInterval,
-	})
-	if errors.Is(err, etcd.ErrInUse) {
-		return nil, wrapFlagError("data-dir", err, "stop that process or use another directory")
-	}
-	if err != nil {
-		return nil, wrapFlagError("data-dir", err, "use a directory that this process can read and write")
-	}
-	transport.ServerList = []string{server.Endpoint()}
-	return server, nil
-}
-
-// openExternal makes sure that a member answers. With several members, those that hang are avoided until the process ends: requests
-// are still answered for a while after it was asked to.
-func openExternal(ctx context.Context, transport *storagebackend.TransportConfig, waits *startup.Server) error {
-	err := awaitEtcd(ctx, *transport, func(err error) { waits.Wait(ctx, "etcd at "+strings.Join(transport.ServerList, ","), err) })
-	if err != nil && ctx.Err() != nil {
-		return errLeft
-	}
-	if err == nil {
-		waits.Proceed(ctx)
-	}
-	if err != nil || len(transport.ServerList) == 1 {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx)
-	all, err := members.New(ctx, *transport, etcdPrefix)
-	if err != nil {
-		return wrapFlagError("etcd-servers", err, "give addresses as scheme://host:port")
-	}
-	transport.EgressLookup = all.Lookup
-	go all.Run(ctx)
-	return nil
 }
 
 // certificates is where the self-signed certificate goes unless --cert-dir says otherwise.

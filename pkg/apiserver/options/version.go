@@ -14,7 +14,8 @@ import (
 	baseversion "k8s.io/component-base/version"
 )
 
-const componentName = "jobset-apiserver"
+// ComponentName is the name of the program.
+const ComponentName = "jobset-apiserver"
 
 // kubernetesVersion is the Kubernetes release whose libraries are built in.
 func kubernetesVersion() *version.Version {
@@ -45,7 +46,8 @@ type effectiveVersion struct {
 	basecompatibility.MutableEffectiveVersion
 }
 
-func newEffectiveVersion() basecompatibility.MutableEffectiveVersion {
+// NewEffectiveVersion returns the version that the server presents, and that its libraries emulate.
+func NewEffectiveVersion() basecompatibility.MutableEffectiveVersion {
 	return effectiveVersion{basecompatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")}
 }
 

@@ -5,7 +5,6 @@ package options
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -66,7 +65,3 @@ func NewCommand() (*cobra.Command, error) {
 	cliflag.SetUsageAndHelpFunc(cmd, sections, columns)
 	return cmd, nil
 }
-
-// OneLine formats an error for a terminal or a container's termination message: one line, however many the libraries
-// below used.
-func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

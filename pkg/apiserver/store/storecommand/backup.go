@@ -27,13 +27,13 @@ const standard = "-"
 // backingUp is `store backup`.
 type backingUp struct {
 	streams genericiooptions.IOStreams
-	client  *options.StoreClient
+	client  *storeClient
 	dir     backup.Directory
 	s3      bucket.Options
 }
 
 func newBackup(streams genericiooptions.IOStreams) *cobra.Command {
-	b := &backingUp{streams: streams, client: options.NewStoreClient(), dir: backup.Directory{Keep: options.DefaultBackupKeep, Now: time.Now}}
+	b := &backingUp{streams: streams, client: newStoreClient(), dir: backup.Directory{Keep: options.DefaultBackupKeep, Now: time.Now}}
 	cmd := &cobra.Command{
 		Use:   "backup FILE | - | s3://BUCKET/PREFIX/ | --backup-dir=DIR",
 		Short: "Back up the store of a server that runs",

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/importer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
@@ -25,14 +24,14 @@ import (
 type importing struct {
 	*clients
 	streams                           genericiooptions.IOStreams
-	client                            *options.StoreClient
+	client                            *storeClient
 	file, encryption, gates           string
 	compare, skip, dropUnknown, prune bool
 	dryRun                            dryRun
 }
 
 func newImport(streams genericiooptions.IOStreams, connect connector) *cobra.Command {
-	i := &importing{streams: streams, client: options.NewStoreClient()}
+	i := &importing{streams: streams, client: newStoreClient()}
 	cmd := &cobra.Command{
 		Use:   "import [RESOURCE.GROUP...] | --file=FILE",
 		Short: "Take over objects of custom resource definitions with their UIDs",

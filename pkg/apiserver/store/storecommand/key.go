@@ -17,13 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
 )
 
 // keyed is what commands about one key need.
 type keyed struct {
-	client          *options.StoreClient
+	client          *storeClient
 	key, encryption string
 	// resource and name name the object, and withoutUID means that its UID cannot be read. They are known once the key was read.
 	resource   schema.GroupResource
@@ -32,7 +31,7 @@ type keyed struct {
 }
 
 func (k *keyed) addFlags(fs *pflag.FlagSet) {
-	k.client = options.NewStoreClient()
+	k.client = newStoreClient()
 	fs.StringVar(&k.key, "key", "", "Key of the object in etcd, as errors of the server and \"kubectl jobset doctor\" name it.")
 	fs.StringVar(&k.encryption, "encryption-provider-config", "", "File with the encryption configuration of the server, if it has one.")
 	k.client.AddFlags(fs)
@@ -208,7 +207,7 @@ type UnreadableObject struct {
 }
 
 // findUnreadable reads all objects.
-func findUnreadable(ctx context.Context, client *options.StoreClient, encryption string) (*Unreadable, error) {
+func findUnreadable(ctx context.Context, client *storeClient, encryption string) (*Unreadable, error) {
 	r, err := newReader(ctx, client.Prefix(), encryption)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup/bucket"
@@ -25,14 +24,14 @@ import (
 // restoring is `store restore`.
 type restoring struct {
 	streams genericiooptions.IOStreams
-	client  *options.StoreClient
+	client  *storeClient
 	s3      bucket.Options
 	dataDir string
 	move    bool
 }
 
 func newRestore(streams genericiooptions.IOStreams) *cobra.Command {
-	r := &restoring{streams: streams, client: options.NewStoreClient()}
+	r := &restoring{streams: streams, client: newStoreClient()}
 	cmd := &cobra.Command{
 		Use:   "restore FILE | DIR/ | - | s3://BUCKET/PREFIX/[NAME] --data-dir=DIR",
 		Short: "Make the data of an embedded etcd of a backup",

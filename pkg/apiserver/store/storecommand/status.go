@@ -15,7 +15,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -34,7 +33,7 @@ func newStatus(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	var output output
 	output.addFlags(cmd)
 	flags := addClusterFlags(cmd)
-	client, encryption := options.NewStoreClient(), ""
+	client, encryption := newStoreClient(), ""
 	client.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&encryption, "encryption-provider-config", "",
 		"File with the encryption configuration of the server. Without it, encrypted objects are not read.")

@@ -18,7 +18,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/component-base/version"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup/bucket"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/importer"
@@ -26,7 +25,7 @@ import (
 )
 
 func newVerify(streams genericiooptions.IOStreams) *cobra.Command {
-	client, encryption, s3 := options.NewStoreClient(), "", bucket.Options{}
+	client, encryption, s3 := newStoreClient(), "", bucket.Options{}
 	cmd := &cobra.Command{
 		Use:   "verify FILE | DIR/ | - | s3://BUCKET/PREFIX/[NAME]",
 		Short: "Check a backup, and whether this version can serve it",
