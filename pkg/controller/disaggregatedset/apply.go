@@ -71,7 +71,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 		return err
 	}))
 	for _, scaler := range p.ScalerStatuses {
-		errs = append(errs, a.storeStatus(ctx, scaler))
+		errs = append(errs, a.storeStatus(ctx, scalerBefore(obs, scaler), scaler))
 	}
 	if p.Invalid != "" {
 		errs = append(errs, errors.New(p.Invalid))
@@ -84,8 +84,22 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	return a.results, err
 }
 
-// storeStatus stores the status of a scaler, even if the time of the pass is over.
-func (a *applier) storeStatus(ctx context.Context, scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) error {
+// scalerBefore returns a scaler as it was observed.
+func scalerBefore(obs *plan.Observed, scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) *disaggregatedsetv1.DisaggregatedSetRoleScaler {
+	for _, s := range obs.Scalers {
+		if s.UID == scaler.UID {
+			return s
+		}
+	}
+	return scaler
+}
+
+// storeStatus stores the status of a scaler, even if the time of the pass is over, unless another party changes it back each time.
+func (a *applier) storeStatus(ctx context.Context, before, scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) error {
+	guard := children.StatusGuardOf(a.Host)
+	if err := guard.Storing("disaggregatedsetrolescaler", before, scaler); err != nil {
+		return err
+	}
 	_, err := a.try(updating(scaler.Name), "update scalers/status", func() error {
 		var stored *disaggregatedsetv1.DisaggregatedSetRoleScaler
 		err := a.scalers.Changing(a.ds, plan.Ref{Name: scaler.Name, UID: scaler.UID}, "status", func() (err error) {
@@ -99,6 +113,7 @@ func (a *applier) storeStatus(ctx context.Context, scaler *disaggregatedsetv1.Di
 			return fmt.Errorf("updating status of disaggregatedsetrolescaler %s/%s: %w", a.ds.Namespace, scaler.Name, err)
 		}
 		a.deps.Consistency.Wrote(cache.MetaObjectToName(a.ds), resourceScalers, stored.ResourceVersion)
+		guard.Stored(before, scaler, stored)
 		return nil
 	})
 	return err

@@ -140,7 +140,7 @@ func (s *Syncer) finish(ctx context.Context, key cache.ObjectName, obs *snapshot
 	}
 	next := obs.Group.DeepCopy()
 	next.Status = *p.Status
-	written, found, err := children.StoreStatus(ctx, s.Host, s.Groups(key.Namespace), resourceGroups, "podreadinessgroup", next)
+	written, found, err := children.StoreStatus(ctx, s.Host, s.Groups(key.Namespace), resourceGroups, "podreadinessgroup", obs.Group, next)
 	if err != nil || !found {
 		return err
 	}

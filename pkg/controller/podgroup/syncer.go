@@ -68,6 +68,7 @@ type Syncer struct {
 
 // NewSyncer returns one that remembers nothing yet.
 func NewSyncer(config SyncerConfig) *Syncer {
+	children.StatusGuardOf(config.Host)
 	return &Syncer{config, newMemory(), children.NewGuard("pod", config.Clock), children.DenialsOf(config.Host)}
 }
 

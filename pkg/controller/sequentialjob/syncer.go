@@ -190,7 +190,7 @@ func (s *Syncer) end(ctx context.Context, stored *batchv1alpha1.SequentialJob, o
 // noteFailure sends a warning about what no condition shows, if passes have failed for some time. That something has
 // changed meanwhile is no failure.
 func (s *Syncer) noteFailure(ctx context.Context, sj *batchv1alpha1.SequentialJob, err error) {
-	if err == nil || apierrors.IsConflict(err) {
+	if err == nil || apierrors.IsConflict(err) || children.IsUndone(err) { // the Loop reports the last one
 		return
 	}
 	now := s.deps.Clock.Now()

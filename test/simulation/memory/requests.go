@@ -31,7 +31,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	request.At, request.Number = time.Now(), s.counts[request.Verb]
+	request.At, request.Number, request.Client = time.Now(), s.counts[request.Verb], r.UserAgent()
 	s.counts[request.Verb]++
 	s.mu.Unlock()
 	var trouble Trouble

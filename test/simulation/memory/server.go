@@ -27,7 +27,9 @@ import (
 // Request is what a client asks for.
 type Request struct {
 	// Verb is version, discovery, list, watch, get, create, update, patch, apply or delete.
-	Verb                         string
+	Verb string
+	// Client is what the client calls itself.
+	Client                       string
 	Resource                     schema.GroupVersionResource
 	Namespace, Name, Subresource string
 	// From is the version that a watch begins with, Initial means that it shows all objects first, and Selector is the

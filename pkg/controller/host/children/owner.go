@@ -30,11 +30,16 @@ func OwnersIn[T metav1.Object, C OwnerClient[T]](of func(namespace string) C) fu
 	return func(namespace string) OwnerClient[T] { return of(namespace) }
 }
 
-// StoreStatus stores the status of an owner, even if the context has ended, and notes the write as one of the resource. A status that was
-// denied is not sent before its time, whatever it says: see Denials. StoreStatus returns what is stored; found is false if the owner is
-// gone. The noun names the kind in errors.
+// StoreStatus stores the next status of an owner, which was another one before, even if the context has ended, and notes the write as one of
+// the resource. A status that was denied is not sent before its time, whatever it says: see Denials. Nor is one that another party changes
+// back each time: see StatusGuard. StoreStatus returns what is stored; found is false if the owner is gone. The noun names the kind in
+// errors.
 func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource, noun string,
-	next T) (stored T, found bool, err error) {
+	before, next T) (stored T, found bool, err error) {
+	guard := StatusGuardOf(host)
+	if err := guard.Storing(noun, before, next); err != nil {
+		return next, true, err
+	}
 	what := Request{Verb: verbStatus, Resource: resource, Name: next.GetName(), UID: next.GetUID()}
 	err = DenialsOf(host).Do(next, what, func() error {
 		stored, err = UpdateStatus(ctx, client, next)
@@ -48,6 +53,7 @@ func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerC
 		return stored, true, fmt.Errorf("updating status of %s %s: %w", noun, key, err)
 	}
 	host.Consistency.Wrote(key, resource, stored.GetResourceVersion())
+	guard.Stored(before, next, stored)
 	return stored, true, nil
 }
 

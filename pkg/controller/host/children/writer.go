@@ -67,6 +67,8 @@ type Host struct {
 	Clock Clock
 	// Denials remember what was denied; nil for those of a new controller.
 	Denials *Denials
+	// Statuses know which statuses of owners another party changes back; nil for the knowledge of a new controller.
+	Statuses *StatusGuard
 	// Shuffle returns the numbers from 0 to n-1 in any order. When the time of a pass is over before all children have had
 	// their turn, those that take long must not come first in the next pass again.
 	Shuffle func(n int) []int
@@ -106,6 +108,7 @@ type Writer[T metav1.Object] struct {
 // NewWriter returns a Writer. The resource is the one under which Consistency knows the kind.
 func NewWriter[T metav1.Object](host *Host, kind schema.GroupKind, resource, noun string,
 	client func(namespace string) Client[T]) *Writer[T] {
+	StatusGuardOf(host)
 	return &Writer[T]{
 		host: host, kind: kind, resource: resource, noun: noun, client: client,
 		taken: expiring.NewLRUExpireCacheWithClock(maxTaken, host.Clock), guard: NewGuard(noun, host.Clock),

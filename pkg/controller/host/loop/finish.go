@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
 
@@ -61,12 +63,19 @@ func (l *Loop[O, S, P, R]) store(ctx context.Context, out Outcome[O]) (stored O,
 		return out.Owner, true, nil
 	}
 	client := l.Client(out.Owner.GetNamespace())
-	stored, found, err = children.StoreStatus(ctx, l.Host, client, l.Resource, l.noun(), out.Next)
+	stored, found, err = children.StoreStatus(ctx, l.Host, client, l.Resource, l.noun(), out.Owner, out.Next)
+	if children.IsUndone(err) {
+		l.Report(ctx, out.Owner, Report{Event: plan.Event{Type: corev1.EventTypeWarning, Reason: ReasonStatusUndoneByOthers, Note: err.Error()}})
+	}
 	if err != nil && out.NotStored != nil {
 		out.NotStored(ctx, err)
 	}
 	return stored, found, err
 }
+
+// ReasonStatusUndoneByOthers is the reason of an event about a status that is not stored, because another party changes it back each time.
+// No condition can say so.
+const ReasonStatusUndoneByOthers = "StatusUndoneByOthers"
 
 // noun names the kind in errors.
 func (l *Loop[O, S, P, R]) noun() string { return strings.ToLower(l.Kind.Kind) }

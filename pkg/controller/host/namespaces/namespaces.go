@@ -163,7 +163,7 @@ func write[T Object](ctx context.Context, host *children.Host, client children.O
 		return fmt.Errorf("a copy of %T is none", object)
 	}
 	meta.SetStatusCondition(conditions(copied), next)
-	if _, _, err := children.StoreStatus(ctx, host, client, resource, "object", copied); err != nil {
+	if _, _, err := children.StoreStatus(ctx, host, client, resource, "object", object, copied); err != nil {
 		return fmt.Errorf("writing the condition %s: %w", next.Type, err)
 	}
 	return nil

@@ -171,6 +171,9 @@ func (e *env) stabilize() {
 	}
 	e.Note("all trouble ends")
 	e.weather.Clear()
+	if e.apart != (apart{}) {
+		e.turnApart()
+	}
 	e.server.SetLag(0)
 	if !e.served() {
 		e.turnAPI()

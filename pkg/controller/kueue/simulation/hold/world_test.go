@@ -84,8 +84,9 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	const stream = 0x686f6c64
 	d := simulation.NewDice(seed, stream)
 	e := &env{World: simulation.NewWorld(d, trace), mutant: m, server: memory.NewServer(), weather: memory.NewWeather(seed), began: time.Now(), typed: map[string]any{}}
+	e.apartWrites = map[schema.GroupResource][]time.Time{}
 	e.faults = randomFaults(d)
-	e.server.Trouble = e.weather.Trouble
+	e.server.Trouble = e.trouble
 	e.server.Seen = func(r memory.Request) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -136,6 +137,7 @@ func (e *env) start() {
 		}
 		return next
 	})
+	config.UserAgent = controllerName(e.starts)
 	client, err := versioned.NewForConfig(config)
 	must(err)
 	kube, err := kubernetes.NewForConfig(config)
