@@ -63,6 +63,8 @@ type Sender struct {
 	denied []string
 	// Draw draws what becomes of a request.
 	Draw func() Outcome
+	// DrawWrite is Draw for requests that change something; nil for Draw.
+	DrawWrite func() Outcome
 	// Interlude lets other things happen before a request.
 	Interlude func()
 	// Later carries a request out at some other time.
@@ -87,7 +89,7 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 		return answer, ErrDead
 	}
 	s.Interlude()
-	switch s.Draw() {
+	switch s.drawWrite() {
 	case Refused:
 		s.Refused++
 		return answer, ErrServer
@@ -116,6 +118,13 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 		return result, err
 	}
 	return answer, ErrDead
+}
+
+func (s *Sender) drawWrite() Outcome {
+	if s.DrawWrite == nil {
+		return s.Draw()
+	}
+	return s.DrawWrite()
 }
 
 // count counts the answer to a request. That an object has changed or is gone refuses nothing.

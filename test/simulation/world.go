@@ -29,6 +29,8 @@ type World struct {
 	Interludes int
 	// Pause is shorter than which the time between two happenings is.
 	Pause time.Duration
+	// RestartAfter is the number of the write after which the controller is killed; 0 for none. Writes is how many there were.
+	RestartAfter, Writes int
 
 	now    time.Time
 	shown  time.Time
@@ -99,7 +101,7 @@ func (w *World) EndTrouble() { w.Outcomes, w.Interludes = [Outcomes]int{}, 0 }
 // NewSender returns a controller that sends requests, of which the interlude is what may happen before each.
 func (w *World) NewSender(interlude func()) *Sender {
 	return &Sender{
-		Draw: w.draw,
+		Draw: w.draw, DrawWrite: w.drawWrite,
 		Interlude: func() {
 			if w.Dice.Percent(w.Interludes) {
 				interlude()
@@ -107,6 +109,16 @@ func (w *World) NewSender(interlude func()) *Sender {
 		},
 		Later: func(request func()) { w.late = append(w.late, request) },
 	}
+}
+
+// drawWrite draws what becomes of a request that changes something.
+func (w *World) drawWrite() Outcome {
+	if w.Writes++; w.Writes == w.RestartAfter {
+		w.Seen["restarts after a write"]++
+		w.Note("  the controller is killed after the next request")
+		return KilledAfter
+	}
+	return w.draw()
 }
 
 // draw draws what becomes of a request.

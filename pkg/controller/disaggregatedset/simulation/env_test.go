@@ -50,6 +50,8 @@ type mutant struct {
 	hasty bool
 	// adopting ones take what has a label of the set for its child.
 	adopting bool
+	// jealous ones replace what another process has created; nil for none.
+	jealous func(plan.Observed, *plan.Plan)
 	// torn ones do not store the status of scalers when the time of a pass is over.
 	torn bool
 }

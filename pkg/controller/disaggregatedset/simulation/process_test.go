@@ -39,6 +39,8 @@ type process struct {
 	// observed is what the present pass acts on, and warned whether it has sent a warning.
 	observed plan.Observed
 	warned   bool
+	// decided means that a decision was made.
+	decided bool
 	// conflict means that a pass has warned of a scaler that has a name of ours.
 	conflict bool
 	// writes is the error of the writes of the present pass.
@@ -146,6 +148,7 @@ func (p *process) pass() (queue.Due, error) {
 func (p *process) checkDecision(obs plan.Observed) plan.Plan {
 	p.observed = obs
 	next := p.decide(obs)
+	p.replaceOthers(obs, &next)
 	if p.Traced() {
 		p.Note("pass sees %s; decides %s", describe(obs), describePlan(next))
 	}
