@@ -53,6 +53,8 @@ type process struct {
 	lastWrite    time.Time
 	// gaveUp means that the present sync does not wait any longer for the caches to show what was written.
 	gaveUp bool
+	// decided means that a decision was made.
+	decided bool
 	// observed is what the present sync acts on.
 	observed plan.Observed
 }
@@ -155,9 +157,11 @@ func (p *process) syncSet(string) (queue.Due, error) {
 
 // checkDecision decides, and checks invariants.
 func (p *process) checkDecision(obs plan.Observed) plan.Plan {
+	obs = p.misread(obs)
 	p.observed = obs
 	reference := p.invariants.reference(obs)
 	next := p.decide(obs)
+	p.decided = p.decided || next.Asks.Empty()
 	if !next.Asks.Empty() {
 		return next
 	}

@@ -40,6 +40,8 @@ type process struct {
 	syncer *leaderworkerset.Syncer
 
 	worker *simulation.Worker
+	// listed are the pods that the cache had first.
+	listed []*corev1.Pod
 	// compares means that rules compare the decisions of this sync, which takes much longer than to decide.
 	compares bool
 	// startedAt is when it has started, and rivals means that another controller leads.
@@ -76,6 +78,7 @@ func (e *env) newProcess(rivals bool) *process {
 	for _, c := range p.caches() {
 		c.List()
 	}
+	p.listed = p.pods.Objects
 	for _, pod := range p.pods.Objects {
 		p.podChanged(pod, false)
 	}
@@ -132,6 +135,7 @@ func (p *process) syncSet() (queue.Due, error) {
 
 // checkDecision decides, and checks rules.
 func (p *process) checkDecision(obs plan.Observed) plan.Plan {
+	obs = p.misread(obs)
 	if p.rules.observed == nil { // the first decision of a sync
 		p.compares = p.Dice.IntN(16) == 0
 	}

@@ -38,6 +38,8 @@ type process struct {
 	unread bool
 	// blind means that this sync saw a child that the server cannot read.
 	blind bool
+	// decided means that a decision was made.
+	decided bool
 	// observed is what the present sync acts on.
 	observed plan.Observed
 }
@@ -96,9 +98,11 @@ func (p *process) syncSequence() (queue.Due, error) {
 
 // checkDecision decides, and checks rules.
 func (p *process) checkDecision(obs plan.Observed) plan.Plan {
+	obs = p.misread(obs)
 	p.observed = obs
 	reference := copied(obs)
 	next := p.decide(obs)
+	p.decided = p.decided || len(next.Questions()) == 0
 	if len(next.Questions()) > 0 { // the decision is made again
 		p.Seen["questions"]++
 		return next
