@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -97,6 +98,30 @@ var controllerFaults = map[string]func(ward){
 }
 
 var otherFaults = map[string]func(ward){
+	"webhooks of upstream are left": func(w ward) {
+		left := &admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "jobset-validating-webhook-configuration"},
+			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+				Name: "vjobset.kb.io", AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+					Namespace: "jobset-system", Name: "jobset-webhook-service",
+				}},
+				Rules: []admissionregistrationv1.RuleWithOperations{{Operations: []admissionregistrationv1.OperationType{"CREATE"}, Rule: admissionregistrationv1.Rule{
+					APIGroups: []string{"jobset.x-k8s.io"}, APIVersions: []string{"v1alpha2"}, Resources: []string{"jobsets"},
+				}}},
+			}},
+		}
+		configurations := plane.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		if _, err := configurations.Create(w.Context(), left, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+		w.Cleanup(func() {
+			if err := configurations.Delete(context.WithoutCancel(w.Context()), left.Name, metav1.DeleteOptions{}); err != nil {
+				w.Error(err)
+			}
+		})
+		w.finds("other-webhooks", "fail", "kubectl delete validatingwebhookconfiguration/"+left.Name, left.Name, "jobset-system/jobset-webhook-service, which does not exist")
+	},
 	"webhook missing": func(w ward) {
 		w.remove(schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}, "", apiservice.WebhookName)
 		w.finds("webhook", "fail", "kubectl apply -f artifacts/base/webhook.yaml", "there is no MutatingWebhookConfiguration "+apiservice.WebhookName)
