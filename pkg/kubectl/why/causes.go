@@ -88,7 +88,9 @@ var (
 	// EarlierStepRuns is a cause of sequences only.
 	EarlierStepRuns = cause("EarlierStepRuns")
 	UnboundClaim    = cause("UnboundClaim")
-	SchedulingGate  = cause("SchedulingGate")
+	// DeviceClaimMissing means that pods ask for devices by a claim, or by a template of claims, that does not exist.
+	DeviceClaimMissing = cause("DeviceClaimMissing")
+	SchedulingGate     = cause("SchedulingGate")
 
 	NodesUnknown           = cause("NodesUnknown")
 	NoFreeDomain           = cause("NoFreeDomain")

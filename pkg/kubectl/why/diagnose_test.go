@@ -72,7 +72,7 @@ func TestDiagnose(t *testing.T) {
 // allCases gathers the tables of the other files.
 func allCases() map[string]diagnosisCase {
 	all := map[string]diagnosisCase{}
-	for _, table := range []func() map[string]diagnosisCase{setCases, kueueCases, multiKueueCases, creationCases, scheduleCases, podCases, failureCases, healthCases, inPlaceCases} {
+	for _, table := range []func() map[string]diagnosisCase{setCases, kueueCases, multiKueueCases, creationCases, scheduleCases, podCases, failureCases, healthCases, inPlaceCases, deviceCases} {
 		maps.Copy(all, table())
 	}
 	return all

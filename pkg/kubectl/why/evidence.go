@@ -14,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,8 +75,11 @@ type Evidence struct {
 	Candidates     []corev1.Node
 	CandidatesRead bool
 	Claims         map[string]*corev1.PersistentVolumeClaim
-	Quotas         []corev1.ResourceQuota
-	Services       map[string]*corev1.Service
+	// DeviceClaims and DeviceTemplates are what pods without a node ask for devices by.
+	DeviceClaims    map[string]*resourcev1.ResourceClaim
+	DeviceTemplates map[string]*resourcev1.ResourceClaimTemplate
+	Quotas          []corev1.ResourceQuota
+	Services        map[string]*corev1.Service
 	// Budgets are the budgets of the namespace, a bounded number of them. They are not read without pods of Jobs.
 	Budgets []policyv1.PodDisruptionBudget
 	// TakenJobs are Jobs under the names of the set's that the set does not own.

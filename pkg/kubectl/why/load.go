@@ -78,7 +78,8 @@ func load(ctx context.Context, c *cli.Clients, of *kind, name string) (*Evidence
 	if l.e.subject() == nil {
 		l.parallel(ctx, l.readNear, l.readElsewhere, l.readNodes, l.readRecord, l.readGates)
 	} else {
-		l.parallel(ctx, append(of.more(l), l.readNodes, l.readClaims, l.readQuotas, l.readCandidates, l.readPodGroups, l.readBudgets)...)
+		l.parallel(ctx, append(of.more(l), l.readNodes, l.readClaims, l.readDeviceClaims, l.readQuotas, l.readCandidates, l.readPodGroups,
+			l.readBudgets)...)
 	}
 	slices.SortFunc(l.e.NotLookedAt, compareGaps)
 	return l.e, ctx.Err()

@@ -36,7 +36,7 @@ func byName[T any](ctx context.Context, l *loader, source string, names []string
 	for _, name := range names {
 		reads = append(reads, func(ctx context.Context) {
 			found, err := get(ctx, name)
-			if err != nil && !apierrors.IsNotFound(err) {
+			if err != nil && (!apierrors.IsNotFound(err) || cli.IsNotServed(err)) {
 				l.gap(source, err)
 				return
 			}

@@ -45,6 +45,8 @@ func (d *diagnosis) whyWithoutNode(pod *corev1.Pod) Cause {
 		return ""
 	case len(pod.Spec.SchedulingGates) > 0:
 		return SchedulingGate
+	case d.claimLacking(pod) != nil:
+		return DeviceClaimMissing
 	case c == nil || c.Status == corev1.ConditionTrue:
 		if d.Now.Sub(pod.CreationTimestamp.Time) < schedulerGrace {
 			return ""
@@ -90,6 +92,8 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 		d.incompleteGang(&f, first, n)
 	case UnboundClaim:
 		d.unbound(&f, first, n)
+	case DeviceClaimMissing:
+		d.deviceClaimMissing(&f, first, n)
 	default:
 		d.noNodeFits(&f, first, n, c.Message)
 	}
