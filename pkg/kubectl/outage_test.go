@@ -62,8 +62,8 @@ func TestErrorsOfAllCommandsSayWhyTheServerRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"list", "tree train", "tree sj/etl", "tree lws/vllm", "top train", "top lws/vllm", "timeline train", "timeline sj/etl", "timeline lws/vllm", "logs train", "events train", "why train", "why sj/etl", "why lws/vllm",
-		"restart train", "suspend train eval", "resume train", "cancel sj/etl", "retry train", "groups", "version", "doctor",
+		"list", "tree train", "tree sqj/etl", "tree lws/vllm", "top train", "top lws/vllm", "timeline train", "timeline sqj/etl", "timeline lws/vllm", "logs train", "events train", "why train", "why sqj/etl", "why lws/vllm",
+		"restart train", "suspend train eval", "resume train", "cancel sqj/etl", "retry train", "groups", "version", "doctor",
 	} {
 		t.Run(line, func(t *testing.T) {
 			streams, _, out, errOut := genericiooptions.NewTestIOStreams()

@@ -69,8 +69,8 @@ func stderrOf(t *testing.T, args []string) (string, error) {
 // TestKindsOfCommands has commands name the kinds that they take.
 func TestKindsOfCommands(t *testing.T) {
 	for args, want := range map[string]string{
-		"top sj/etl":      `NAME: must be a JobSet or LeaderWorkerSet, as NAME, jobset/NAME or leaderworkerset/NAME, not "sj/etl"`,
-		"logs ds/llm":     `NAME: must be a JobSet, SequentialJob or LeaderWorkerSet, as NAME, jobset/NAME, sequentialjob/NAME or leaderworkerset/NAME, not "ds/llm"`,
+		"top sqj/etl":     `NAME: must be a JobSet or LeaderWorkerSet, as NAME, jobset/NAME or leaderworkerset/NAME, not "sqj/etl"`,
+		"logs dset/llm":   `NAME: must be a JobSet, SequentialJob or LeaderWorkerSet, as NAME, jobset/NAME, sequentialjob/NAME or leaderworkerset/NAME, not "dset/llm"`,
 		"suspend lws/llm": `NAME: must be a JobSet or SequentialJob, as NAME, jobset/NAME or sequentialjob/NAME, not "lws/llm"`,
 		"pause train/x/y": `NAME: must be a LeaderWorkerSet, as NAME or leaderworkerset/NAME, not "train/x/y"`,
 	} {

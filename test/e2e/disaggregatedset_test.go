@@ -84,16 +84,16 @@ func lifeOfRoles(k *kubectl) {
 // and one that does not exist.
 func (k *kubectl) whyRoles() {
 	k.Helper()
-	k.groupsView([]string{"why", "ds/llm"}, "2/2 roles ready, 5/5 groups ready", "Running", "runs: ready groups of roles: prefill 3/3, decode 2/2")
+	k.groupsView([]string{"why", "dset/llm"}, "2/2 roles ready, 5/5 groups ready", "Running", "runs: ready groups of roles: prefill 3/3, decode 2/2")
 	k.groupsView([]string{"why", "llm"}, "disaggregatedset "+k.namespace+"/llm") // a name alone
 	k.ok("create", "quota", "few", "--hard=pods=10")
 	k.untilRefused("pod", "exceeded quota: few") // the ten pods of the set use it up
 	k.okIn(roles("a", "prefill=3", "decode=3"), "apply", "-f", "-")
-	k.groupsView([]string{"why", "ds/llm"}, "1/2 roles ready, 5/6 groups ready", "PodsRefusedByQuota", "role decode (lws/llm-0-", "quota few")
+	k.groupsView([]string{"why", "dset/llm"}, "1/2 roles ready, 5/6 groups ready", "PodsRefusedByQuota", "role decode (lws/llm-0-", "quota few")
 	k.ok("delete", "quota", "few")
 	k.okIn(roles("a", "prefill=3", "decode=2"), "apply", "-f", "-")
 	k.untilRoles("prefill 3 3 3, decode 2 2 2")
-	if r := k.plugin("why", "ds/lln"); r.code != 1 || !strings.Contains(r.stdout, "disaggregatedset/llm exists and has a similar name") {
+	if r := k.plugin("why", "dset/lln"); r.code != 1 || !strings.Contains(r.stdout, "disaggregatedset/llm exists and has a similar name") {
 		k.Errorf("why of a set that does not exist: exit code %d, %s", r.code, r.stdout)
 	}
 }

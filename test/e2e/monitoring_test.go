@@ -65,7 +65,7 @@ func TestMonitoring(t *testing.T) {
 	k.wait("jobset/fails", "--for=condition=Failed")
 	k.awaitSummary("reports", "restarts=0 | 1 Start, ready")
 	k.ok("annotate", "jobset", "reports", "--overwrite", "jobset-apiserver.io/checkpoint-step=200")
-	k.wait("sj/steps", "--for=condition=Complete")
+	k.wait("sqj/steps", "--for=condition=Complete")
 	k.wait("lws/serve", "--for=condition=Available")
 
 	prometheus.targetsAreUp("jobset-apiserver", "jobset-controller", "apiserver")

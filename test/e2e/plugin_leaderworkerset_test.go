@@ -105,7 +105,7 @@ func groupsThatRun(k *kubectl, l *kubelet) {
 	if content, err := os.ReadFile(page); err != nil || !strings.Contains(string(content), "Groups of leaderworkerset serve over time") {
 		k.Errorf("the page: error %v\n%s", err, content)
 	}
-	for _, tc := range [][]string{{"timeline", "lws/serve", "--jobs"}, {"top", "sj/serve"}} {
+	for _, tc := range [][]string{{"timeline", "lws/serve", "--jobs"}, {"top", "sqj/serve"}} {
 		if r := k.plugin(tc...); r.code != 1 || !strings.Contains(r.stderr, "LeaderWorkerSet") {
 			k.Errorf("kubectl jobset %s: exit code %d, %s", strings.Join(tc, " "), r.code, r.stderr)
 		}

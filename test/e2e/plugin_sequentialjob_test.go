@@ -28,7 +28,7 @@ func (k *kubectl) contains(args []string, texts ...string) {
 func (k *kubectl) sequenceTree(name string, want ...string) {
 	k.Helper()
 	k.eventually(func() string {
-		got := figures(k.pluginOK("tree", "sj/"+name))
+		got := figures(k.pluginOK("tree", "sqj/"+name))
 		for _, line := range want {
 			if !strings.Contains(strings.Join(got, "\n"), line) {
 				return fmt.Sprintf("no line %q in:\n%s", line, strings.Join(got, "\n"))
@@ -53,18 +53,18 @@ func TestPluginViewsOfARunningSequence(t *testing.T) {
 	k.sequenceTree("etl", "sequentialjob/etl Running 1/3 0 AGE step 2/3 step-1", "├─ step/first Succeeded 0 AGE", "│ └─ job/etl-0 Complete 1/1",
 		"├─ step/step-1 Running 0 AGE", "│ └─ job/etl-1", "└─ step/third Pending")
 	k.eventually(func() string {
-		if out := k.pluginOK("why", "sj/etl"); !strings.Contains(out, "runs: step 2/3 (step-1), began") {
+		if out := k.pluginOK("why", "sqj/etl"); !strings.Contains(out, "runs: step 2/3 (step-1), began") {
 			return out
 		}
 		return ""
 	})
 	k.contains([]string{"timeline", "sequentialjob/etl"}, "/etl: Running, step 2/3 step-1", "1  first", "Succeeded", "3  third   -")
-	k.contains([]string{"events", "sj/etl"}, "Started job 0", "Job 0 completed successfully", "Job/etl-0", "Pod/etl-1-")
+	k.contains([]string{"events", "sqj/etl"}, "Started job 0", "Job 0 completed successfully", "Job/etl-0", "Pod/etl-1-")
 	report := struct {
 		Kind  string
 		Steps []struct{ Name, State string }
 	}{}
-	if err := json.Unmarshal([]byte(k.pluginOK("tree", "sj/etl", "-o", "json")), &report); err != nil || report.Kind != "SequentialJobTree" || len(report.Steps) != 3 || report.Steps[1].State != "Running" {
+	if err := json.Unmarshal([]byte(k.pluginOK("tree", "sqj/etl", "-o", "json")), &report); err != nil || report.Kind != "SequentialJobTree" || len(report.Steps) != 3 || report.Steps[1].State != "Running" {
 		t.Errorf("tree -o json: %+v, error %v", report, err)
 	}
 	changed := strings.Replace(manifest, "image: busybox, command: [echo, three]", "image: busybox:2, command: [echo, three]", 1)
@@ -81,12 +81,12 @@ func TestPluginViewsOfAFailedSequence(t *testing.T) {
 	k.sequence("etl", steered, "backoffLimit: 0")
 	k.endStep("etl", 0, "succeeded")
 	k.endStep("etl", 1, "failed")
-	k.wait("--for=condition=Failed", "sj/etl")
-	k.contains([]string{"why", "sj/etl"}, "Failed (BackoffLimitExceeded), step 2/3 step-1", "ExitCode\n", "ended with exit code 1",
-		"kubectl jobset -n "+k.namespace+" retry sj/etl", "retry sj/etl --from-step first")
+	k.wait("--for=condition=Failed", "sqj/etl")
+	k.contains([]string{"why", "sqj/etl"}, "Failed (BackoffLimitExceeded), step 2/3 step-1", "ExitCode\n", "ended with exit code 1",
+		"kubectl jobset -n "+k.namespace+" retry sqj/etl", "retry sqj/etl --from-step first")
 	k.sequenceTree("etl", "sequentialjob/etl Failed 1/3", "step/step-1 Failed", "step/third Pending not run: the sequence has finished")
-	k.contains([]string{"timeline", "sj/etl"}, "Failed (BackoffLimitExceeded), step 2/3 step-1", "first cause: pod etl-1-")
-	k.contains([]string{"events", "sj/etl"}, "Job 1 failed: BackoffLimitExceeded")
+	k.contains([]string{"timeline", "sqj/etl"}, "Failed (BackoffLimitExceeded), step 2/3 step-1", "first cause: pod etl-1-")
+	k.contains([]string{"events", "sqj/etl"}, "Job 1 failed: BackoffLimitExceeded")
 }
 
 func TestPluginViewsOfASuspendedSequence(t *testing.T) {
@@ -95,11 +95,11 @@ func TestPluginViewsOfASuspendedSequence(t *testing.T) {
 	k := newKubectl(t)
 	k.sequence("etl", steered)
 	k.untilStep("etl", 0, batchv1alpha1.StepRunning)
-	k.pluginOK("suspend", "sj/etl", "--reason", "disk is full")
+	k.pluginOK("suspend", "sqj/etl", "--reason", "disk is full")
 	k.untilStep("etl", 0, batchv1alpha1.StepSuspended)
-	k.contains([]string{"why", "sj/etl"}, "SuspendedByUser\n", `"disk is full"`, "resume sj/etl")
+	k.contains([]string{"why", "sqj/etl"}, "SuspendedByUser\n", `"disk is full"`, "resume sqj/etl")
 	k.sequenceTree("etl", "sequentialjob/etl Suspended 0/3", "step/first Suspended", "job/etl-0 Suspended")
-	k.contains([]string{"timeline", "sj/etl"}, "/etl: Suspended, step 1/3 first")
+	k.contains([]string{"timeline", "sqj/etl"}, "/etl: Suspended, step 1/3 first")
 }
 
 func TestPluginLogsOfASequence(t *testing.T) {
@@ -125,15 +125,15 @@ func TestPluginLogsOfASequence(t *testing.T) {
 	first := pod(0)
 	l.write(first, "first", "one")
 	l.end(first, "first")
-	k.contains([]string{"logs", "sj/etl"}, "[first] one\n")
+	k.contains([]string{"logs", "sqj/etl"}, "[first] one\n")
 	k.endStep("etl", 0, "succeeded")
 	second := pod(1)
 	l.write(second, "step-1", "two")
 	l.end(second, "step-1")
-	k.contains([]string{"logs", "sj/etl"}, "[step-1] two\n")
-	k.contains([]string{"logs", "sj/etl", "--step", "0"}, "[first] one\n")
-	k.contains([]string{"logs", "sj/etl", "--all-steps"}, "[first] one\n[step-1] two\n")
-	if r := k.plugin("logs", "sj/etl", "--step", "fourth"); r.code != 1 || !strings.Contains(r.stderr, "--step: must be one of first, step-1, third") {
+	k.contains([]string{"logs", "sqj/etl"}, "[step-1] two\n")
+	k.contains([]string{"logs", "sqj/etl", "--step", "0"}, "[first] one\n")
+	k.contains([]string{"logs", "sqj/etl", "--all-steps"}, "[first] one\n[step-1] two\n")
+	if r := k.plugin("logs", "sqj/etl", "--step", "fourth"); r.code != 1 || !strings.Contains(r.stderr, "--step: must be one of first, step-1, third") {
 		t.Errorf("an unknown step: exit code %d\n%s", r.code, r.stderr)
 	}
 }

@@ -41,7 +41,7 @@ func TestSequenceChangesWhileAStepRuns(t *testing.T) {
 				k.sequence("etl", steered, "updateStrategy: {type: "+strategy+"}")
 				k.endStep("etl", 0, "succeeded")
 				k.untilStep("etl", 1, batchv1alpha1.StepRunning)
-				patch := []string{"patch", "sj", "etl", "--type=json", "-p",
+				patch := []string{"patch", "sqj", "etl", "--type=json", "-p",
 					fmt.Sprintf(`[{"op": "replace", "path": "/spec/containers/%d/image", "value": %q}]`, step, changed)}
 				if part, refused := tc.refused[step]; refused {
 					k.refused("", patch, part)
@@ -54,7 +54,7 @@ func TestSequenceChangesWhileAStepRuns(t *testing.T) {
 				}
 				k.endStep("etl", 1, "succeeded")
 				k.endStep("etl", 2, "succeeded")
-				k.wait("--for=condition=Complete", "sj/etl")
+				k.wait("--for=condition=Complete", "sqj/etl")
 				if got := k.ok("get", "jobs", "-o", "jsonpath={.items[*].spec.template.spec.containers[0].image}"); got != tc.images[step] {
 					t.Errorf("images of the Jobs: got %q, want %q", got, tc.images[step])
 				}
@@ -97,7 +97,7 @@ func TestDeletedSequenceStopsItsStep(t *testing.T) {
 	if got := k.sequenceNamed("etl").Finalizers; !slices.Contains(got, batchv1alpha1.SequentialJobFinalizer) {
 		t.Errorf("finalizers while a child is active: %v", got)
 	}
-	k.delete("sj", "etl")
+	k.delete("sqj", "etl")
 	noChildren(k)
 	k.hasEvent("etl", "Normal JobStopped Stopped job 1")
 }
@@ -124,7 +124,7 @@ func TestJobsThatVanish(t *testing.T) {
 	k.untilAttempt("etl", 1, 2)
 	k.endStep("etl", 1, "succeeded")
 	k.endStep("etl", 2, "succeeded")
-	k.wait("--for=condition=Complete", "sj/etl")
+	k.wait("--for=condition=Complete", "sqj/etl")
 	if got := k.ok("get", "jobs", "-o", "jsonpath={.items[*].metadata.name}"); got != "etl-1 etl-2" {
 		t.Errorf("Jobs in the end: %s", got)
 	}

@@ -28,7 +28,7 @@ func TestSequenceWithoutQuota(t *testing.T) {
 	k.sequence("etl", atOnce)
 	k.untilCondition("etl", "ResourcesUnavailable", "True/QuotaExceeded")
 	k.ok("delete", "quota", "tight")
-	k.wait("--for=condition=Complete", "sj/etl")
+	k.wait("--for=condition=Complete", "sqj/etl")
 	if got := condition(k.sequenceNamed("etl"), "ResourcesUnavailable"); got != "False/ResourcesAvailable" {
 		t.Errorf("condition ResourcesUnavailable after the end: %q", got)
 	}
@@ -82,7 +82,7 @@ webhooks:
 	}
 	k.hasEvent("etl", "Warning ClusterOverloaded ")
 	k.ok("delete", "validatingwebhookconfiguration", k.namespace)
-	k.wait("--for=condition=Complete", "sj/etl")
+	k.wait("--for=condition=Complete", "sqj/etl")
 	if got := condition(k.sequenceNamed("etl"), "ResourcesUnavailable"); !strings.HasPrefix(got, "False/") {
 		t.Errorf("condition ResourcesUnavailable after the webhook was gone: %q", got)
 	}

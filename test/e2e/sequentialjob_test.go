@@ -120,7 +120,7 @@ func TestSequenceRunsToCompletion(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.sequence("etl", atOnce)
-	k.wait("--for=condition=Complete", "sj/etl")
+	k.wait("--for=condition=Complete", "sqj/etl")
 	sj := k.sequenceNamed("etl")
 	want := `{"progress":{"currentIndex":3,"completedIndices":[0,1,2]},"state":{"active":0,"succeeded":3,"failed":0}}`
 	if diff := cmp.Diff(want, progressOf(sj)); diff != "" {
@@ -221,7 +221,7 @@ func TestSequenceStopsAtTheStepThatFails(t *testing.T) {
 	k.sequence("etl", steered, "backoffLimit: 0")
 	k.endStep("etl", 0, "succeeded")
 	k.endStep("etl", 1, "failed")
-	k.wait("--for=condition=Failed", "sj/etl")
+	k.wait("--for=condition=Failed", "sqj/etl")
 	sj := k.sequenceNamed("etl")
 	want := `{"progress":{"currentIndex":1,"completedIndices":[0],"failedIndex":1,"failureReason":"BackoffLimitExceeded"},"state":{"active":0,"succeeded":1,"failed":1}}`
 	if diff := cmp.Diff(want, progressOf(sj)); diff != "" {
@@ -242,7 +242,7 @@ func TestSequenceStopsAtTheStepThatFails(t *testing.T) {
 		t.Errorf("the third step must not exist: %s%s", r.stdout, r.stderr)
 	}
 	k.hasEvent("etl", "Warning JobFailed Job 1 failed: BackoffLimitExceeded")
-	got := strings.Fields(strings.Split(k.ok("get", "sj", "etl"), "\n")[1])
+	got := strings.Fields(strings.Split(k.ok("get", "sqj", "etl"), "\n")[1])
 	if diff := cmp.Diff([]string{"etl", "Failed", "2/3", "1"}, got[:4]); diff != "" {
 		t.Errorf("row (-want +got):\n%s", diff)
 	}
@@ -256,14 +256,14 @@ func TestSequenceThatHasNotStarted(t *testing.T) {
 	k := newKubectl(t)
 	k.sequence("etl", atOnce, "suspend: true")
 	sj := k.untilCondition("etl", "Suspended", "True/Suspended")
-	if got := k.field("sj/etl", "{.status.progress}{.status.state}"); got != `{"completedIndices":[]}{"active":0,"failed":0,"succeeded":0}` {
+	if got := k.field("sqj/etl", "{.status.progress}{.status.state}"); got != `{"completedIndices":[]}{"active":0,"failed":0,"succeeded":0}` {
 		t.Errorf("progress and state as printed: %s", got)
 	}
 	if sj.Status.StartTime != nil || sj.Status.Phase != batchv1alpha1.PhaseSuspended {
 		t.Errorf("startTime %v, phase %s", sj.Status.StartTime, sj.Status.Phase)
 	}
-	k.ok("patch", "sj", "etl", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	k.wait("--for=condition=Complete", "sj/etl")
+	k.ok("patch", "sqj", "etl", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	k.wait("--for=condition=Complete", "sqj/etl")
 }
 
 func TestEmptySequenceIsRefused(t *testing.T) {

@@ -73,7 +73,7 @@ the objects.`, `  # Restart the whole set
   kubectl jobset restart train --attempt 2
 
   # Run the current step of a sequence again
-  kubectl jobset restart sj/nightly
+  kubectl jobset restart sqj/nightly
 
   # Recreate one group of a LeaderWorkerSet
   kubectl jobset restart lws/llm --group 3 --wait`)
@@ -150,7 +150,7 @@ The command requires permission to create jobsets/retry or sequentialjobs/retry,
   kubectl jobset retry train --max-restarts 3 --wait
 
   # Run a failed sequence again, from the step "prepare"
-  kubectl jobset retry sj/nightly --from-step prepare`)
+  kubectl jobset retry sqj/nightly --from-step prepare`)
 	cmd.Flags().Int32Var(&o.maxRestarts, "max-restarts", 0, "Number of additional restarts to grant. For JobSets.")
 	cmd.Flags().StringVar(&o.fromStep, fromStepFlag, "", "Name or index of the step from which to run again. Defaults to the one that "+
 		"failed. For SequentialJobs.")

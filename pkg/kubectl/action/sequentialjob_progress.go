@@ -53,7 +53,7 @@ func sequenceRuns(sj *batchv1alpha1.SequentialJob, answer Status) Progress {
 		return Progress{Failure: sequenceEnd(sj)}
 	case helper.Suspended(sj):
 		return Progress{Failure: "the sequence is suspended" + actedBy(sj, batchv1alpha1.ActionSuspend) +
-			"; run `kubectl jobset resume sj/" + sj.Name + "` to resume it"}
+			"; run `kubectl jobset resume sqj/" + sj.Name + "` to resume it"}
 	}
 	place := fmt.Sprintf("step %d/%d", index+1, helper.StepCount(&sj.Spec))
 	if step == nil || step.State == batchv1alpha1.StepPending {

@@ -112,17 +112,17 @@ func TestSequenceCommands(t *testing.T) {
 		want    outcome
 	}{
 		"a restart names the step and the attempt that were seen": {
-			command: NewRestart, args: []string{"sj/nightly", "--reason", "rack 7"},
+			command: NewRestart, args: []string{"sqj/nightly", "--reason", "rack 7"},
 			want: outcome{Out: name + " restarted (step train, attempt 3)\n",
 				Requests: []string{"GET", `POST /restart SequentialJobRestart{"reason":"rack 7",` + seen + `}`}},
 		},
 		"a restart of an attempt": {
-			command: NewRestart, args: []string{"sj/nightly", "--attempt", "2", "--step", "train"},
+			command: NewRestart, args: []string{"sqj/nightly", "--attempt", "2", "--step", "train"},
 			want: outcome{Out: name + " restarted (step train, attempt 3)\n",
 				Requests: []string{`POST /restart SequentialJobRestart{"preconditions":{"step":"train","attempt":2}}`}},
 		},
 		"a step that is not current": {
-			command: NewRestart, args: []string{"sj/nightly", "--step", "other"},
+			command: NewRestart, args: []string{"sqj/nightly", "--step", "other"},
 			want: outcome{Err: cli.ErrSilent.Error(), ErrOut: `error: ` + name + ` not restarted: --step other is not the current one; attempt 2 of step "train" is current` + "\n",
 				Requests: []string{`POST /restart SequentialJobRestart{"preconditions":{"step":"other"}}`}},
 		},
@@ -131,39 +131,39 @@ func TestSequenceCommands(t *testing.T) {
 			want: outcome{Out: name + " suspended (step train, attempt 3)\n", Requests: []string{"POST /suspend SequentialJobSuspend{}"}},
 		},
 		"a resumption": {
-			command: NewResume, args: []string{"sj/nightly", "-o", "name"},
+			command: NewResume, args: []string{"sqj/nightly", "-o", "name"},
 			want: outcome{Out: name + "\n", Requests: []string{"POST /resume SequentialJobResume{}"}},
 		},
 		"a cancellation": {
-			command: NewCancel, args: []string{"sj/nightly", "--yes", "--dry-run=server"},
+			command: NewCancel, args: []string{"sqj/nightly", "--yes", "--dry-run=server"},
 			want: outcome{Out: name + " cancelled (step train, attempt 3) (server dry run)\n", Requests: []string{"POST /cancel SequentialJobCancel{}"}},
 		},
 		"a retry from a step by name": {
-			command: NewRetry, args: []string{"sj/nightly", "--from-step", "prepare"},
+			command: NewRetry, args: []string{"sqj/nightly", "--from-step", "prepare"},
 			want: outcome{Out: name + " retried (step train, attempt 3)\n",
 				Requests: []string{"GET", `POST /retry SequentialJobRetry{"fromStep":"prepare",` + seen + `}`}},
 		},
 		"a retry from a step by index": {
-			command: NewRetry, args: []string{"sj/nightly", "--from-step", "1"},
+			command: NewRetry, args: []string{"sqj/nightly", "--from-step", "1"},
 			want: outcome{Out: name + " retried (step train, attempt 3)\n",
 				Requests: []string{"GET", "GET", `POST /retry SequentialJobRetry{"fromStep":"train",` + seen + `}`}},
 		},
 		"a retry from a step whose name is a number": {
-			command: NewRetry, args: []string{"sj/nightly", "--from-step", "0"},
+			command: NewRetry, args: []string{"sqj/nightly", "--from-step", "0"},
 			want: outcome{Out: name + " retried (step train, attempt 3)\n",
 				Requests: []string{"GET", "GET", `POST /retry SequentialJobRetry{"fromStep":"0",` + seen + `}`}},
 		},
 		"a retry from no step": {
-			command: NewRetry, args: []string{"sj/nightly", "--from-step", "7"},
+			command: NewRetry, args: []string{"sqj/nightly", "--from-step", "7"},
 			want: outcome{Err: cli.ErrSilent.Error(), Requests: []string{"GET", "GET"},
 				ErrOut: "error: --from-step: must be a step of sequentialjob/nightly, by index from 0 to 2 or by name (prepare, train, 0), not 7\n"},
 		},
 		"a flag of JobSets": {
-			command: NewRetry, args: []string{"sj/nightly", "--max-restarts", "1"},
+			command: NewRetry, args: []string{"sqj/nightly", "--max-restarts", "1"},
 			want: outcome{Err: "--max-restarts: is for JobSets, and cannot be used with sequentialjob/nightly"},
 		},
 		"another flag of JobSets": {
-			command: NewRestart, args: []string{"sj/nightly", "--force"},
+			command: NewRestart, args: []string{"sqj/nightly", "--force"},
 			want: outcome{Err: "--force: is for JobSets, and cannot be used with sequentialjob/nightly"},
 		},
 		"a flag of SequentialJobs": {
@@ -206,7 +206,7 @@ func TestSequenceProgress(t *testing.T) {
 		"completed": {want: Progress{Reached: true, Text: "completed"}, change: finish("Complete", "AllJobsCompleted", "")},
 		"failed":    {want: Progress{Failure: "Failed (JobFailed): Job 1 failed"}, change: finish("Failed", "JobFailed", "Job 1 failed")},
 		"suspended while it is to run": {change: suspended,
-			want: Progress{Failure: "the sequence is suspended by bob; run `kubectl jobset resume sj/nightly` to resume it"}},
+			want: Progress{Failure: "the sequence is suspended by bob; run `kubectl jobset resume sqj/nightly` to resume it"}},
 		"is to be suspended": {goal: GoalSuspended, change: suspended, want: Progress{Text: "1 child to be suspended"}},
 		"is suspended": {goal: GoalSuspended, change: func(sj *batchv1alpha1.SequentialJob) { suspended(sj); finish("Suspended", "Suspended", "")(sj) },
 			want: Progress{Reached: true, Text: "suspended, no child is active"}},

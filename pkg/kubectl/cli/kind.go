@@ -30,7 +30,7 @@ var JobSet = Kind{Title: "JobSet", Names: []string{"jobset", "jobsets", "js"}, G
 
 // SequentialJob is the kind of sequences of Jobs and JobSets.
 var SequentialJob = Kind{
-	Title: "SequentialJob", Names: []string{"sequentialjob", "sequentialjobs", "sj"}, GroupVersion: batchv1alpha1.SchemeGroupVersion,
+	Title: "SequentialJob", Names: []string{"sequentialjob", "sequentialjobs", "sqj"}, GroupVersion: batchv1alpha1.SchemeGroupVersion,
 }
 
 // LeaderWorkerSet is the kind of groups of a leader and its workers.
@@ -41,7 +41,7 @@ var LeaderWorkerSet = Kind{
 
 // DisaggregatedSet is the kind of sets of LeaderWorkerSets for prefill and decode.
 var DisaggregatedSet = Kind{
-	Title: "DisaggregatedSet", Names: []string{"disaggregatedset", "disaggregatedsets", "ds"},
+	Title: "DisaggregatedSet", Names: []string{"disaggregatedset", "disaggregatedsets", "dset"},
 	GroupVersion: disaggregatedsetv1.SchemeGroupVersion,
 }
 

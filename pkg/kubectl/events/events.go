@@ -21,9 +21,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 )
 
-const long = `Show the events about a JobSet and about its Jobs, pods, Service and volume claims, about a SequentialJob (sj/NAME) and
+const long = `Show the events about a JobSet and about its Jobs, pods, Service and volume claims, about a SequentialJob (sqj/NAME) and
 all that belongs to its steps, about a LeaderWorkerSet (lws/NAME) and its StatefulSets, pods, Services and volume claims, or about
-a DisaggregatedSet (ds/NAME), its scalers and the LeaderWorkerSets of its roles. They are in the order in which they were seen last.
+a DisaggregatedSet (dset/NAME), its scalers and the LeaderWorkerSets of its roles. They are in the order in which they were seen last.
 Events about pods that are gone are shown, too, as long as the cluster keeps them (one hour, by default).
 
 At most 1000 events are shown, the newest.`

@@ -78,8 +78,8 @@ func TestListOfAllKinds(t *testing.T) {
 		"all kinds": {
 			answers: []answer{sets, sequences, groups, roles},
 			want: outcome{Requests: []string{firstPage, sequencesPath, groupsPath, rolesPath}, Out: `NAME      PHASE        READY  ATTEMPT  QUEUE  AGE  REASON
-sj/etl    Running      1/2                    90m
-ds/pd     Available    6/6                    90m  AllRolesReady
+sqj/etl   Running      1/2                    90m
+dset/pd   Available    6/6                    90m  AllRolesReady
 js/train  Running      4/4    1/3      gpu    90m
 lws/vllm  Progressing  2/3                    90m  GroupsProgressing
 `},
@@ -88,14 +88,14 @@ lws/vllm  Progressing  2/3                    90m  GroupsProgressing
 vllm  Progressing  2/3                    90m  GroupsProgressing
 `}},
 		"a phase of some kinds": {args: []string{"--phase", "available"}, answers: []answer{sets, sequences, groups, roles}, want: outcome{
-			Requests: []string{firstPage, sequencesPath, groupsPath, rolesPath}, Out: "NAME   PHASE      READY  ATTEMPT  QUEUE  AGE  REASON\nds/pd  Available  6/6                    90m  AllRolesReady\n",
+			Requests: []string{firstPage, sequencesPath, groupsPath, rolesPath}, Out: "NAME     PHASE      READY  ATTEMPT  QUEUE  AGE  REASON\ndset/pd  Available  6/6                    90m  AllRolesReady\n",
 		}},
 		"one kind may not be read, and others are not served": {answers: []answer{sets, refused, absent, absent}, want: outcome{
 			Requests: []string{firstPage, sequencesPath, groupsPath, rolesPath},
 			Out:      "NAME      PHASE    READY  ATTEMPT  QUEUE  AGE  REASON\njs/train  Running  4/4    1/3      gpu    90m\n",
 			ErrOut:   "note: SequentialJobs are not listed: sequentialjobs.batch.jobset-apiserver.io is forbidden: no\n",
 		}},
-		"the kind that was asked for may not be read": {args: []string{"sj"}, answers: []answer{refused}, want: outcome{
+		"the kind that was asked for may not be read": {args: []string{"sqj"}, answers: []answer{refused}, want: outcome{
 			Requests: []string{sequencesPath}, Err: "sequentialjobs.batch.jobset-apiserver.io is forbidden: no",
 		}},
 		"as data": {args: []string{"-o", "jsonpath={range .items[*]}{.kind}/{.name} {.ready}/{.wanted} {.jobsReady}\n{end}"}, answers: []answer{sets, sequences, groups, roles}, want: outcome{
@@ -104,7 +104,7 @@ vllm  Progressing  2/3                    90m  GroupsProgressing
 		"no object": {args: []string{"disaggregatedsets"}, answers: []answer{objects(disaggregatedsetv1.DisaggregatedSetList{})}, want: outcome{
 			Requests: []string{rolesPath}, ErrOut: "No DisaggregatedSets found in namespace ns.\n",
 		}},
-		"two kinds": {args: []string{"sj", "lws"}, want: outcome{Err: "KIND: must be one of js, sj, lws, ds, or absent for all, not 2 (sj, lws)"}},
+		"two kinds": {args: []string{"sqj", "lws"}, want: outcome{Err: "KIND: must be one of js, sqj, lws, dset, or absent for all, not 2 (sqj, lws)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, runAll(t, newServer(t, tc.answers...), tc.args...)); diff != "" {

@@ -108,7 +108,7 @@ c     Running   0/0    1/1             90m
 		"no set":                     {answers: []answer{page("")}, want: outcome{Requests: []string{firstPage}, ErrOut: "No JobSets found in namespace ns.\n"}},
 		"no set as data":             {args: []string{"-o", "jsonpath={.items}"}, answers: []answer{page("")}, want: outcome{Requests: []string{firstPage}, Out: "[]"}},
 		"a namespace without access": {answers: []answer{failure(apierrors.NewForbidden(jobsets, "", errors.New(`User "jane" cannot list`)))}, want: outcome{Requests: []string{firstPage}, Err: `jobsets.jobset.x-k8s.io is forbidden: User "jane" cannot list`}},
-		"a name":                     {args: []string{"train"}, want: outcome{Err: "KIND: must be one of js, sj, lws, ds, or absent for all, not \"train\"; `kubectl jobset tree train` shows one object"}},
+		"a name":                     {args: []string{"train"}, want: outcome{Err: "KIND: must be one of js, sqj, lws, dset, or absent for all, not \"train\"; `kubectl jobset tree train` shows one object"}},
 		"an unknown phase":           {args: []string{"--phase=Done"}, want: outcome{Err: `--phase: must be one of Available, Completed, Failed, Paused, Pending, Progressing, Restarting, Running, Starting, Suspended, Terminating, Unreadable, Updating, Waiting, not "Done"`}},
 		"an unknown order":           {args: []string{"--sort-by=size"}, want: outcome{Err: `--sort-by: must be one of name, age, phase, ready, attempt, not "size"`}},
 		"a bad selector":             {args: []string{"-l", "a==b==c"}, want: outcome{Err: `--selector: must be a label selector like team=ml, not "a==b==c": found '==', expected: ',' or 'end of string'`}},

@@ -30,7 +30,7 @@ const (
 const long = `Prints the logs of all pods of a JobSet, read in parallel and in the order of the ranks. Each line begins with
 the rank of its pod: [replicatedJob-jobIndex-podIndex].
 
-Of a SequentialJob (sj/NAME), the logs of one step are printed: the current one, the one that failed, or the last. --step chooses
+Of a SequentialJob (sqj/NAME), the logs of one step are printed: the current one, the one that failed, or the last. --step chooses
 another one, and --all-steps prints those of all in order. Each line begins with the name of the step; -f follows all steps from the
 current one on, unless --step is given.
 
@@ -54,7 +54,7 @@ const example = `  # The last lines of the log of every pod of the set "train"
   kubectl jobset logs train --replicated-job leader -f
 
   # The step "transform" of the sequence "etl"
-  kubectl jobset logs sj/etl --step transform
+  kubectl jobset logs sqj/etl --step transform
 
   # Follow all leaders of the LeaderWorkerSet "vllm"
   kubectl jobset logs lws/vllm --worker 0 -f

@@ -43,25 +43,25 @@ them were ready, running. Between attempts it may have been suspended or queued.
 began it, how long the set took to be ready (for a restart: to recover), how it ended, and what failed first.
 Of a set that Kueue runs in another cluster, the time there is drawn; the attempts are in that cluster.
 
-Of a SequentialJob (sj/NAME), each step has a bar, and a line with its attempts, its state and what failed first.
+Of a SequentialJob (sqj/NAME), each step has a bar, and a line with its attempts, its state and what failed first.
 
 Of a LeaderWorkerSet (lws/NAME), each revision that is kept and each group has a bar. That of a group is the run of its present
 pods, with a mark where the group failed last. Of more than 30 groups, those that are not well have bars of their own.
 
-Of a DisaggregatedSet (ds/NAME), the groups of each of its LeaderWorkerSets have bars.
+Of a DisaggregatedSet (dset/NAME), the groups of each of its LeaderWorkerSets have bars.
 
 -o html writes one page that needs no network: open it in a browser, or attach it to a report.`,
 		Example: `  # The attempts of the set "train"
   kubectl jobset timeline train
 
   # The steps of the sequence "etl"
-  kubectl jobset timeline sj/etl
+  kubectl jobset timeline sqj/etl
 
   # The groups of the LeaderWorkerSet "vllm"
   kubectl jobset timeline lws/vllm
 
   # The groups of all roles of the DisaggregatedSet "llm"
-  kubectl jobset timeline ds/llm
+  kubectl jobset timeline dset/llm
 
   # Also the Jobs that exist
   kubectl jobset timeline train --jobs

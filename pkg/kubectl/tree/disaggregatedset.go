@@ -62,7 +62,7 @@ func newRoles(r *snapshot.Roles) *Roles {
 		missing := &LeaderWorkerSetTree{
 			Name: helper.SetName(set.Name, int32(s.Slice), s.Revision, s.Role), Namespace: set.Namespace, Replicas: []Replica{},
 		}
-		missing.Phase = snapshot.Phase{State: Missing, Message: "not created yet; ask `kubectl jobset why ds/" + set.Name + "` if this stays"}
+		missing.Phase = snapshot.Phase{State: Missing, Message: "not created yet; ask `kubectl jobset why dset/" + set.Name + "` if this stays"}
 		if set.DeletionTimestamp != nil {
 			missing.Phase = snapshot.Phase{State: Removed, Message: "the set is being deleted"}
 		}

@@ -63,7 +63,7 @@ disaggregatedset/llm Progressing 0/2 0 @REV 3h RolloutInProgress: Not all roles 
 │ └─ group/0 Ready 2/2 0 earlier 60m of an earlier revision
 │ ├─ pod/llm-0-earlier-prefill-0 Running 1/1 0 earlier 60m node-0
 │ └─ pod/llm-0-earlier-prefill-0-1 Running 1/1 0 earlier 60m node-0
-└─ leaderworkerset/llm-0-@REV-decode Missing not created yet; ask ` + "`kubectl jobset why ds/llm`" + ` if this stays`
+└─ leaderworkerset/llm-0-@REV-decode Missing not created yet; ask ` + "`kubectl jobset why dset/llm`" + ` if this stays`
 	same(t, strings.ReplaceAll(want, "@REV", r.Revision), newRoles(r).Lines(cli.Terminal{}, now, false))
 }
 

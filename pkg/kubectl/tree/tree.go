@@ -24,12 +24,12 @@ Up to 40 Jobs and pods are all shown. Of more, only those with problems are show
 counted by state. Jobs that are still to be created are Missing, with what they wait for. Jobs that do not exist because
 the set has finished or is being deleted are Removed. Jobs of an earlier attempt that still exist are Terminating or Outdated.
 
-Of a SequentialJob (sj/NAME), all steps are shown with their states; those that have been started have their Job or JobSet below them.
+Of a SequentialJob (sqj/NAME), all steps are shown with their states; those that have been started have their Job or JobSet below them.
 
 Of a LeaderWorkerSet (lws/NAME), the groups are shown with their leaders and workers, and the revision of each. READY counts
 groups for the set and pods for groups; RESTARTS counts how often groups were recreated after failures.
 
-Of a DisaggregatedSet (ds/NAME), the LeaderWorkerSets of its roles are shown, each with its groups. READY counts roles for the set.
+Of a DisaggregatedSet (dset/NAME), the LeaderWorkerSets of its roles are shown, each with its groups. READY counts roles for the set.
 
 With --watch, the tree is drawn again when it changes: on a terminal in place, elsewhere below the last one with the time.
 
@@ -40,13 +40,13 @@ const example = `  # Show the set train, and what belongs to it
   kubectl jobset tree train
 
   # Show the steps of the sequence etl
-  kubectl jobset tree sj/etl
+  kubectl jobset tree sqj/etl
 
   # Show the groups of the LeaderWorkerSet vllm
   kubectl jobset tree lws/vllm
 
   # Show the roles of the DisaggregatedSet llm
-  kubectl jobset tree ds/llm
+  kubectl jobset tree dset/llm
 
   # Show every pod, however many there are
   kubectl jobset tree train --all

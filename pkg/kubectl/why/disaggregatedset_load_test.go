@@ -101,7 +101,7 @@ func TestDisaggregatedSetThatDoesNotExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := DisaggregatedSet(context.Background(), w.Clients, "llmm")
-	if err != nil || r.Findings[0].Cause != NotFound || !strings.Contains(strings.Join(r.Findings[0].Commands, "\n"), "why ds/llm") {
+	if err != nil || r.Findings[0].Cause != NotFound || !strings.Contains(strings.Join(r.Findings[0].Commands, "\n"), "why dset/llm") {
 		t.Errorf("got %+v, error %v", r, err)
 	}
 }

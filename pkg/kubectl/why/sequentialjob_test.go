@@ -99,22 +99,22 @@ func sequenceCases() map[string]sequenceCase {
 		}
 	}
 	return map[string]sequenceCase{
-		"a running step": {want: Running, wantSummary: "runs: step 2/3 (transform), began 10m ago", wantCommand: "tree sj/etl"},
+		"a running step": {want: Running, wantSummary: "runs: step 2/3 (transform), began 10m ago", wantCommand: "tree sqj/etl"},
 		"a second attempt": {change: []func(*Evidence){acts(batchv1alpha1.ActionRestart), func(e *Evidence) {
 			e.Sequence.Status.Steps[1].Attempts = 2
 			e.Jobs[0].Labels[batchv1alpha1.StepAttemptKey] = "2"
 		}},
 			want: Running, wantSummary: `runs: step 2/3 (transform), attempt 2 (restart by alice: "disk is full"), began 10m ago`},
-		"a step failed with an exit code": {change: []func(*Evidence){exitCode}, want: ExitCode, wantCommand: "retry sj/etl --from-step extract",
+		"a step failed with an exit code": {change: []func(*Evidence){exitCode}, want: ExitCode, wantCommand: "retry sqj/etl --from-step extract",
 			wantSummary: `container transform of pod etl-1-abcde on node node-1 ended with exit code 3: "no such table"; step 2/3 (transform) failed 2m ago (BackoffLimitExceeded), and with it the sequence`},
 		"a step failed, and nothing is known of its pods": {change: []func(*Evidence){ends("JobFailed", "Job 1 failed: PodFailurePolicy")}, want: JobFailed,
-			wantSummary: "step 2/3 (transform) failed 2m ago, and with it the sequence", wantCommand: "retry sj/etl"},
+			wantSummary: "step 2/3 (transform) failed 2m ago, and with it the sequence", wantCommand: "retry sqj/etl"},
 		"cancelled": {change: []func(*Evidence){ends("Cancelled", "cancelled by alice"), acts(batchv1alpha1.ActionCancel)}, want: Cancelled,
-			wantSummary: `cancelled by alice 2m ago: "disk is full"`, wantCommand: "retry sj/etl"},
+			wantSummary: `cancelled by alice 2m ago: "disk is full"`, wantCommand: "retry sqj/etl"},
 		"the deadline is over": {change: []func(*Evidence){ends("DeadlineExceeded", "too long"), func(e *Evidence) { e.Sequence.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) }},
-			want: DeadlineExceeded, wantSummary: "longer than its activeDeadlineSeconds of 60", wantCommand: "timeline sj/etl"},
+			want: DeadlineExceeded, wantSummary: "longer than its activeDeadlineSeconds of 60", wantCommand: "timeline sqj/etl"},
 		"suspended by an action": {change: []func(*Evidence){acts(batchv1alpha1.ActionSuspend), func(e *Evidence) { e.Sequence.Spec.Suspend = ptr.To(true) }},
-			want: SuspendedByUser, wantSummary: `suspended by alice 5m ago: "disk is full"`, wantCommand: "resume sj/etl"},
+			want: SuspendedByUser, wantSummary: `suspended by alice 5m ago: "disk is full"`, wantCommand: "resume sqj/etl"},
 		"waits for quota": {change: []func(*Evidence){queuedStep, func(e *Evidence) {
 			e.Kueue = Kueue{Served: true, WorkloadRead: true, Workload: workloadWaiting("insufficient unused quota for cpu")}
 		}}, want: QuotaNotReserved, wantSummary: "the queue gpu has no quota for the sequence: insufficient unused quota for cpu", wantCommand: "describe workload job-etl-1"},
@@ -128,7 +128,7 @@ func sequenceCases() map[string]sequenceCase {
 		"the controller does not run": {change: []func(*Evidence){func(e *Evidence) { e.Leases = []coordinationv1.Lease{{}} }}, want: ControllerNotRunning,
 			wantSummary: "the controller of SequentialJobs does not run, so nothing happens to the sequence"},
 		"held after a restore": {change: []func(*Evidence){withoutJob, tells("Held", metav1.ConditionTrue, "RestoredFromBackup", "the store was restored")},
-			want: HeldAfterRestore, wantSummary: "held until a user resumes or deletes it: the store was restored", wantCommand: "resume sj/etl"},
+			want: HeldAfterRestore, wantSummary: "held until a user resumes or deletes it: the store was restored", wantCommand: "resume sqj/etl"},
 		"another controller": {change: []func(*Evidence){func(e *Evidence) { e.Sequence.Spec.ManagedBy = ptr.To("example.com/mine") }}, want: ManagedByOther,
 			wantSummary: "the controller example.com/mine manages the sequence"},
 		"the controller fails": {change: []func(*Evidence){tells(batchv1alpha1.ConditionFailed, metav1.ConditionTrue, "ReconciliationError", "Failed to reconcile: no answer")},
@@ -243,7 +243,7 @@ func TestLoadOfASequence(t *testing.T) {
 		t.Fatalf("got %+v, error %v", got, err)
 	}
 	missing, err := SequentialJob(context.Background(), w.Clients, "etk")
-	if err != nil || missing.Findings[0].Cause != NotFound || !strings.Contains(strings.Join(missing.Findings[0].Commands, "\n"), "why sj/etl") {
+	if err != nil || missing.Findings[0].Cause != NotFound || !strings.Contains(strings.Join(missing.Findings[0].Commands, "\n"), "why sqj/etl") {
 		t.Errorf("a sequence that does not exist: %+v, error %v", missing, err)
 	}
 }

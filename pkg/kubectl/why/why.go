@@ -19,8 +19,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 )
 
-const long = `Explain the state of a JobSet, of a SequentialJob (sj/NAME), of a LeaderWorkerSet (lws/NAME) or of a
-DisaggregatedSet (ds/NAME): why it does not run, why it failed, or that nothing is wrong.
+const long = `Explain the state of a JobSet, of a SequentialJob (sqj/NAME), of a LeaderWorkerSet (lws/NAME) or of a
+DisaggregatedSet (dset/NAME): why it does not run, why it failed, or that nothing is wrong.
 
 The output begins with the cause to deal with first, the evidence for it, and the commands to run next. Other findings follow.
 It comes from the set, its Jobs and pods, warnings, nodes, quotas, volume claims, Services, queues and pod groups, the lease of
@@ -33,13 +33,13 @@ const example = `  # Why does it not run?
   kubectl jobset why train
 
   # Why has the sequence failed, and what runs it again?
-  kubectl jobset why sj/etl
+  kubectl jobset why sqj/etl
 
   # Why are groups of the LeaderWorkerSet not ready?
   kubectl jobset why lws/vllm
 
   # Why are roles of the DisaggregatedSet not ready, or why does its rollout stand still?
-  kubectl jobset why ds/llm
+  kubectl jobset why dset/llm
 
   # The cause in one word, for a script
   kubectl jobset why train -o json | jq -r '.findings[0].cause'`

@@ -6,6 +6,7 @@ package apiservice
 
 import (
 	"encoding/base64"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +71,7 @@ func New(group schema.GroupVersion, port int, ca []byte) *unstructured.Unstructu
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
 		"metadata": map[string]any{"name": Name(group)},
 		"spec": map[string]any{
-			"group": group.Group, "version": group.Version, "groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
+			"group": group.Group, "version": group.Version, "groupPriorityMinimum": priorityOf(group), "versionPriority": int64(15),
 			"caBundle": base64.StdEncoding.EncodeToString(ca),
 			"service":  map[string]any{"namespace": Namespace, "name": ServiceName, "port": int64(port)},
 		},
@@ -87,4 +88,12 @@ func Available(apiService *unstructured.Unstructured) (status, message string) {
 		}
 	}
 	return status, message
+}
+
+// priorityOf is the priority of a group in the manifests.
+func priorityOf(group schema.GroupVersion) int64 {
+	if strings.HasSuffix(group.Group, "jobset-apiserver.io") {
+		return 900
+	}
+	return 1000
 }

@@ -36,7 +36,7 @@ func testSequenceDiscovery(t *testing.T, _ *sequences) {
 		got = append(got, resource.Name)
 		switch resource.Name {
 		case "sequentialjobs":
-			if resource.SingularName != "sequentialjob" || !slices.Equal(resource.ShortNames, []string{"sj"}) || !slices.Equal(resource.Categories, []string{"all"}) || len(resource.Verbs) != 8 {
+			if resource.SingularName != "sequentialjob" || !slices.Equal(resource.ShortNames, []string{"sqj"}) || !slices.Equal(resource.Categories, []string{"all"}) || len(resource.Verbs) != 8 {
 				t.Errorf("%+v", resource)
 			}
 		case "podreadinessgroups":
@@ -57,7 +57,7 @@ func testSequenceDiscovery(t *testing.T, _ *sequences) {
 
 func testSequenceExplain(t *testing.T, _ *sequences) {
 	for field, words := range map[string][]string{
-		"sj":                                 {"KIND:       SequentialJob", "spec", "status"},
+		"sqj":                                {"KIND:       SequentialJob", "spec", "status"},
 		"sj.spec":                            {"containers", "updateStrategy", "<[]SequentialJobStep>"},
 		"sj.spec.steps":                      {"steps run one after another", "container\t", "job\t", "jobSet\t", "-required-"},
 		"sj.spec.steps.jobSet.spec":          {"replicatedJobs", "failurePolicy"},

@@ -191,8 +191,8 @@ func testSequenceSelectors(t *testing.T, s *sequences) {
 func testSequenceColumns(t *testing.T, s *sequences) {
 	s.create(t, sequence("a"))
 	for command, want := range map[string]string{
-		"get sj":         "NAME STATUS STEP SUCCEEDED AGE",
-		"get sj -o wide": "NAME STATUS STEP SUCCEEDED AGE CURRENT DURATION REASON",
+		"get sqj":         "NAME STATUS STEP SUCCEEDED AGE",
+		"get sqj -o wide": "NAME STATUS STEP SUCCEEDED AGE CURRENT DURATION REASON",
 	} {
 		out, err := plane.Kubectl(t, append(strings.Fields(command), "-n", s.namespace)...)
 		header, rest, _ := strings.Cut(out, "\n")

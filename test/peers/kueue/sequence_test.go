@@ -87,7 +87,7 @@ func TestSequenceWhileKueueIsAway(t *testing.T) {
 	}
 	sequence(k, "  labels: {kueue.x-k8s.io/queue-name: team}")
 	k.Awaits("sequentialjob/etl", "{.status.conditions[?(@.type=='ResourcesUnavailable')].reason}", "ClusterOverloaded")
-	why(k, "sj/etl", "ClusterOverloaded", "failed calling webhook")
+	why(k, "sqj/etl", "ClusterOverloaded", "failed calling webhook")
 	if got := k.Field("sequentialjob/etl", "{.status.conditions[?(@.type=='Failed')].status}"); got == "True" {
 		t.Error("the sequence has failed")
 	}
@@ -105,7 +105,7 @@ func TestSequenceWithoutQueue(t *testing.T) {
 	queue(k, 2)
 	sequence(k, "")
 	k.Awaits("sequentialjob/etl", "{.status.conditions[?(@.type=='Progressing')].reason}", "SuspendedByOthers")
-	why(k, "sj/etl", "JobSuspendedByOther", "kueue", "label job/etl-0 kueue.x-k8s.io/queue-name=QUEUE")
+	why(k, "sqj/etl", "JobSuspendedByOther", "kueue", "label job/etl-0 kueue.x-k8s.io/queue-name=QUEUE")
 	generation := k.Field("job/etl-0", "{.metadata.generation}")
 	time.Sleep(stableTime)
 	if now := k.Field("job/etl-0", "{.metadata.generation}"); now != generation {

@@ -195,7 +195,7 @@ func runsAgain(o Observed) bool {
 func hold(o Observed, why string) wants {
 	sj := o.SequentialJob
 	message := fmt.Sprintf("the store was restored from a backup in which %s; delete the sequence, or let it continue with `kubectl jobset "+
-		"resume sj/%s -n %s`",
+		"resume sqj/%s -n %s`",
 		why, sj.Name, sj.Namespace)
 	return wants{
 		conditions: []condition{{

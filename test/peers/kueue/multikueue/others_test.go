@@ -45,7 +45,7 @@ spec:%s
 func TestStepsRunAtTheWorker(t *testing.T) {
 	s := begin(t, 4)
 	s.manager.OKIn(fmt.Sprintf(sequence, ""), "create", "-f", "-")
-	s.says("why sj/etl", "Kueue runs the job etl-0 in the cluster east")
+	s.says("why sqj/etl", "Kueue runs the job etl-0 in the cluster east")
 	s.manager.Awaits("sequentialjob/etl", "{.status.phase}", "Completed")
 	if got := s.manager.OK("get", "pods", "-o", "name") + s.worker.OK("get", "sequentialjobs", "-o", "name"); got != "" {
 		t.Errorf("exist besides: %s", got)
@@ -76,7 +76,7 @@ func TestSequenceIsAnExternalFramework(t *testing.T) {
 	s := begin(t, 4)
 	s.manager.OKIn(rights, "apply", "-f", "-")
 	s.manager.OKIn(fmt.Sprintf(sequence, "\n  managedBy: kueue.x-k8s.io/multikueue"), "create", "-f", "-")
-	s.says("why sj/etl", "in another cluster once a Workload exists for it, and there is none")
+	s.says("why sqj/etl", "in another cluster once a Workload exists for it, and there is none")
 	uid := s.manager.Field("sequentialjob/etl", "{.metadata.uid}")
 	s.manager.OKIn(fmt.Sprintf(`apiVersion: kueue.x-k8s.io/v1beta2
 kind: Workload

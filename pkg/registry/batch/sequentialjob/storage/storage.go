@@ -26,7 +26,7 @@ import (
 func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error) {
 	main := strategy.NewStrategy(host.Scheme, gates, host.Now)
 	r := resource.Resource{
-		Kind: batch.Kind("SequentialJob"), ShortNames: []string{"sj"}, Categories: []string{"all"},
+		Kind: batch.Kind("SequentialJob"), ShortNames: []string{"sqj"}, Categories: []string{"all"},
 		New: func() runtime.Object { return &batch.SequentialJob{} }, NewList: func() runtime.Object { return &batch.SequentialJobList{} },
 		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: newTable(host.Now), Attributes: attributes, Collisions: collisions.Find,
 	}
