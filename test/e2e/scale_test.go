@@ -35,9 +35,11 @@ func TestScaleNeedsElasticSizing(t *testing.T) {
 	t.Parallel()
 	k := newKubectl(t)
 	k.okIn(elastic, "create", "-f", "-")
-	const want = "The JobSet \"train\" is invalid: spec.replicatedJobs: Forbidden: " +
-		"cannot be scaled while the feature gate ElasticJobSet is off; ask an administrator of the cluster to turn it on"
-	for _, command := range []string{"get jobset/train --subresource=scale", "scale jobset/train --replicas=3", "scale jobset/train --current-replicas=2 --replicas=3"} {
+	const reason = "spec.replicatedJobs: Forbidden: cannot be scaled while the feature gate ElasticJobSet is off; ask an administrator of the cluster to turn it on"
+	const read, write = `Error from server (NotFound): JobSet.jobset.x-k8s.io "train" has no scale: ` + reason, `The JobSet "train" is invalid: ` + reason
+	for command, want := range map[string]string{
+		"get jobset/train --subresource=scale": read, "scale jobset/train --replicas=3": write, "scale jobset/train --current-replicas=2 --replicas=3": read,
+	} {
 		// kubectl scale repeats for five minutes what a Conflict refuses. The log of level 6 has one line for each response.
 		r := k.run("", append(strings.Fields(command), "-v=6")...)
 		lines := strings.Split(strings.TrimSpace(r.stderr), "\n")

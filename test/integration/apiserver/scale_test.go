@@ -52,7 +52,7 @@ func TestScaleWithoutTheGate(t *testing.T) {
 	e := newEnv(t, server, server.Config(t))
 	e.create(t, jobSet("a"))
 	_, err := e.typed.GetScale(t.Context(), "a", metav1.GetOptions{})
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "while the feature gate ElasticJobSet is off") {
+	if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "while the feature gate ElasticJobSet is off") {
 		t.Errorf("got %v", err)
 	}
 }

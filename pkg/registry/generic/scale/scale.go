@@ -7,6 +7,7 @@ package scale
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -84,13 +85,21 @@ func (r *REST[P]) Destroy() {}
 // GroupVersionKind is the kind of the Scale of all resources.
 func (r *REST[P]) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind { return scaleKind }
 
-// Get returns the Scale of the object.
+// Get returns the Scale of the object. An object that has no scale answers NotFound: a program that goes from a pod to its owners, such as
+// the autoscaler of requests, takes only that for "cannot be scaled", and gives the pods up at any other error.
 func (r *REST[P]) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	obj, err := r.store.Get(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}
-	return r.scaleOf(obj)
+	scale, err := r.scaleOf(obj)
+	if absent := (*Absent)(nil); errors.As(err, &absent) {
+		return nil, absent.notFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return scale, nil
 }
 
 // Update sets the size. It never creates an object, not even for an applier.

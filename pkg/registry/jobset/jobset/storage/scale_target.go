@@ -80,7 +80,7 @@ const maxNamedInErrors = 10
 // Invalid and not a Conflict: kubectl scale repeats a Conflict for five minutes, but only a change of the set helps here.
 func scaledReplicatedJob(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob, error) {
 	if !enabled {
-		return nil, unscalable(js, field.Forbidden(replicatedJobsPath,
+		return nil, absent(js, field.Forbidden(replicatedJobsPath,
 			"cannot be scaled while the feature gate ElasticJobSet is off; ask an administrator of the cluster to turn it on"))
 	}
 	wanted, chosen := js.Annotations[jobsetv1alpha2.ScaleReplicatedJobKey]
@@ -98,7 +98,7 @@ func scaledReplicatedJob(js *jobset.JobSet, enabled bool) (*jobset.ReplicatedJob
 	path := field.NewPath("metadata", "annotations").Key(jobsetv1alpha2.ScaleReplicatedJobKey)
 	switch {
 	case len(elastic) == 0:
-		return nil, unscalable(js, field.Forbidden(replicatedJobsPath,
+		return nil, absent(js, field.Forbidden(replicatedJobsPath,
 			"cannot be scaled because none is elastic; recreate the JobSet with completionMode Indexed "+
 				"and completions equal to parallelism in the replicatedJob to scale"))
 	case chosen:
@@ -123,6 +123,9 @@ func namesOf(list []*jobset.ReplicatedJob) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// absent is the error of a set that has no scale; unscalable is the error of one whose scale needs the annotation first.
+func absent(js *jobset.JobSet, err *field.Error) error { return scale.NewAbsent(jobset.Kind("JobSet"), js.Name, err) }
 
 func unscalable(js *jobset.JobSet, err *field.Error) error {
 	return apierrors.NewInvalid(jobset.Kind("JobSet"), js.Name, field.ErrorList{err})
