@@ -78,6 +78,7 @@ var checks = []check{
 	{"questions", questions, []string{"available", "server-rights", "server"}},
 	{"webhook", certifiedWebhook, []string{"kube-apiserver", "registered"}},
 	{"other-webhooks", otherWebhooks, []string{"kube-apiserver"}},
+	{"policies", policyParams, []string{"kube-apiserver"}},
 	{"controller-rights", controllerRights, []string{"kube-apiserver"}},
 	{"controller", controller, []string{"controller-rights"}},
 	{"versions", versions, []string{"available", "server", "controller"}},

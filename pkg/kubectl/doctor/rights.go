@@ -102,8 +102,6 @@ func (p *inspection) rights(ctx context.Context, account, manifest string) findi
 	if err != nil {
 		return finding{status: Warn, message: err.Error()} // tests read both manifests
 	}
-	user := "system:serviceaccount:" + p.namespace + ":" + account
-	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + p.namespace, "system:authenticated"}
 	var mu sync.Mutex
 	var lacking []string
 	group, ctx := errgroup.WithContext(ctx)
@@ -113,10 +111,8 @@ func (p *inspection) rights(ctx context.Context, account, manifest string) findi
 			attributes.Namespace = p.namespace
 		}
 		group.Go(func() error {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups,
-				ResourceAttributes: &attributes}}
-			review, err := p.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err == nil && !review.Status.Allowed {
+			allowed, err := p.allowed(ctx, account, attributes)
+			if err == nil && !allowed {
 				mu.Lock()
 				defer mu.Unlock()
 				lacking = append(lacking, describe(&attributes))
@@ -131,8 +127,23 @@ func (p *inspection) rights(ctx context.Context, account, manifest string) findi
 		return good("%s has the %d permissions of its manifests", account, len(wanted))
 	}
 	slices.Sort(lacking)
-	return finding{status: Fail, certain: true, message: fmt.Sprintf("%s lacks %s of its manifests: %s", user,
+	return finding{status: Fail, certain: true, message: fmt.Sprintf("%s lacks %s of its manifests: %s", p.userOf(account),
 		cli.Count(len(lacking), "permission"), shorten(lacking)), fix: applyRoles}
+}
+
+// userOf is the name by which kube-apiserver knows a service account of the programs.
+func (p *inspection) userOf(account string) string {
+	return "system:serviceaccount:" + p.namespace + ":" + account
+}
+
+// allowed asks kube-apiserver whether a service account of the programs has a permission.
+func (p *inspection) allowed(ctx context.Context, account string, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: p.userOf(account), ResourceAttributes: &attributes,
+		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + p.namespace, "system:authenticated"},
+	}}
+	review, err := p.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	return err == nil && review.Status.Allowed, err
 }
 
 // describe names a permission.

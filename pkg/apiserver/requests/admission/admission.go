@@ -45,6 +45,7 @@ func NewOptions(ofKinds []apigroups.Plugin) *genericoptions.AdmissionOptions {
 		plugin.Register(options.Plugins)
 		options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, plugin.Name)
 	}
+	options.Decorators = append(options.Decorators, admission.DecoratorFunc(explainRefusals))
 	resourcequota.Register(options.Plugins)
 	options.RecommendedPluginOrder = append(options.RecommendedPluginOrder, resourcequota.PluginName)
 	return options
