@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,22 +49,37 @@ func serviceExists(_ context.Context, p *inspection) finding {
 			message: fmt.Sprintf("APIService %s points to Service %s, but JobSets are served by Service %s/%s", other.GetName(), backend(other),
 				namespace, name)}
 	}
-	return p.portExists(jobsets)
+	return p.portsExist()
 }
 
-// portExists checks that the Service has the port that the APIService names.
-func (p *inspection) portExists(jobsets string) finding {
-	port, found, _ := unstructured.NestedInt64(p.services[0].Object, "spec", "service", "port")
-	if !found {
-		port = 443
-	}
-	for _, of := range p.service.Spec.Ports {
-		if int64(of.Port) == port {
-			return p.selected()
+// portsExist checks that the Service has the port that each APIService names.
+func (p *inspection) portsExist() finding {
+	var wrong, messages []string
+	right := int64(0)
+	for _, service := range p.services {
+		if service == nil || backend(service) == "" {
+			continue
 		}
+		port, found, _ := unstructured.NestedInt64(service.Object, "spec", "service", "port")
+		if !found {
+			port = defaultPort
+		}
+		if slices.ContainsFunc(p.service.Spec.Ports, func(of corev1.ServicePort) bool { return int64(of.Port) == port }) {
+			right = port
+			continue
+		}
+		wrong = append(wrong, service.GetName())
+		messages = append(messages, fmt.Sprintf("APIService %s points to port %d, which Service %s/%s does not have", service.GetName(), port,
+			p.service.Namespace, p.service.Name))
 	}
-	return finding{status: Fail, certain: true, message: fmt.Sprintf("APIService %s points to port %d, which Service %s/%s does not have",
-		jobsets, port, p.service.Namespace, p.service.Name), fix: applyServices}
+	if len(wrong) == 0 {
+		return p.selected()
+	}
+	f := finding{status: Fail, certain: true, message: strings.Join(messages, "; "), fix: applyServices}
+	if right != 0 { // the Service is right, since others point to a port that it has
+		f.fix = pointToPort(wrong[0], p.service.Namespace, p.service.Name, right)
+	}
+	return f
 }
 
 // elsewhere is an APIService that names another Service; nil if none does.
@@ -76,10 +92,17 @@ func (p *inspection) elsewhere(service string) *unstructured.Unstructured {
 	return nil
 }
 
+// defaultPort is the port of a Service to which an APIService points that names none.
+const defaultPort = 443
+
 // pointTo is a command that makes an APIService point to a Service.
 func pointTo(apiService, namespace, name string) string {
-	return fmt.Sprintf(`kubectl patch apiservice %s --type=merge -p '{"spec":{"service":{"namespace":%q,"name":%q,"port":443}}}'`, apiService,
-		namespace, name)
+	return pointToPort(apiService, namespace, name, defaultPort)
+}
+
+func pointToPort(apiService, namespace, name string, port int64) string {
+	return fmt.Sprintf(`kubectl patch apiservice %s --type=merge -p '{"spec":{"service":{"namespace":%q,"name":%q,"port":%d}}}'`, apiService,
+		namespace, name, port)
 }
 
 // selected checks that the Service selects the pods of the server.

@@ -132,10 +132,16 @@ func chainFor(t *testing.T, left time.Duration, names ...string) (ca, chain stri
 
 // unavailable makes kube-apiserver complain about the server.
 func (i *installation) unavailable(reason, message string) {
-	for _, s := range i.registered {
-		_ = unstructured.SetNestedSlice(s.Object, []any{map[string]any{"type": "Available", "status": "False", "reason": reason, "message": message}}, "status", "conditions")
+	for index := range i.registered {
+		i.alone(index, reason, message)
 	}
 	i.blind = true
+}
+
+// alone makes kube-apiserver complain about one group.
+func (i *installation) alone(index int, reason, message string) {
+	conditions := []any{map[string]any{"type": "Available", "status": "False", "reason": reason, "message": message}}
+	_ = unstructured.SetNestedSlice(i.registered[index].Object, conditions, "status", "conditions")
 }
 
 // built is the cluster with the parts as they are now.

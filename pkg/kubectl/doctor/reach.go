@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/base64"
@@ -177,8 +178,12 @@ func reached(ctx context.Context, p *inspection) finding {
 		return f
 	}
 	namespace, name := p.backend()
-	f.fix = fmt.Sprintf("kubectl describe apiservice %s", outage.Name(outage.Kinds()[0]))
-	const network = "kube-apiserver gets no connection to the server"
+	away, all := p.unavailable()
+	f.fix = "kubectl describe apiservice " + cmp.Or(strings.Join(away, " "), outage.Name(outage.Kinds()[0]))
+	network := "kube-apiserver gets no connection to the server"
+	if len(away) < all {
+		network += " of " + cli.Join(away, "and")
+	}
 	switch complaint := p.complaint(); {
 	case says(complaint, "i/o timeout", "deadline exceeded", "Client.Timeout", "no route to host", "network is unreachable",
 		"connection timed out") != "":
@@ -194,6 +199,23 @@ func reached(ctx context.Context, p *inspection) finding {
 		f.fix = fmt.Sprintf("kubectl -n %s get endpointslices -l kubernetes.io/service-name=%s -o yaml", namespace, name)
 	}
 	return f
+}
+
+// unavailable returns the names of the APIServices that kube-apiserver does not reach, and how many there are of all.
+func (p *inspection) unavailable() (away []string, all int) {
+	for _, service := range p.services {
+		if service == nil {
+			continue
+		}
+		all++
+		if c := outage.Available(service); c == nil || c.Status != metav1.ConditionTrue {
+			away = append(away, service.GetName())
+		}
+	}
+	if len(away) == 0 { // JobSets are not served all the same
+		return nil, 0
+	}
+	return away, all
 }
 
 // isolating is a NetworkPolicy that keeps senders from the pods of the server; "" if none does, or if they may not be read.
