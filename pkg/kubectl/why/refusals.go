@@ -39,6 +39,7 @@ const (
 var (
 	invalidMessage  = regexp.MustCompile(`is invalid: \[?([^:\s]+): (.*)`)
 	quotaMessage    = regexp.MustCompile(`(?:exceeded|failed) quota: ([^,:]+)[,:] ?(.*)`)
+	uncounted       = regexp.MustCompile(`status unknown for quota: ([^,:]+)[,:] ?(.*)`)
 	webhookMessage  = regexp.MustCompile(`admission webhook "([^"]+)" denied the request(?:: (.*))?`)
 	webhookFailure  = regexp.MustCompile(`failed calling webhook "([^"]+)": (.*)`)
 	policyMessage   = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)'.* denied request(?:: (.*))?`)
@@ -64,6 +65,8 @@ func readRefusal(message string) refusal {
 	}{
 		{refusedSecurity, securityMessage, "pod security %q: %s"},
 		{refusedQuota, quotaMessage, "quota %s: %s"},
+		{refusedQuota, uncounted, "quota %s, whose use kube-controller-manager has not counted yet, which takes up to 5 minutes after the kind " +
+			"is installed: %s"},
 		{refusedWebhook, webhookMessage, "webhook %s: %s"},
 		{refusedWebhook, webhookFailure, "webhook %s, which could not be called: %s"},
 		{refusedPolicy, policyMessage, "policy %s: %s"},

@@ -120,7 +120,10 @@ func TestReadRefusal(t *testing.T) {
 		"one invalid field":       {`Job.batch "a" is invalid: spec.x: Invalid value: "1": must be 2`, refusal{refusedInvalid, `spec.x: Invalid value: "1": must be 2`}},
 		"several invalid fields":  {`Job.batch "a" is invalid: [spec.x: Required value, spec.y: Required value]`, refusal{refusedInvalid, `spec.x: Required value, spec.y: Required value`}},
 		"a webhook without words": {`admission webhook "w" denied the request`, refusal{refusedWebhook, "webhook w"}},
-		"anything else":           {"the\nnetwork  is down", refusal{refusedOther, "the network is down"}},
+		"a quota that is not counted": {`jobs.batch "a" is forbidden: status unknown for quota: q, resources: count/jobs.batch`, refusal{
+			refusedQuota, "quota q, whose use kube-controller-manager has not counted yet, which takes up to 5 minutes after the kind is installed: resources: count/jobs.batch",
+		}},
+		"anything else": {"the\nnetwork  is down", refusal{refusedOther, "the network is down"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, readRefusal(tc.message), cmp.AllowUnexported(refusal{})); diff != "" {
