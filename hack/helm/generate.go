@@ -39,10 +39,13 @@ var conditions = map[string]string{
 		`(regexMatch "(^| )--(gang-scheduling-provider|config)=|JobSetWorkloadAwareSchedulingAPI=true" (join " " .Values.controller.extraArgs))`,
 	"components/sequentialjob-workload/": "or .Values.featureGates.SequentialJobWorkload " +
 		".Values.controller.featureGates.SequentialJobWorkload",
-	"components/monitoring/account.yaml":     ".Values.monitoring.serviceMonitors",
-	"components/monitoring/servicemonitors.": ".Values.monitoring.serviceMonitors",
-	"components/monitoring/prometheusrule.":  ".Values.monitoring.rules",
-	"monitoring/dashboards/":                 ".Values.monitoring.dashboards",
+	"components/upstream-definitions/jobsets":           "and .Values.upstreamDefinitions .Values.kinds.jobset",
+	"components/upstream-definitions/leaderworkersets":  "and .Values.upstreamDefinitions .Values.kinds.leaderworkerset",
+	"components/upstream-definitions/disaggregatedsets": "and .Values.upstreamDefinitions .Values.kinds.disaggregatedset",
+	"components/monitoring/account.yaml":                ".Values.monitoring.serviceMonitors",
+	"components/monitoring/servicemonitors.":            ".Values.monitoring.serviceMonitors",
+	"components/monitoring/prometheusrule.":             ".Values.monitoring.rules",
+	"monitoring/dashboards/":                            ".Values.monitoring.dashboards",
 }
 
 // sources are the directories of artifacts of which the generator takes the resources, and the prefixes of their templates.
@@ -50,6 +53,7 @@ var sources = map[string]string{
 	"base": "", "base/rbac": "rbac-", "components/cert-manager": "cert-manager-", "components/disaggregatedset": "disaggregatedset-",
 	"components/endpoints": "endpoints-", "components/pod-groups": "pod-groups-",
 	"components/sequentialjob-workload": "sequentialjob-workload-",
+	"components/upstream-definitions":   "upstream-definitions-",
 	"components/monitoring":             "monitoring-", "monitoring/dashboards": "dashboard-",
 }
 

@@ -11,7 +11,7 @@ import (
 const (
 	server     = "StatefulSet/jobset-apiserver"
 	replicated = "Deployment/jobset-apiserver"
-	controller = "Deployment/jobset-controller-manager"
+	controller = "Deployment/jobset-controller"
 	pod        = "spec.template.spec."
 	container  = pod + "containers.0."
 )
@@ -127,6 +127,11 @@ var rendered = map[string]struct {
 	"DisaggregatedSets": {values: "kinds: {disaggregatedset: true}", wants: []want{
 		present("APIService/v1.disaggregatedset.x-k8s.io"), present("ClusterRole/disaggregatedset-edit"),
 		{controller, container + "args.5", "--feature-gates=DisaggregatedSet=true"},
+	}},
+	"no definitions of upstream": {wants: []want{absent("CustomResourceDefinition/jobsets.jobset.x-k8s.io")}},
+	"definitions of upstream": {values: "{upstreamDefinitions: true, kinds: {leaderworkerset: false}}", wants: []want{
+		{"CustomResourceDefinition/jobsets.jobset.x-k8s.io", "spec.versions.0.served", "false"},
+		absent("CustomResourceDefinition/leaderworkersets.leaderworkerset.x-k8s.io"), absent("CustomResourceDefinition/disaggregatedsets.disaggregatedset.x-k8s.io"),
 	}},
 	"feature gates": {
 		values: "{featureGates: {B: true, A: true}, apiserver: {featureGates: {B: false}}, controller: {featureGates: {SequentialJobWorkload: true}}}",

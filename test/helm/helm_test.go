@@ -109,7 +109,7 @@ func rolledOut(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		controller, err := core.AppsV1().Deployments(apiservice.Namespace).Get(ctx, "jobset-controller-manager", metav1.GetOptions{})
+		controller, err := core.AppsV1().Deployments(apiservice.Namespace).Get(ctx, "jobset-controller", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}

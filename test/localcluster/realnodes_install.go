@@ -28,7 +28,7 @@ const podVersion = "v0.0.0-local"
 // podPrograms are the programs of ours that run as pods, and the objects that own their pods.
 var podPrograms = []struct{ image, workload string }{
 	{"jobset-apiserver", "statefulsets/jobset-apiserver"},
-	{"jobset-controller", "deployments/jobset-controller-manager"},
+	{"jobset-controller", "deployments/jobset-controller"},
 }
 
 // agent is the image of the agent of in-place restarts, which runs in pods of users. AgentImage is its name on real nodes.

@@ -137,7 +137,7 @@ func TestOverlayHasFlags(t *testing.T) {
 	}
 	for _, want := range []string{
 		`"resources":["../../artifacts/overlays/embedded"]`, `"newTag":"v0.0.0-local"`,
-		`\"value\":\"--v=4\"}]","target":{"group":"apps","name":"jobset-apiserver"}`, `\"value\":\"--v=6\"}]","target":{"group":"apps","name":"jobset-controller-manager"}`,
+		`\"value\":\"--v=4\"}]","target":{"group":"apps","name":"jobset-apiserver"}`, `\"value\":\"--v=6\"}]","target":{"group":"apps","name":"jobset-controller"}`,
 	} {
 		if !strings.Contains(overlay, want) {
 			t.Errorf("no %s in %s", want, overlay)

@@ -18,8 +18,8 @@ import (
 // atRest are limits of a program without work: resident memory in MiB, and processor time in thousandths of a core.
 // They are far above what is measured.
 var atRest = map[string]struct{ memory, processor int64 }{
-	"jobset-apiserver":          {300, 100},
-	"jobset-controller-manager": {150, 50},
+	"jobset-apiserver":  {300, 100},
+	"jobset-controller": {150, 50},
 }
 
 // periods is how often a program is measured that is beyond its limits.

@@ -30,7 +30,7 @@ func childCasesOfGroups() map[string]leaderWorkerSetCase {
 	noChildren := func(c *leaderWorkerSetCluster) { c.pods, c.sets = nil, nil }
 	return map[string]leaderWorkerSetCase{
 		"the controller does not run": {[]func(*leaderWorkerSetCluster){func(c *leaderWorkerSetCluster) { c.Leases = []coordinationv1.Lease{{}} }}, ControllerNotRunning,
-			"the controller of LeaderWorkerSets does not run, so nothing happens to the set", "jobset-controller-manager"},
+			"the controller of LeaderWorkerSets does not run, so nothing happens to the set", "control-plane=controller-manager"},
 		"the controller has not acted": {[]func(*leaderWorkerSetCluster){noChildren, func(c *leaderWorkerSetCluster) { c.Set.Status = leaderworkersetv1.LeaderWorkerSetStatus{} }}, ControllerNotActing,
 			"the controller of LeaderWorkerSets runs, but has not acted on the set", ""},
 		"the StatefulSet is somebody else's": {[]func(*leaderWorkerSetCluster){noChildren, func(c *leaderWorkerSetCluster) {

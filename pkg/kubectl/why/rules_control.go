@@ -134,7 +134,7 @@ func controllerGone(d *diagnosis) []Finding {
 
 func controllerCommands() []string {
 	return []string{fmt.Sprintf("kubectl -n %s get pods,leases", leaseNamespace),
-		fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", leaseNamespace)}
+		fmt.Sprintf("kubectl -n %s logs -l control-plane=controller-manager --tail=50", leaseNamespace)}
 }
 
 // lostLeases returns the name and the holder of the lease that is held, or else what is wrong with each.
@@ -166,7 +166,7 @@ func (d *diagnosis) controllerNotActing(lease, holder string) []Finding {
 		Cause:    ControllerNotActing,
 		Summary:  fmt.Sprintf("the controller of %s runs, but has not acted on the %s", d.kind().controls, d.noun()),
 		Evidence: []Fact{d.unobservedFact(), {Object: lease, Text: "held by " + holder}},
-		Commands: []string{fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", namespace)},
+		Commands: []string{fmt.Sprintf("kubectl -n %s logs -l control-plane=controller-manager --tail=50", namespace)},
 	}}
 }
 

@@ -43,7 +43,7 @@ func domainsPending(d *diagnosis) []Finding {
 		f.Commands = []string{
 			fmt.Sprintf("kubectl auth can-i list %s --as=system:serviceaccount:%s:jobset-controller-manager", unknownResource(c.Message),
 				leaseNamespace),
-			fmt.Sprintf("kubectl -n %s logs deployment/jobset-controller-manager --tail=50", leaseNamespace),
+			fmt.Sprintf("kubectl -n %s logs -l control-plane=controller-manager --tail=50", leaseNamespace),
 		}
 	case helper.ReasonInvalidTemplate:
 		f.Cause, f.Summary = JobTemplateRefused, "the controller finds no domain for a pod template that is invalid: "+oneLine(c.Message)

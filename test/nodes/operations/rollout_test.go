@@ -82,7 +82,7 @@ func TestControllersRestart(t *testing.T) {
 	}
 	observe(t, "rolling restart of the controllers", true, func(s *steps) {
 		c := newCrowd(s)
-		s.restart("deployment/jobset-controller-manager", controllerPods)
+		s.restart("deployment/jobset-controller", controllerPods)
 		c.complete(s)
 	})
 }

@@ -1,0 +1,118 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// TestToolsArePagesOfTheDocumentation: a tool that sees nothing of an aggregated API reports no error, so that its users search for its name.
+func TestToolsArePagesOfTheDocumentation(t *testing.T) {
+	page := read(t, "docs/operations/tools.md")
+	for _, tool := range []string{"kube-state-metrics", "CustomResourceStateMetrics", "Velero", "Headlamp", "Visual Studio Code", "Terraform", "Argo CD", "Flux", "Helm", "KEDA", "VerticalPodAutoscaler"} {
+		if !strings.Contains(page, tool) {
+			t.Errorf("docs/operations/tools.md does not name %s", tool)
+		}
+	}
+	metrics := read(t, "docs/operations/metrics.md")
+	named := regexp.MustCompile("`((?:jobset|leaderworkerset|disaggregatedset|sequentialjob)_[a-z_]+)`").FindAllStringSubmatch(page, -1)
+	for _, name := range named {
+		if !strings.Contains(metrics, "| `"+name[1]+"` |") {
+			t.Errorf("docs/operations/tools.md names the metric %s, which does not exist", name[1])
+		}
+	}
+	if len(named) < 10 {
+		t.Errorf("docs/operations/tools.md names %d metrics in place of series", len(named))
+	}
+	probes := read(t, "docs/operations/lookups.md")
+	for _, probe := range []string{
+		"get crd jobsets.jobset.x-k8s.io", "condition=Established crd/leaderworkersets.leaderworkerset.x-k8s.io", "deployment/jobset-controller-manager",
+		"jobset-webhook-service", "gcluster", "XPK", "NVIDIA",
+	} {
+		if !strings.Contains(probes, probe) {
+			t.Errorf("docs/operations/lookups.md does not have %q", probe)
+		}
+	}
+}
+
+// TestHelmWaitsWithTheRightsThatItNeeds: each object of the hook is a hook itself, so that it is there before the Job and again at each upgrade.
+func TestHelmWaitsWithTheRightsThatItNeeds(t *testing.T) {
+	var kinds []string
+	for _, document := range strings.Split(read(t, "artifacts/gitops/helm-wait.yaml"), "\n---\n") {
+		var object struct {
+			Kind     string
+			Metadata struct {
+				Name        string
+				Annotations map[string]string
+			}
+			Rules []rbacv1.PolicyRule
+			Spec  struct {
+				Template struct{ Spec corev1.PodSpec }
+			}
+		}
+		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, object.Kind)
+		if object.Metadata.Name != "wait-for-sets" || object.Metadata.Annotations["helm.sh/hook"] != "post-install,post-upgrade" {
+			t.Errorf("%s: %+v", object.Kind, object.Metadata)
+		}
+		if object.Kind == "Role" && !slices.Equal(object.Rules[0].Verbs, []string{"get", "list", "watch"}) {
+			t.Errorf("rules: %+v", object.Rules)
+		}
+		if pod := &object.Spec.Template.Spec; object.Kind == "Job" && (pod.ServiceAccountName != "wait-for-sets" || !slices.Contains(pod.Containers[0].Args, "--for=condition=Available")) {
+			t.Errorf("pod: %+v", pod)
+		}
+	}
+	if want := []string{"ServiceAccount", "Role", "RoleBinding", "Job"}; !slices.Equal(kinds, want) {
+		t.Errorf("kinds %v, want %v", kinds, want)
+	}
+}
+
+// TestDefinitionsForLookupsServeNothing: a definition that served a version would hide or take over the objects of jobset-apiserver.
+func TestDefinitionsForLookupsServeNothing(t *testing.T) {
+	for _, name := range []string{"jobsets.jobset.x-k8s.io", "leaderworkersets.leaderworkerset.x-k8s.io", "disaggregatedsets.disaggregatedset.x-k8s.io"} {
+		plural, group, _ := strings.Cut(name, ".")
+		var definition struct {
+			Metadata struct{ Name string }
+			Spec     struct {
+				Group    string
+				Versions []struct {
+					Name            string
+					Served, Storage bool
+				}
+			}
+		}
+		if err := yaml.Unmarshal([]byte(read(t, "artifacts/components/upstream-definitions/"+plural+".yaml")), &definition); err != nil {
+			t.Fatal(err)
+		}
+		versions := definition.Spec.Versions
+		if definition.Metadata.Name != name || definition.Spec.Group != group || len(versions) != 1 || versions[0].Served || !versions[0].Storage {
+			t.Errorf("%s: %+v", name, definition)
+		}
+		if services := read(t, "artifacts/base/apiservice.yaml") + read(t, "artifacts/components/disaggregatedset/apiservice.yaml"); !strings.Contains(services, "name: "+versions[0].Name+"."+group+"\n") {
+			t.Errorf("%s has the version %s, which jobset-apiserver does not serve", name, versions[0].Name)
+		}
+	}
+}
+
+// TestDeploymentsHaveNamesOfTheirOwn: the manifests of upstream must not replace our programs when a launcher applies them.
+func TestDeploymentsHaveNamesOfTheirOwn(t *testing.T) {
+	for _, file := range []string{"artifacts/base/controller.yaml", "charts/jobset-apiserver/templates/controller.yaml"} {
+		for _, document := range strings.Split(read(t, file), "\n---\n") {
+			for _, kind := range []string{"Deployment", "Service"} {
+				if strings.Contains(document, "\nkind: "+kind+"\n") && strings.Contains(document, "\n  name: jobset-controller-manager") {
+					t.Errorf("%s: a %s has the name of upstream's", file, kind)
+				}
+			}
+		}
+	}
+}
