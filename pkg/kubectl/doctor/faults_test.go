@@ -175,17 +175,6 @@ func TestFaultsOfTheWay(t *testing.T) {
 			i.service.Spec.Ports[0].Port = 8080
 			i.unavailable("ServicePortError", "x")
 		}, "service", Fail, "points to port 443, which Service jobset-system/jobset-apiserver does not have", applyServices},
-		"one APIService with a wrong port": {func(_ *testing.T, i *installation) {
-			_ = unstructured.SetNestedField(i.registered[2].Object, int64(9), "spec", "service", "port")
-			i.alone(2, "ServicePortError", `service/jobset-apiserver in "jobset-system" is not listening on port 9`)
-		}, "service", Fail, "APIService v1.leaderworkerset.x-k8s.io points to port 9, which Service jobset-system/jobset-apiserver does not have",
-			`kubectl patch apiservice v1.leaderworkerset.x-k8s.io --type=merge -p '{"spec":{"service":{"namespace":"jobset-system","name":"jobset-apiserver","port":443}}}'`},
-		"one APIService is not reached": {func(_ *testing.T, i *installation) {
-			i.alone(1, "FailedDiscoveryCheck", "Get \"https://10.96.0.9:443/apis\": dial tcp 10.0.0.7:8443: i/o timeout")
-		}, "available", Fail, "kube-apiserver gets no connection to the server of v1alpha1.batch.jobset-apiserver.io: packets are dropped", "get networkpolicies"},
-		"one APIService is not available for another reason": {func(_ *testing.T, i *installation) {
-			i.alone(2, "FailedDiscoveryCheck", "bad status from https://10.96.0.9:443/apis: 404")
-		}, "available", Fail, "v1.leaderworkerset.x-k8s.io: Available is False (FailedDiscoveryCheck): bad status", "kubectl describe apiservice v1.leaderworkerset.x-k8s.io"},
 		"caBundle wrong": {complain("tls: failed to verify certificate: x509: certificate signed by unknown authority"), "certificate", Fail,
 			"caBundle of APIService v1alpha2.jobset.x-k8s.io is not the authority of the server's certificate: x509: certificate signed by unknown authority", "kubectl patch apiservice v1alpha2.jobset.x-k8s.io"},
 		"caBundle empty": {func(t *testing.T, i *installation) {

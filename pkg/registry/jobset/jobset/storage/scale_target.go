@@ -125,7 +125,9 @@ func namesOf(list []*jobset.ReplicatedJob) string {
 }
 
 // absent is the error of a set that has no scale; unscalable is the error of one whose scale needs the annotation first.
-func absent(js *jobset.JobSet, err *field.Error) error { return scale.NewAbsent(jobset.Kind("JobSet"), js.Name, err) }
+func absent(js *jobset.JobSet, err *field.Error) error {
+	return scale.NewAbsent(jobset.Kind("JobSet"), js.Name, err)
+}
 
 func unscalable(js *jobset.JobSet, err *field.Error) error {
 	return apierrors.NewInvalid(jobset.Kind("JobSet"), js.Name, field.ErrorList{err})
