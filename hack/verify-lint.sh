@@ -10,6 +10,6 @@ bin=$(hack/ensure-lint.sh)
 
 "${bin}/golangci-lint" run --allow-parallel-runners ./...
 config=${PWD}/.golangci.yml
-for module in hack/images hack/helm hack/prometheus hack/gitops hack/s3 hack/site hack/vulnerabilities examples/client-go; do
+for module in hack/images hack/helm hack/prometheus hack/gitops hack/s3 hack/site hack/markdown hack/vulnerabilities examples/client-go; do
   (cd "${module}" && "${bin}/golangci-lint" run --allow-parallel-runners --config "${config}" ./...)
 done
