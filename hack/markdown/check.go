@@ -124,7 +124,7 @@ func (c *checker) paragraph(node ast.Node) {
 		line := string(segment.Value(c.source))
 		switch {
 		case row.MatchString(line):
-			c.add(segment.Start, "the row is shown as text: a table begins after an empty line, and its second row is |---|---| with a part for each cell")
+			c.add(segment.Start, "the row is shown as text: a table begins after an empty line, and its second row is |---|---|")
 		case i > 0 && item.MatchString(line):
 			c.add(segment.Start, "the item is shown as text: put an empty line before the list, and indent its items by less than four spaces")
 		}
@@ -175,8 +175,8 @@ func (c *checker) list(list *ast.List) {
 	}
 	for node := list.FirstChild(); node != nil; node = node.FirstChild() {
 		if node.Type() == ast.TypeBlock && node.Lines() != nil && node.Lines().Len() > 0 {
-			c.add(node.Lines().At(0).Start, "a list begins with the number %d: what stands before it ends the list; indent that as the text of an item",
-				list.Start)
+			c.add(node.Lines().At(0).Start,
+				"a list begins with the number %d: what stands before it ends the list; indent that as the text of an item", list.Start)
 			return
 		}
 	}

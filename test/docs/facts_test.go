@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -135,5 +136,38 @@ func TestSupportedFeatures(t *testing.T) {
 	missing, _, _ = strings.Cut(missing, "\n## ")
 	if !found || strings.Contains(missing, "restart agent") || strings.Contains(missing, "agent of in-place restarts") {
 		t.Errorf("README.md lists the agent of in-place restarts, which is cmd/restart-agent, as not supported:\n%s", missing)
+	}
+}
+
+// TestReadmeShowsTheFirstJobSet compares the set and the table of README.md with those of docs/jobset.md, which a test runs on a cluster.
+func TestReadmeShowsTheFirstJobSet(t *testing.T) {
+	load := func(page string) map[string]any {
+		for _, manifest := range manifests(t, filepath.Join(root, page)) {
+			object := map[string]any{}
+			if err := yaml.Unmarshal([]byte(manifest), &object); err != nil {
+				t.Fatal(err)
+			}
+			return object
+		}
+		t.Fatalf("%s has no manifest", page)
+		return nil
+	}
+	want := load("docs/jobset.md")
+	job := want["spec"].(map[string]any)["replicatedJobs"].([]any)[0].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+	delete(job["template"].(map[string]any), "metadata") // of simulated nodes
+	if diff := cmp.Diff(want, load("README.md")); diff != "" {
+		t.Errorf("README.md has another manifest than docs/jobset.md (-docs +README):\n%s", diff)
+	}
+	_, table, found := strings.Cut(read(t, "README.md"), "    $ kubectl get jobset hello -o wide\n")
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "    ") {
+			break
+		}
+		if !strings.Contains(read(t, "docs/jobset.md"), "\n"+strings.TrimPrefix(line, "    ")) {
+			t.Errorf("docs/jobset.md does not have the line that README.md shows: %s", line)
+		}
+	}
+	if !found {
+		t.Error("README.md has no table")
 	}
 }

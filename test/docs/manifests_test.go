@@ -60,7 +60,7 @@ func TestManifestsAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, page := range pages {
+	for _, page := range append(pages, filepath.Join(root, "README.md")) {
 		for _, manifest := range manifests(t, page) {
 			found[accept(t, page, manifest)]++
 		}

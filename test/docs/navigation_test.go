@@ -67,3 +67,14 @@ func TestPagesAreInTheNavigation(t *testing.T) {
 		}
 	}
 }
+
+// TestUsersBeginWithAFirstObject checks the index of the documentation: users find a first object of their kind before anything else.
+func TestUsersBeginWithAFirstObject(t *testing.T) {
+	for group, first := range map[string]string{
+		"newcomers": "jobset.md", "users of JobSets": "jobset.md", "users of LeaderWorkerSets": "first-leaderworkerset.md",
+	} {
+		if want := "| " + group + " | [" + first + "]("; !strings.Contains(read(t, "docs/README.md"), want) {
+			t.Errorf("docs/README.md does not have %q", want)
+		}
+	}
+}
