@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package collisions
+package registry_test
 
 import (
 	"context"
@@ -23,6 +23,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 )
 
@@ -67,7 +68,7 @@ func expect(t *testing.T, exist []runtime.Object, created runtime.Object, want .
 	t.Helper()
 	n, asked := serving(t, exist...)
 	l := n.Look(t.Context())
-	Find(l, created)
+	collisions.Find(l, created)
 	if diff := cmp.Diff(want, l.Warnings()); diff != "" {
 		t.Error("warnings (-want +got):\n" + diff)
 	}
@@ -104,7 +105,7 @@ func TestWhoIsWarned(t *testing.T) {
 				c.change(js)
 			}
 			r := &recorder{}
-			finish, err := n.BeginCreate(Find)(warning.WithWarningRecorder(t.Context(), r), js, nil)
+			finish, err := n.BeginCreate(collisions.Find)(warning.WithWarningRecorder(t.Context(), r), js, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +119,7 @@ func TestWhoIsWarned(t *testing.T) {
 	}
 	var none *neighbors.Neighbors
 	none.Serve(jobset.Resource("jobsets"), nil)
-	if finish, err := none.BeginCreate(Find)(t.Context(), jobSet("a", "w", 1), nil); err != nil {
+	if finish, err := none.BeginCreate(collisions.Find)(t.Context(), jobSet("a", "w", 1), nil); err != nil {
 		t.Error(err)
 	} else {
 		finish(t.Context(), true)
@@ -143,7 +144,7 @@ func TestReadsAreBounded(t *testing.T) {
 	}
 	n, _ := serving(t, exist...)
 	l := n.Look(t.Context())
-	if Find(l, long); len(l.Warnings()) != neighbors.MaxWarnings {
+	if collisions.Find(l, long); len(l.Warnings()) != neighbors.MaxWarnings {
 		t.Errorf("%d warnings, want %d", len(l.Warnings()), neighbors.MaxWarnings)
 	}
 }
