@@ -7,7 +7,8 @@
 #   hack/long.sh PART...     these parts, whatever they were, such as faults, or those that only run by name
 #   hack/long.sh --list      prints the parts
 # A part that is green notes the hash of the tree in _output/long and in the cache directory (hack/green.sh), so that a run that was interrupted, or
-# had a red part, goes on with the rest. With GO_TEST_FLAGS nothing is noted, because flags may leave tests out. The output of each part is in _output/long/<part>.log. Needs root, for real nodes and disks that fail.
+# had a red part, goes on with the rest. With GO_TEST_FLAGS nothing is noted, because flags may leave tests out. The output of each part is in
+# _output/long/<part>.log. Needs root, for real nodes and disks that fail.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -6,7 +6,8 @@
 #   hack/stress.sh [unit | gate | all] [ROUNDS]   so many rounds, two by default, of the unit tests, the suites of the gate (the default), or both
 #   hack/stress.sh --sums                         prints the sums of all rounds on this tree
 # Each round adds a line to the file `rounds` in the cache directory, beside `green`: hash of the tree, date, what ran, with the value of
-# GO_TEST_FLAGS, load, seconds, result, number of tests that were repeated, and their names. The rounds of several days and checkouts add up for as long as the files are the same.
+# GO_TEST_FLAGS, load, seconds, result, number of tests that were repeated, and their names. The rounds of several days and checkouts add up
+# for as long as the files are the same.
 # Exits with 1 if a round is red. The output of each round is in _output/stress.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -34,28 +34,15 @@ func again(state, log string, stdout, stderr io.Writer) (int, error) {
 		return 0, err
 	}
 	var s summary
-	var failures []string
-	for _, r := range records {
-		s.passed, s.skipped = s.passed+r.Passed, s.skipped+r.Skipped
-		s.failed, s.stopped = append(s.failed, r.Failed...), append(s.stopped, r.Stopped...)
-		for _, repetition := range r.Repeat {
-			failures = append(failures, repetition.failures()...)
+	if s.first(records) {
+		if err := s.repeat(records, stdout, stderr); err != nil {
+			return 0, err
 		}
 	}
-	s.nothing = len(s.failed) == 0 && len(failures) == 0
-	// Runs at the same time do not count the failures of each other.
-	if len(s.failed) == 0 && len(failures) > maxFailed {
-		s.failed = []string{tooMany(len(failures))}
-	}
-	if len(records) == 0 {
+	switch {
+	case len(records) == 0:
 		s.failed = []string{"no run of tests is in " + state}
-	} else if len(s.failed) > 0 {
-		// The result is known, whatever the tests do now.
-		s.failed = append(s.failed, failures...)
-	} else if err := s.repeat(records, stdout, stderr); err != nil {
-		return 0, err
-	}
-	if s.passed == 0 && len(s.failed) == 0 {
+	case s.passed == 0 && len(s.failed) == 0:
 		s.failed = []string{"no test passed"}
 	}
 	if len(s.flaky) > maxFlaky {
@@ -71,6 +58,28 @@ func again(state, log string, stdout, stderr io.Writer) (int, error) {
 		return 1, nil
 	}
 	return 0, nil
+}
+
+// first notes the results of the runs, and returns whether tests are repeated. They are not if the result is known, whatever they do now.
+func (s *summary) first(records []record) bool {
+	var failures []string
+	for _, r := range records {
+		s.passed, s.skipped = s.passed+r.Passed, s.skipped+r.Skipped
+		s.failed, s.stopped = append(s.failed, r.Failed...), append(s.stopped, r.Stopped...)
+		for _, repetition := range r.Repeat {
+			failures = append(failures, repetition.failures()...)
+		}
+	}
+	s.nothing = len(s.failed) == 0 && len(failures) == 0
+	// Runs at the same time do not count the failures of each other.
+	if len(s.failed) == 0 && len(failures) > maxFailed {
+		s.failed = []string{tooMany(len(failures))}
+	}
+	if len(s.failed) == 0 {
+		return true
+	}
+	s.failed = append(s.failed, failures...)
+	return false
 }
 
 // repeat repeats one package after the other.
