@@ -35,11 +35,16 @@ func (c childClient[T]) Get(ctx context.Context, name string, options metav1.Get
 
 func (p *process) leaderWorkerSetClient() childClient[leaderWorkerSet] {
 	return childClient[leaderWorkerSet]{p, simulation.Client[leaderWorkerSet]{
-		Changed:  func(before, after leaderWorkerSet, _ string) { p.rules.adopted(before, after) },
+		Changed: func(before, after leaderWorkerSet, _ string) {
+			p.rules.adopted(before, after)
+			p.rules.besideHidden(before)
+		},
+		Deleted:  func(lws leaderWorkerSet, _ metav1.DeletionPropagation) { p.rules.besideHidden(lws) },
 		Resource: p.env.children, Sender: p.sender, Own: func(lws leaderWorkerSet) bool { return p.mine(lws) },
 		Created: func(lws leaderWorkerSet) {
 			p.made[lws.UID] = true
 			p.rules.childCreated(lws)
+			p.rules.besideHidden(lws)
 		},
 	}}
 }

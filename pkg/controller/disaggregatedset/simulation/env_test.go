@@ -50,6 +50,8 @@ type mutant struct {
 	hasty bool
 	// adopting ones take what has a label of the set for its child.
 	adopting bool
+	// credulous ones believe what a LeaderWorkerSet that cannot be read seems to be.
+	credulous bool
 	// jealous ones replace what another process has created; nil for none.
 	jealous func(plan.Observed, *plan.Plan)
 	// torn ones do not store the status of scalers when the time of a pass is over.
@@ -74,6 +76,7 @@ type env struct {
 	// others are what controls the objects of others.
 	others *simulation.Resource[*corev1.ConfigMap]
 
+	hardships
 	// template is what the set is made of when a user creates it.
 	template disaggregatedSet
 	// meddled means that a user has scaled a LeaderWorkerSet by hand, so that the guarantees of a rollout do not hold.

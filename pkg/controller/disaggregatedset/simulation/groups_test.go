@@ -37,13 +37,15 @@ func (e *env) someGroups() {
 func (e *env) grow(lws leaderWorkerSet) bool {
 	want, s := ptr.Deref(lws.Spec.Replicas, 1), lws.Status
 	switch {
+	case e.hides(lws) || e.stops(lws):
+		return false
 	case lws.DeletionTimestamp != nil:
 		return false
 	case s.Replicas != want || s.UpdatedReplicas != want || s.ReadyReplicas > want:
 		e.children.Change(lws, func(next leaderWorkerSet) {
 			next.Status.Replicas, next.Status.UpdatedReplicas, next.Status.ReadyReplicas = want, want, min(s.ReadyReplicas, want)
 		})
-	case s.ReadyReplicas < want && !bad(lws):
+	case s.ReadyReplicas < want && !bad(lws) && !e.never:
 		e.Note("a group of %s is ready", lws.Name)
 		e.children.Change(lws, func(next leaderWorkerSet) { next.Status.ReadyReplicas++ })
 	default:

@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -205,6 +206,9 @@ func (c caches) Set(cache.ObjectName) (disaggregatedSet, error) {
 
 func (c caches) LeaderWorkerSets(ds disaggregatedSet) (list []plan.Child, err error) {
 	for _, lws := range c.p.children.Objects {
+		if unreadable.Is(lws) && !c.p.credulous {
+			continue
+		}
 		if metav1.IsControlledBy(lws, ds) || c.p.adopting && labeled(lws) {
 			list = append(list, plan.ChildOf(lws))
 		}
@@ -241,7 +245,9 @@ func (c caches) Orphans(cache.ObjectName) (list []plan.Orphan, err error) {
 	return orphansOf(c.p, list, c.p.scalers.Objects), nil
 }
 
-func (c caches) Unreadable(disaggregatedSet) ([]plan.Unreadable, error) { return nil, nil }
+func (c caches) Unreadable(ds disaggregatedSet) ([]plan.Unreadable, error) {
+	return c.p.unreadable(ds), nil
+}
 
 func (c caches) Former(ds disaggregatedSet) (bool, error) {
 	return !c.p.hasty && slices.ContainsFunc(c.p.children.Objects, func(lws leaderWorkerSet) bool {

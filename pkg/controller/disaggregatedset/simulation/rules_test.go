@@ -133,6 +133,9 @@ func (r *rules) checkStatus(o plan.Observed, s *disaggregatedsetv1.Disaggregated
 	if err != nil {
 		panic(err)
 	}
+	if len(o.Unreadable) > 0 {
+		return // the counts are not known
+	}
 	complete := true
 	for i := range o.Set.Spec.Roles {
 		role := &o.Set.Spec.Roles[i]
