@@ -52,8 +52,8 @@ type mutant struct {
 	adopting bool
 	// credulous ones believe what a LeaderWorkerSet that cannot be read seems to be.
 	credulous bool
-	// jealous ones replace what another process has created; nil for none.
-	jealous func(plan.Observed, *plan.Plan)
+	// replacing ones replace what another process has created; nil for none.
+	replacing func(plan.Observed, *plan.Plan)
 	// torn ones do not store the status of scalers when the time of a pass is over.
 	torn bool
 }

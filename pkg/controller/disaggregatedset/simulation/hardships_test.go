@@ -25,7 +25,7 @@ import (
 type hardships struct {
 	// never means that no group gets ready, and slow that groups take their time to stop.
 	never, slow bool
-	// stopAt is when the groups of a LeaderWorkerSet stop that it has too many of.
+	// stopAt is when the surplus groups of a LeaderWorkerSet stop.
 	stopAt map[types.UID]time.Time
 	// hidden is the LeaderWorkerSet that the server cannot read; nil if there is none. slice is its slice as far as that is known.
 	hidden leaderWorkerSet
@@ -90,7 +90,7 @@ func (e *env) stopSlowly() {
 	e.slow = false
 }
 
-// stops returns whether groups of a LeaderWorkerSet still stop that it has too many of.
+// stops returns whether surplus groups of a LeaderWorkerSet still stop.
 func (e *env) stops(lws leaderWorkerSet) bool {
 	if !e.slow || lws.Status.Replicas <= ptr.Deref(lws.Spec.Replicas, 1) {
 		return false

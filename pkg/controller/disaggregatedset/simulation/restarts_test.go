@@ -82,19 +82,19 @@ func TestRestartsAfterEachWrite(t *testing.T) { restarts.Test(t) }
 
 // TestRestartsShowDefects makes sure that the restarts can change something.
 func TestRestartsShowDefects(t *testing.T) {
-	jealous := func(replace func(plan.Observed, *plan.Plan)) mutant {
-		return mutant{decide: plan.Decide, finish: plan.Finish, jealous: replace}
+	replacing := func(replace func(plan.Observed, *plan.Plan)) mutant {
+		return mutant{decide: plan.Decide, finish: plan.Finish, replacing: replace}
 	}
 	restarts.ShowDefects(t, map[string]simulation.Defect[mutant]{
-		"LeaderWorkerSets of another process that are replaced": {Mutant: jealous(replaceChild), Rules: []string{ruleRuns}},
-		"scalers of another process that are replaced":          {Mutant: jealous(replaceScaler), Rules: []string{simulation.RuleRestarts}},
+		"LeaderWorkerSets of another process that are replaced": {Mutant: replacing(replaceChild), Rules: []string{ruleRuns}},
+		"scalers of another process that are replaced":          {Mutant: replacing(replaceScaler), Rules: []string{simulation.RuleRestarts}},
 	})
 }
 
 // replaceOthers lets the first pass of a process with a defect replace what it did not create itself.
 func (p *process) replaceOthers(obs plan.Observed, next *plan.Plan) {
-	if p.jealous != nil && !p.decided {
-		p.jealous(obs, next)
+	if p.replacing != nil && !p.decided {
+		p.replacing(obs, next)
 	}
 	p.decided = true
 }

@@ -16,15 +16,15 @@ import (
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 )
 
-// StatusGuard bounds the writes of a status that another party changes back each time, such as a controller that has not noticed yet that
-// it no longer leads, and that knows something else of the cluster. Each write would make the other controller write, without a pause.
+// StatusGuard bounds the writes of a status that another party changes back each time, such as a second controller. A controller that has
+// not noticed yet that it no longer leads may see another state of the cluster. Then each write of one makes the other one write.
 //
 // A write is a reversal if another party has written the status since the controller did, and the controller wants what it has stored
 // before. Times do not matter: they are new in each write. After three reversals within a minute, that status is written again at the times
 // of the pace: see undone. A status that is new is always written, and so is one that only the controller itself has changed.
 type StatusGuard struct {
 	*Guard
-	// last are the statuses that the controller has stored last, by the UIDs of their objects.
+	// last is the last status that the controller stored of each object, by UID.
 	last *expiring.LRUExpireCache
 }
 
@@ -75,7 +75,7 @@ func (g *StatusGuard) Stored(before, next, stored metav1.Object) {
 // lastingStatus is for how long a status that was stored is remembered: longer than the longest pause between two writes of it.
 const lastingStatus = 30 * time.Minute
 
-// undone returns whether another party has changed the status that the controller has stored last, as far as is known.
+// undone returns whether another party has changed the last status that the controller stored, as far as is known.
 func (g *StatusGuard) undone(before metav1.Object) bool {
 	value, _ := g.last.Get(before.GetUID())
 	was, known := value.(storedStatus)

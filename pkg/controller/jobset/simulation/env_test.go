@@ -33,8 +33,8 @@ type mutant struct {
 	hurried bool
 	// unkind ones do not restore labels.
 	unkind bool
-	// jealous ones misread the Jobs of another process.
-	jealous bool
+	// misreading ones misread the Jobs of another process.
+	misreading bool
 	// timid ones create no Job after one that was refused, and begin with that one again.
 	timid bool
 }

@@ -91,14 +91,14 @@ func TestRestartsAfterEachWrite(t *testing.T) { restartsAfterWrites.Test(t) }
 func TestRestartsShowDefects(t *testing.T) {
 	restartsAfterWrites.ShowDefects(t, map[string]simulation.Defect[mutant]{
 		"Jobs of another process that count as failed": {
-			Mutant: mutant{decide: plan.Decide, jealous: true}, Rules: []string{simulation.RuleRestarts, "there is one restart for each attempt that failed"},
+			Mutant: mutant{decide: plan.Decide, misreading: true}, Rules: []string{simulation.RuleRestarts, "there is one restart for each attempt that failed"},
 		},
 	})
 }
 
 // misread returns what a process with a defect observes first: a Job that it did not create itself has failed.
 func (p *process) misread(obs plan.Observed) plan.Observed {
-	if !p.jealous || p.decided || len(obs.Jobs) == 0 {
+	if !p.misreading || p.decided || len(obs.Jobs) == 0 {
 		return obs
 	}
 	obs.Jobs = slices.Clone(obs.Jobs)

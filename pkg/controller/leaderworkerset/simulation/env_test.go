@@ -44,8 +44,8 @@ type mutant struct {
 	blind, eager bool
 	// credulous ones believe what a set that cannot be read seems to want.
 	credulous bool
-	// jealous ones misread the leaders that another process has known.
-	jealous bool
+	// misreading ones misread the leaders that another process has known.
+	misreading bool
 	// With everStarted, all workers that are gone count as workers that had started.
 	everStarted bool
 }

@@ -94,14 +94,14 @@ func TestRestartsAfterEachWrite(t *testing.T) { restarts.Test(t) }
 func TestRestartsShowDefects(t *testing.T) {
 	restarts.ShowDefects(t, map[string]simulation.Defect[mutant]{
 		"a leader that another process has known counts as failed": {
-			Mutant: mutant{decide: plan.Decide, finish: plan.Finish, jealous: true}, Rules: []string{simulation.RuleRestarts, ruleCause},
+			Mutant: mutant{decide: plan.Decide, finish: plan.Finish, misreading: true}, Rules: []string{simulation.RuleRestarts, ruleCause},
 		},
 	})
 }
 
 // misread returns what a process with a defect observes: containers of leaders that another process has known have restarted.
 func (p *process) misread(obs plan.Observed) plan.Observed {
-	if !p.jealous {
+	if !p.misreading {
 		return obs
 	}
 	obs.Leaders = slices.Clone(obs.Leaders)

@@ -43,8 +43,8 @@ type mutant struct {
 	credulous bool
 	// hasty ones take pods that terminate for gone.
 	hasty bool
-	// jealous ones misread the children of another process.
-	jealous bool
+	// misreading ones misread the children of another process.
+	misreading bool
 	// greedy ones take what has a name that they want for a child.
 	greedy   bool
 	heedless heedless

@@ -87,14 +87,14 @@ func TestRestartsAfterEachWrite(t *testing.T) { restarts.Test(t) }
 func TestRestartsShowDefects(t *testing.T) {
 	restarts.ShowDefects(t, map[string]simulation.Defect[mutant]{
 		"children of another process that count as failed": {
-			Mutant: mutant{decide: plan.Decide, finish: plan.Finish, jealous: true}, Rules: []string{simulation.RuleRestarts, ruleFinalizer},
+			Mutant: mutant{decide: plan.Decide, finish: plan.Finish, misreading: true}, Rules: []string{simulation.RuleRestarts, ruleFinalizer},
 		},
 	})
 }
 
 // misread returns what a process with a defect observes first: what it did not create itself has failed.
 func (p *process) misread(obs plan.Observed) plan.Observed {
-	if !p.jealous || p.decided {
+	if !p.misreading || p.decided {
 		return obs
 	}
 	wrong := *copied(obs)

@@ -28,7 +28,7 @@ type hardships struct {
 	starts int
 	// apart is trouble that only one of two controllers has.
 	apart apart
-	// said is how many messages a controller with a defect has put otherwise.
+	// said is how many messages of its own a controller with a defect has written.
 	said int
 	// running ends controllers.
 	running []context.CancelFunc
@@ -167,7 +167,7 @@ func newSlowPods(t *testing.T) simulation.Histories[mutant] {
 
 func TestSecondControllers(t *testing.T) { newSecondControllers(t).Test(t) }
 
-// TestControllersOfTwoVersions has a second controller that puts otherwise what a sequence waits for, as after an update.
+// TestControllersOfTwoVersions has a second controller with another message about what a sequence waits for, as after an update.
 func TestControllersOfTwoVersions(t *testing.T) {
 	histories := newSecondControllers(t)
 	histories.Faultless = mutant{ownMessages}
@@ -192,7 +192,7 @@ func ownNames(e *env, next http.RoundTripper) http.RoundTripper {
 	return rewriting(sends("post", "workloads", ""), `"name":"sequentialjob-`, fmt.Sprintf(`"name":"controller%d-`, e.starts)).transport(e, next)
 }
 
-// newMessages puts what a sequence waits for otherwise in each write, so that no write is known to be the same again.
+// newMessages has another message in each write about what a sequence waits for, so that no write repeats another.
 func newMessages(e *env, next http.RoundTripper) http.RoundTripper {
 	return memory.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		e.mu.Lock()
