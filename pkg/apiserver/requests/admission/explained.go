@@ -18,8 +18,8 @@ import (
 )
 
 // paramsUnknown is what a plugin says while it does not know the parameters of a policy. It watches them in the main cluster with the
-// account of this server, whose roles name the kinds that it may read. kube-apiserver may read all kinds: the same policy works for built-in
-// ones.
+// account of this server, whose roles name the kinds that it may read. kube-apiserver may read all kinds: the same policy works for kinds
+// that it serves itself.
 var paramsUnknown = regexp.MustCompile("paramKind kind `&ParamKind{APIVersion:([^,`]+),Kind:([^,`]+),}` not (?:yet synced|known)")
 
 // explained is a plugin whose refusals say what to do about a state of the cluster that their readers cannot guess.
