@@ -58,11 +58,11 @@ func testSequenceDiscovery(t *testing.T, _ *sequences) {
 func testSequenceExplain(t *testing.T, _ *sequences) {
 	for field, words := range map[string][]string{
 		"sqj":                                {"KIND:       SequentialJob", "spec", "status"},
-		"sj.spec":                            {"containers", "updateStrategy", "<[]SequentialJobStep>"},
-		"sj.spec.steps":                      {"steps run one after another", "container\t", "job\t", "jobSet\t", "-required-"},
-		"sj.spec.steps.jobSet.spec":          {"replicatedJobs", "failurePolicy"},
-		"sj.spec.updateStrategy.type":        {"Continue, Restart or Forbid", "ENUM:", "Continue\n", "Forbid\n", "Restart\n"},
-		"sj.status.progress":                 {"completedIndices", "failureReason"},
+		"sqj.spec":                           {"containers", "updateStrategy", "<[]SequentialJobStep>"},
+		"sqj.spec.steps":                     {"steps run one after another", "container\t", "job\t", "jobSet\t", "-required-"},
+		"sqj.spec.steps.jobSet.spec":         {"replicatedJobs", "failurePolicy"},
+		"sqj.spec.updateStrategy.type":       {"Continue, Restart or Forbid", "ENUM:", "Continue\n", "Forbid\n", "Restart\n"},
+		"sqj.status.progress":                {"completedIndices", "failureReason"},
 		"podreadinessgroups.spec.readyWhen":  {"ENUM:", "Ready\n", "Running\n"},
 		"sequentialjob.status.steps.message": {"why the child failed"},
 	} {
