@@ -72,6 +72,10 @@ type GroupStatus struct {
 	// failed means that the group would need one more restart than maxGroupRestarts allows, and is left as it is: its leader is
 	// restartedLeader. It ends when the leader is replaced, for example by a restart on request, or when the limit is raised.
 	Failed bool
+
+	// incomplete means that the group was recreated, and that since then its workers have not all existed at the same time. Until they do, a
+	// worker that is deleted is replaced, and is no reason to recreate the group again.
+	Incomplete bool
 }
 
 // RequestedRestart is a restart that users have requested.

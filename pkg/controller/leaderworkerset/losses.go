@@ -38,12 +38,13 @@ type loss struct {
 // NewLosses returns Losses that have counted nothing.
 func NewLosses() *Losses { return &Losses{sets: map[types.UID]*loss{}} }
 
-// Fill tells workers how many pods of their StatefulSet were lost, which one was lost first, and whether all of them were never there.
+// Fill tells workers how many pods of their StatefulSet were lost, which one was lost first, and whether all of them were there at once.
 func (l *Losses) Fill(w *plan.Workers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if counted := l.sets[w.UID]; counted != nil {
-		w.Lost, w.FirstLost, w.NeverComplete = counted.lost, counted.first, !counted.complete && !counted.unknown
+		w.Lost, w.FirstLost, w.Complete = counted.lost, counted.first, counted.complete
+		w.NeverComplete = !counted.complete && !counted.unknown
 	}
 }
 

@@ -92,35 +92,40 @@ func TestLosses(t *testing.T) {
 
 func TestNeverComplete(t *testing.T) {
 	for name, test := range map[string]struct {
-		do   func(l *Losses)
-		want bool
+		do           func(l *Losses)
+		want         bool
+		wantComplete bool
 	}{
-		"nothing is counted": {func(*Losses) {}, false},
-		"a pod is there":     {func(l *Losses) { l.Added("s", 2, true, false) }, true},
+		"nothing is counted": {func(*Losses) {}, false, false},
+		"a pod is there":     {func(l *Losses) { l.Added("s", 2, true, false) }, true, false},
 		"all are there": {func(l *Losses) {
 			l.Added("s", 2, true, false)
 			l.Added("s", 2, true, false)
-		}, false},
+		}, false, true},
+		"all were there before": {func(l *Losses) {
+			l.Added("s", 2, true, true)
+			l.Added("s", 2, true, true)
+		}, false, true},
 		"one of all is being deleted": {func(l *Losses) {
 			l.Added("s", 2, false, false)
 			l.Added("s", 2, true, false)
-		}, true},
+		}, true, false},
 		"there were pods before": {func(l *Losses) {
 			l.Added("s", 2, false, true)
 			l.Added("s", 2, true, false)
-		}, false},
-		"it is not known how many there are to be": {func(l *Losses) { l.Added("s", -1, true, false) }, false},
+		}, false, false},
+		"it is not known how many there are to be": {func(l *Losses) { l.Added("s", -1, true, false) }, false, false},
 		"it was complete, and a pod is being deleted": {func(l *Losses) {
 			l.Added("s", 1, true, false)
 			l.Deleting("s")
-		}, false},
+		}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLosses()
 			test.do(l)
 			w := plan.Workers{Ref: plan.Ref{UID: "s"}}
-			if l.Fill(&w); w.NeverComplete != test.want {
-				t.Errorf("never complete: %t", w.NeverComplete)
+			if l.Fill(&w); w.NeverComplete != test.want || w.Complete != test.wantComplete {
+				t.Errorf("complete: %t, never complete: %t", w.Complete, w.NeverComplete)
 			}
 		})
 	}

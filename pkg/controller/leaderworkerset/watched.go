@@ -69,8 +69,8 @@ type podFacts struct {
 	index, group, size                                    int32
 	phase                                                 corev1.PodPhase
 	ready, restarted, deleting, requestsTPUs, heldByKueue bool
-	// notReadySince is 0 if it is not known.
-	created, notReadySince int64
+	// notReadySince and deletingSince are 0 if they are not known.
+	created, notReadySince, deletingSince int64
 }
 
 func newWatchedPod(pod *corev1.Pod) *watchedPod {
@@ -85,6 +85,9 @@ func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	if !p.NotReadySince.IsZero() {
 		kept.notReadySince = p.NotReadySince.Unix()
 	}
+	if p.Deleting {
+		kept.deletingSince = p.DeletingSince.Unix()
+	}
 	return kept
 }
 
@@ -98,6 +101,9 @@ func (w *watchedPod) plan() plan.Pod {
 	}
 	if w.notReadySince != 0 {
 		p.NotReadySince = metav1.Unix(w.notReadySince, 0)
+	}
+	if w.deletingSince != 0 {
+		p.DeletingSince = metav1.Unix(w.deletingSince, 0)
 	}
 	return p
 }

@@ -5169,6 +5169,13 @@ func schema_pkg_apis_leaderworkerset_v1_GroupStatus(ref common.ReferenceCallback
 							Format:      "",
 						},
 					},
+					"incomplete": {
+						SchemaProps: spec.SchemaProps{
+							Description: "incomplete means that the group was recreated, and that since then its workers have not all existed at the same time. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group again.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"index"},
 			},

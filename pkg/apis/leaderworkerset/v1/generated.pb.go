@@ -104,6 +104,14 @@ func (m *GroupStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	var l int
 	_ = l
 	i--
+	if m.Incomplete {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x50
+	i--
 	if m.Failed {
 		dAtA[i] = 1
 	} else {
@@ -897,6 +905,7 @@ func (m *GroupStatus) Size() (n int) {
 		n += 1 + l + sovGenerated(uint64(l))
 	}
 	n += 2
+	n += 2
 	return n
 }
 
@@ -1181,6 +1190,7 @@ func (this *GroupStatus) String() string {
 		`ReadySince:` + strings.Replace(fmt.Sprintf("%v", this.ReadySince), "Time", "v1.Time", 1) + `,`,
 		`FirstCause:` + strings.Replace(fmt.Sprintf("%v", this.FirstCause), "FailureCause", "v1alpha2.FailureCause", 1) + `,`,
 		`Failed:` + fmt.Sprintf("%v", this.Failed) + `,`,
+		`Incomplete:` + fmt.Sprintf("%v", this.Incomplete) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1734,6 +1744,26 @@ func (m *GroupStatus) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Failed = bool(v != 0)
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Incomplete", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Incomplete = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

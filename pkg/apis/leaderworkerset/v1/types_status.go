@@ -95,6 +95,11 @@ type GroupStatus struct {
 	// restartedLeader. It ends when the leader is replaced, for example by a restart on request, or when the limit is raised.
 	// +optional
 	Failed bool `json:"failed,omitempty" protobuf:"varint,9,opt,name=failed"`
+
+	// incomplete means that the group was recreated, and that since then its workers have not all existed at the same time. Until they do, a
+	// worker that is deleted is replaced, and is no reason to recreate the group again.
+	// +optional
+	Incomplete bool `json:"incomplete,omitempty" protobuf:"varint,10,opt,name=incomplete"`
 }
 
 // RequestedRestart is a restart that users have requested.

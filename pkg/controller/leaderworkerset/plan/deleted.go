@@ -148,6 +148,7 @@ func (r *restarts) recordRecreation(d deletedLeader) {
 		r.backoff.next(e, r.o.Now)
 	}
 	e.RestartedLeader, e.RestartAt, e.Failed, e.LastRestartTime = d.UID, nil, false, ptr.To(r.o.Now)
+	r.build(e, d.Pod)
 	r.decided[d.index] = true
 	r.st.events = append(r.st.events, Event{
 		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: ActionDelete, Related: d.Name,

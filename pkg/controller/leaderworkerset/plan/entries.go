@@ -51,7 +51,7 @@ func (r *restarts) store() {
 }
 
 // byImportance returns the entries, the most important first: entries of groups with a decision that is not carried out
-// yet, which must not be lost, and then entries with the most restarts.
+// yet, which must not be lost, then those of groups that are being built, and then entries with the most restarts.
 func (r *restarts) byImportance() []*leaderworkersetv1.GroupStatus {
 	underway := make(map[int32]bool)
 	for i := range r.groups {
@@ -61,7 +61,8 @@ func (r *restarts) byImportance() []*leaderworkersetv1.GroupStatus {
 		}
 	}
 	return slices.SortedFunc(maps.Values(r.entries), func(a, b *leaderworkersetv1.GroupStatus) int {
-		return cmp.Or(int(one(underway[b.Index])-one(underway[a.Index])), cmp.Compare(b.Restarts, a.Restarts), byLastRestart(a, b))
+		return cmp.Or(int(one(underway[b.Index])-one(underway[a.Index])), int(one(b.Incomplete)-one(a.Incomplete)),
+			cmp.Compare(b.Restarts, a.Restarts), byLastRestart(a, b))
 	})
 }
 

@@ -34,8 +34,8 @@ func StatusFailure(err error) Event {
 		err.Error()}
 }
 
-// begun returns the next status, without the times of requested restarts whose leader pods were not deleted, as the API
-// refuses it: they have not begun, and a time that changed with each try would make each try a write.
+// begun returns the next status, without what says of requested restarts that they have begun if their leader pods were not deleted, as the
+// API refuses it: a time that changed with each try would make each try a write.
 func (p *Plan) begun(o Observed, r Results) *leaderworkersetv1.LeaderWorkerSetStatus {
 	next := p.Status
 	for _, i := range r.KeptLeaders {
@@ -46,7 +46,7 @@ func (p *Plan) begun(o Observed, r Results) *leaderworkersetv1.LeaderWorkerSetSt
 		if next == p.Status {
 			next = next.DeepCopy()
 		}
-		next.Groups = withTimeOf(next.Groups, o.Set.Status.Groups, d.Group)
+		next.Groups = notBegun(next.Groups, o.Set.Status.Groups, d.Group)
 	}
 	if next != p.Status && equality.Semantic.DeepEqual(next, &o.Set.Status) {
 		return nil
@@ -54,15 +54,15 @@ func (p *Plan) begun(o Observed, r Results) *leaderworkersetv1.LeaderWorkerSetSt
 	return next
 }
 
-// withTimeOf returns entries of groups, of which one has the time of the stored ones. It is left out if it says nothing else.
-func withTimeOf(groups, stored []leaderworkersetv1.GroupStatus, index int32) []leaderworkersetv1.GroupStatus {
+// notBegun returns entries of groups. One of them says of the last recreation what the stored one says. It is left out if it says nothing else.
+func notBegun(groups, stored []leaderworkersetv1.GroupStatus, index int32) []leaderworkersetv1.GroupStatus {
 	was := leaderworkersetv1.GroupStatus{}
 	if e := byIndex(stored)[index]; e != nil {
 		was = *e
 	}
 	for i := range groups {
 		if groups[i].Index == index {
-			groups[i].LastRestartTime = was.LastRestartTime
+			groups[i].LastRestartTime, groups[i].Incomplete = was.LastRestartTime, was.Incomplete
 		}
 	}
 	empty := leaderworkersetv1.GroupStatus{Index: index}

@@ -30,6 +30,8 @@ type group struct {
 	ready, updated bool
 	// leaving means that the group is about to be recreated, and counted that this plan decides so: its leader is deleted by a later one only.
 	leaving, counted bool
+	// incomplete means that the status says of the group that it is being built.
+	incomplete bool
 	// brokenSince is since when a pod of the group is not ready; zero if none is known.
 	brokenSince time.Time
 }

@@ -104,6 +104,7 @@ func (r *restarts) restartOnRequest(g *group) {
 	e := r.entry(g)
 	e.LastRestartTime, e.Failed = ptr.To(r.o.Now), false
 	e.RestartsInRow, e.RestartAt, e.ReadySince = 0, nil, nil
+	r.build(e, g.leader)
 	r.delete(g, Event{
 		Type: corev1.EventTypeNormal, Reason: reasonRestartRequested, Action: ActionDelete, Related: g.leader.Name,
 		Note: fmt.Sprintf("Deleted leader pod %s to recreate group %d on request", g.leader.Name, groupLabel(g)),

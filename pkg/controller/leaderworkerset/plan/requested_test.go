@@ -44,7 +44,7 @@ func TestRequestOfGroups(t *testing.T) {
 	if diff := cmp.Diff(want, *p.DeleteLeaders[0].Event); diff != "" {
 		t.Error("event (-want +got):\n" + diff)
 	}
-	entry := leaderworkersetv1.GroupStatus{Index: 3, LastRestartTime: &f.Now}
+	entry := leaderworkersetv1.GroupStatus{Index: 3, LastRestartTime: &f.Now, Incomplete: true}
 	if diff := cmp.Diff(entry, f.status(3)); diff != "" {
 		t.Error("entry (-want +got):\n" + diff)
 	}

@@ -68,7 +68,8 @@ func newRestarts(o Observed, groups []group, st *statusBuilder, p *Plan) *restar
 		r.stored[e.Index] = e
 	}
 	for i := range groups {
-		r.leaders[groups[i].index] = &groups[i]
+		g := &groups[i]
+		r.leaders[g.index], g.incomplete = g, r.stored[g.index].Incomplete
 	}
 	return r
 }
@@ -97,13 +98,14 @@ func (r *restarts) follow() {
 		current := g != nil && e.RestartedLeader == g.leader.UID && !g.leader.Deleting
 		if current && !recreate && (e.Failed || r.waits(e)) {
 			// The policy has changed, and the group stays.
-			e.RestartedLeader, current = "", false
+			e.RestartedLeader, e.Incomplete, current = "", false, false
 		}
 		if !current {
 			e.RestartAt, e.Failed = nil, false
 		} else {
 			r.underway++
 		}
+		r.followBuilding(g, e)
 		r.backoff.follow(e, g != nil && g.ready, r.o.Now)
 	}
 }
@@ -173,6 +175,7 @@ func (r *restarts) recreate(f failure) {
 		return
 	}
 	e.Failed = false
+	r.build(e, g.leader)
 	e.Restarts += one(e.Restarts < maxRestarts)
 	if at := r.backoff.next(e, r.o.Now); at != nil {
 		e.RestartAt = at

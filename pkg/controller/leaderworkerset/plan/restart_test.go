@@ -152,7 +152,7 @@ func TestRestartIsStoredFirst(t *testing.T) {
 	}
 	f.Set.Status = *p.Status
 	want := leaderworkersetv1.GroupStatus{
-		Index: 1, Restarts: 1, RestartedLeader: "s-1/1", LastRestartTime: &f.Now,
+		Index: 1, Restarts: 1, RestartedLeader: "s-1/1", LastRestartTime: &f.Now, Incomplete: true,
 		FirstCause: &jobsetv1alpha2.FailureCause{Job: "s-1", Pod: "s-1-2", ExitCode: ptr.To[int32](137), Reason: "OOMKilled"},
 	}
 	if diff := cmp.Diff([]leaderworkersetv1.GroupStatus{want}, f.Set.Status.Groups); diff != "" {

@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
@@ -35,12 +36,21 @@ func PodOf(pod *corev1.Pod) Pod {
 		Deleting: pod.DeletionTimestamp != nil, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp, RequestsTPUs: requestsTPUs(&pod.Spec),
 		LeaderName: pod.Annotations[leaderworkersetv1.LeaderPodNameAnnotationKey], HeldByKueue: heldByKueue(pod),
 	}
+	if p.Deleting {
+		p.DeletingSince = deletingSince(pod)
+	}
 	p.Size = max(0, numberOf(pod.Annotations, leaderworkersetv1.SizeAnnotationKey))
 	p.Ready, p.NotReadySince = readiness(pod)
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		p.Controller = owner.UID
 	}
 	return p
+}
+
+// deletingSince returns when the deletion of a pod was requested. The API stores when its grace period ends.
+func deletingSince(pod *corev1.Pod) metav1.Time {
+	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+	return metav1.NewTime(pod.DeletionTimestamp.Add(-grace))
 }
 
 // WorkersOf returns what decisions use of the StatefulSet of the workers of a group, without its pods.

@@ -60,7 +60,7 @@ func (g *group) triggerOf(o Observed, afterStart bool) (t trigger) {
 // never complete since its leader was created. Such a group has not failed: its StatefulSet replaces the pod, as what
 // is left of the group before may make it do.
 func (g *group) replaces(pod *Pod) bool {
-	return pod != g.leader && pod.Deleting && !pod.Restarted && (pod.Phase == corev1.PodPending || g.workers.NeverComplete)
+	return pod != g.leader && pod.Deleting && !pod.Restarted && (pod.Phase == corev1.PodPending || g.neverComplete())
 }
 
 // pods yields the leader and its workers.

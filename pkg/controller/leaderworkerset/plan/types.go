@@ -107,8 +107,9 @@ type Pod struct {
 	NotReadySince metav1.Time
 	// Restarted means that a container or an init container of it has restarted.
 	Restarted bool
-	// Deleting means that it is being deleted.
-	Deleting bool
+	// Deleting means that it is being deleted, and DeletingSince since when; zero if that is not known.
+	Deleting      bool
+	DeletingSince metav1.Time
 	// Node is the name of its node; empty while it has none.
 	Node string
 	// Created is when it was created.
@@ -121,43 +122,6 @@ type Pod struct {
 	Size int32
 	// LeaderName is its annotation leader-name.
 	LeaderName string
-}
-
-// Workers are what decisions use of the StatefulSet of the workers of one group, and its pods.
-type Workers struct {
-	Ref
-	// Leader is the UID of the leader pod that controls it.
-	Leader types.UID
-	// ResourceVersion is the resource version of the StatefulSet.
-	ResourceVersion string
-	// Revision is the key of its revision.
-	Revision string
-	// Replicas is its spec.replicas, and Created its status.replicas.
-	Replicas, Created int32
-	// CreatedAt is when it was created.
-	CreatedAt metav1.Time
-	// Observed means that its controller has looked at it.
-	Observed bool
-	// Ready means that all of its pods are available and of its own current revision.
-	Ready bool
-	// Deleting means that it is being deleted.
-	Deleting bool
-	// Nudged is when this controller last asked for another look at it; zero if never.
-	Nudged time.Time
-	// Pods are the pods that it controls.
-	Pods []Pod
-	// Lost is the number of pods that vanished or were replaced since the StatefulSet was first complete, as far as this process has seen.
-	Lost int
-	// FirstLost is the pod that was lost first; empty if none was.
-	FirstLost LostPod
-	// NeverComplete means that this process has seen all pods that there were, and never all at once.
-	NeverComplete bool
-}
-
-// LostPod is what is known of a pod that is gone.
-type LostPod struct {
-	// Name is the name of the pod, and Node that of its node; empty if it had none.
-	Name, Node string
 }
 
 // Plan is what has to be done to bring the children of a set, and its status, to where they should be. The zero Plan does nothing.

@@ -34,6 +34,8 @@ type hardships struct {
 	// never means that no pod gets ready, and slow is the pod that does not stop when it is deleted.
 	never bool
 	slow  types.UID
+	// oneByOne means that StatefulSets create one pod at a time, as a quota that has little room lets them.
+	oneByOne bool
 	// hidden is the set while the server cannot read it.
 	hidden *leaderworkersetv1.LeaderWorkerSet
 }

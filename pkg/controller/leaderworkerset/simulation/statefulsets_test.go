@@ -98,7 +98,9 @@ func (e *env) replenish(sts *appsv1.StatefulSet, status *appsv1.StatefulSetStatu
 			e.refuse(sts)
 		case !found:
 			e.createPod(sts, status, n)
-			busy = true
+			if busy = true; e.oneByOne {
+				return busy
+			}
 		case pod.DeletionTimestamp == nil && metav1.IsControlledBy(pod, sts) && pod.Status.Phase == corev1.PodFailed:
 			e.deletePod(pod, false)
 			busy = true

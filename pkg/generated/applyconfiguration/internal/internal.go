@@ -4100,6 +4100,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: firstCause
       type:
         namedType: io.x-k8s.jobset.v1alpha2.FailureCause
+    - name: incomplete
+      type:
+        scalar: boolean
     - name: index
       type:
         scalar: numeric

@@ -37,6 +37,9 @@ type GroupStatusApplyConfiguration struct {
 	// failed means that the group would need one more restart than maxGroupRestarts allows, and is left as it is: its leader is
 	// restartedLeader. It ends when the leader is replaced, for example by a restart on request, or when the limit is raised.
 	Failed *bool `json:"failed,omitempty"`
+	// incomplete means that the group was recreated, and that since then its workers have not all existed at the same time. Until they do, a
+	// worker that is deleted is replaced, and is no reason to recreate the group again.
+	Incomplete *bool `json:"incomplete,omitempty"`
 }
 
 // GroupStatusApplyConfiguration constructs a declarative configuration of the GroupStatus type for use with
@@ -114,5 +117,13 @@ func (b *GroupStatusApplyConfiguration) WithFirstCause(value *v1alpha2.FailureCa
 // If called multiple times, the Failed field is set to the value of the last call.
 func (b *GroupStatusApplyConfiguration) WithFailed(value bool) *GroupStatusApplyConfiguration {
 	b.Failed = &value
+	return b
+}
+
+// WithIncomplete sets the Incomplete field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Incomplete field is set to the value of the last call.
+func (b *GroupStatusApplyConfiguration) WithIncomplete(value bool) *GroupStatusApplyConfiguration {
+	b.Incomplete = &value
 	return b
 }

@@ -1,0 +1,63 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"time"
+
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+)
+
+// This file decides whether a group was ever complete: whether all of its workers have existed at the same time. A process knows that of
+// groups that it has seen from their beginning. For the others, the entry of a group in the status says that the group is being built:
+// that is stored together with the decision to recreate it, and ends with a write of the status once all workers are there.
+
+// neverComplete returns whether the workers of the group have never existed at the same time. What is not known counts as complete.
+func (g *group) neverComplete() bool {
+	w := g.workers
+	return w.NeverComplete || g.incomplete && !w.Complete && !g.existsAtOnce()
+}
+
+// wasComplete returns whether it is known that the workers of the group have existed at the same time.
+func (g *group) wasComplete() bool {
+	w := g.workers
+	return g.size == 1 || w != nil && (w.Complete || !w.NeverComplete && g.existsAtOnce())
+}
+
+// existsAtOnce returns whether all workers exist, and the last one was created before the deletion of the first one began. All of these
+// times are of one clock, in whole seconds. A worker that was created in the second of the deletion has not met the pod that was deleted.
+func (g *group) existsAtOnce() bool {
+	w := g.workers
+	var created, deleting time.Time
+	for i := range w.Pods {
+		pod := &w.Pods[i]
+		if pod.Created.After(created) {
+			created = pod.Created.Time
+		}
+		switch since := pod.DeletingSince.Time; {
+		case !pod.Deleting:
+		case since.IsZero():
+			return false
+		case deleting.IsZero() || since.Before(deleting):
+			deleting = since
+		}
+	}
+	return len(w.Pods) >= int(g.size)-1 && (deleting.IsZero() || created.Before(deleting))
+}
+
+// build notes that a group is recreated, so that its next workers have to be created. Groups of one pod have no workers, and groups that
+// are not recreated when a pod of them fails need no note.
+func (r *restarts) build(e *leaderworkersetv1.GroupStatus, leader *Pod) {
+	recreate, _ := recreates(r.o.Set)
+	e.Incomplete = recreate && cmp.Or(leader.Size, helper.Size(r.o.Set)) > 1
+}
+
+// followBuilding ends what the entry of a group says about its workers once the next ones are there.
+func (r *restarts) followBuilding(g *group, e *leaderworkersetv1.GroupStatus) {
+	if e.Incomplete && g != nil && g.leader.UID != e.RestartedLeader && !g.leader.Deleting && g.wasComplete() {
+		e.Incomplete = false
+	}
+}
