@@ -59,7 +59,8 @@ type Canary struct {
 
 	mu       sync.Mutex
 	resolves bool
-	reason   string
+	// why is why the record does not resolve; none if that is not known.
+	why refusal
 	// failures is how often in a row DNS servers have answered without the address, and unknown means that they have not answered since.
 	failures int
 	unknown  bool
@@ -70,13 +71,19 @@ type Canary struct {
 // lasting after several in a row: then what is in our hands is given back, also by a process that has not seen the
 // record resolve. The first question begins the checks.
 func (c *Canary) Resolves() (resolves bool, reason string, lasting bool) {
+	resolves, why, lasting := c.answer()
+	return resolves, why.message, lasting
+}
+
+// answer is Resolves, with the reason for conditions.
+func (c *Canary) answer() (resolves bool, why refusal, lasting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
 	case c.questions() <- struct{}{}:
 	default:
 	}
-	return c.resolves, c.reason, c.failures >= canaryFailures
+	return c.resolves, c.why, c.failures >= canaryFailures
 }
 
 // questions returns the channel that holds whether anybody has asked. The caller holds the lock.
@@ -118,10 +125,10 @@ func (c *Canary) Run(ctx context.Context, changed func()) {
 func (c *Canary) Note(ctx context.Context, err error) (changed bool, again time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.reason
+	before := c.why
 	if err == nil {
 		changed = !c.resolves
-		c.resolves, c.reason, c.failures, c.unknown = true, "", 0, false
+		c.resolves, c.why, c.failures, c.unknown = true, refusal{}, 0, false
 		canaryResolves.Set(1)
 		if changed {
 			klog.FromContext(ctx).Info("The canary record resolves: EndpointSlices of this controller have effect")
@@ -133,10 +140,10 @@ func (c *Canary) Note(ctx context.Context, err error) (changed bool, again time.
 		if !c.unknown {
 			klog.FromContext(ctx).Error(err, "The canary record cannot be looked up")
 		}
-		if c.unknown = true; !c.resolves && c.reason == "" {
-			c.reason = fmt.Sprintf("the canary record %s cannot be looked up", c.name())
+		if c.unknown = true; !c.resolves {
+			c.why = c.unwritten(err)
 		}
-		return c.reason != before, canaryRetry
+		return c.why != before, canaryRetry
 	}
 	if c.failures++; c.failures <= canaryFailures { // in a cluster whose DNS server reads Endpoints, it goes on like this
 		klog.FromContext(ctx).Error(err, "The canary record does not resolve", "failures", c.failures)
@@ -144,9 +151,37 @@ func (c *Canary) Note(ctx context.Context, err error) (changed bool, again time.
 	if c.resolves && c.failures < canaryFailures {
 		return false, canaryRetry
 	}
-	c.resolves, c.reason, c.unknown = false, fmt.Sprintf("the canary record %s does not resolve", c.name()), false
-	return c.reason != before || c.failures == canaryFailures, canaryRetry
+	c.resolves, c.why, c.unknown = false, canaryNotResolved(fmt.Sprintf("the canary record %s does not resolve", c.name())), false
+	return c.why != before || c.failures == canaryFailures, canaryRetry
 }
+
+// unwritten returns why it is not known whether the record resolves. A refusal stays in its first words, because answers of the API have
+// random names. What DNS servers have answered before is kept while they do not answer.
+func (c *Canary) unwritten(err error) refusal {
+	var refusedRecord *recordError
+	switch {
+	case errors.As(err, &refusedRecord) && refused(err) && c.why.reason == refusedRecord.reason:
+		return c.why
+	case errors.As(err, &refusedRecord) && refused(err):
+		return canaryRefused(refusedRecord)
+	case c.why.reason == ReasonCanaryNotResolved:
+		return c.why
+	}
+	return canaryNotResolved(fmt.Sprintf("the canary record %s cannot be looked up", c.name()))
+}
+
+// recordError is why the record could not be written.
+type recordError struct {
+	// reason is the reason if the API has refused it, and object what was to be written.
+	reason, object string
+	err            error
+}
+
+// Error implements error.
+func (e *recordError) Error() string { return fmt.Sprintf("writing the %s: %v", e.object, e.err) }
+
+// Unwrap returns the answer of the API.
+func (e *recordError) Unwrap() error { return e.err }
 
 func (c *Canary) name() string {
 	return strings.Join([]string{canaryHost, CanaryService, c.Namespace, "svc"}, ".")
@@ -213,10 +248,10 @@ func (c *Canary) publish(ctx context.Context) (netip.Addr, error) {
 	client := c.Kube.DiscoveryV1().EndpointSlices(c.Namespace)
 	// The type of addresses cannot be changed, and a record of an earlier Service is about to be deleted.
 	if err := client.Delete(ctx, CanaryService, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return address, fmt.Errorf("deleting the endpointslice %s/%s: %w", c.Namespace, CanaryService, err)
+		return address, &recordError{ReasonSlicesRefused, c.object("EndpointSlice"), err}
 	}
 	if _, err := client.Create(ctx, want, metav1.CreateOptions{}); err != nil {
-		return address, fmt.Errorf("creating the endpointslice %s/%s: %w", c.Namespace, CanaryService, err)
+		return address, &recordError{ReasonSlicesRefused, c.object("EndpointSlice"), err}
 	}
 	return address, nil
 }
@@ -234,7 +269,10 @@ func (c *Canary) service(ctx context.Context) (*corev1.Service, error) {
 		}, metav1.CreateOptions{})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("writing the service %s/%s: %w", c.Namespace, CanaryService, err)
+		return nil, &recordError{ReasonServiceRefused, c.object("Service"), err}
 	}
 	return found, nil
 }
+
+// object names an object of the record.
+func (c *Canary) object(kind string) string { return kind + " " + c.Namespace + "/" + CanaryService }

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clientgotesting "k8s.io/client-go/testing"
 )
@@ -27,26 +27,52 @@ func (f failing) LookupNetIP(context.Context, string, string) ([]netip.Addr, err
 	return nil, f.err
 }
 
+// unexpected is a resolver that is not asked.
+var unexpected = failing{errors.New("no look-up is expected")}
+
+func forbidden(resource string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, CanaryService, errors.New("exceeded quota"))
+}
+
 // TestCanaryWithoutAnswers keeps what is in our hands while nothing is known, and takes nothing.
 func TestCanaryWithoutAnswers(t *testing.T) {
 	timeout := &net.DNSError{Err: "i/o timeout", IsTimeout: true}
 	for name, tc := range map[string]struct {
 		resolver Resolver
-		refused  bool
-		keeps    bool
+		// answers is what the API answers to the creation of each resource in the namespace of the record.
+		answers map[string]error
+		keeps   bool
+		reason  string
+		want    string
 	}{
-		"no DNS server answers":           {resolver: failing{timeout}, keeps: true},
-		"DNS servers fail":                {resolver: failing{&net.DNSError{Err: "server misbehaving", IsTemporary: true}}, keeps: true},
-		"the record cannot be written":    {resolver: failing{errors.New("no look-up is expected")}, refused: true, keeps: true},
-		"DNS servers know no such record": {resolver: resolver(nil)},
+		"no DNS server answers": {resolver: failing{timeout}, keeps: true, reason: ReasonCanaryNotResolved, want: "cannot be looked up"},
+		"DNS servers fail": {
+			resolver: failing{&net.DNSError{Err: "server misbehaving", IsTemporary: true}}, keeps: true, reason: ReasonCanaryNotResolved,
+			want: "cannot be looked up",
+		},
+		"the EndpointSlice is refused": {
+			resolver: unexpected, answers: map[string]error{"endpointslices": forbidden("endpointslices")}, keeps: true, reason: ReasonSlicesRefused,
+			want: "the EndpointSlice system/jobset-apiserver-canary of the canary record is refused; allow jobset-controller to write it, or set " +
+				`--service-endpoints-canary=false: endpointslices "jobset-apiserver-canary" is forbidden: exceeded quota`,
+		},
+		"the Service is refused": {
+			resolver: unexpected, answers: map[string]error{"services": forbidden("services")}, keeps: true, reason: ReasonServiceRefused,
+			want: "the Service system/jobset-apiserver-canary of the canary record is refused; allow jobset-controller to write it, or set " +
+				`--service-endpoints-canary=false: services "jobset-apiserver-canary" is forbidden: exceeded quota`,
+		},
+		"the API does not answer": {
+			resolver: unexpected, answers: map[string]error{"services": errors.New("connection refused")}, keeps: true, reason: ReasonCanaryNotResolved,
+			want: "cannot be looked up",
+		},
+		"DNS servers know no such record": {resolver: resolver(nil), reason: ReasonCanaryNotResolved, want: "does not resolve"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, func(c *Config) {
 					c.Canary, c.Handle = &Canary{Namespace: "system", Resolver: tc.resolver}, &Handle{}
-					if tc.refused {
-						c.Kube.(*fake.Clientset).PrependReactor("create", "endpointslices", func(a clientgotesting.Action) (bool, runtime.Object, error) {
-							return a.GetNamespace() == "system", nil, apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", nil)
+					for resource, err := range tc.answers {
+						c.Kube.(*fake.Clientset).PrependReactor("create", resource, func(a clientgotesting.Action) (bool, runtime.Object, error) {
+							return a.GetNamespace() == "system", nil, err
 						})
 					}
 				}, append(one(newJobSet("js", "controller", 1)), newJobSet("next", "controller", 1)), newService("js", taken), podOf("js", 0, true), newService("next"), podOf("next", 1, true))
@@ -57,9 +83,9 @@ func TestCanaryWithoutAnswers(t *testing.T) {
 				if !r.selects("next") {
 					t.Error("a Service is taken although nothing is known")
 				}
-				_, message, known := r.c.Handle.Refusal(newJobSet("next", "controller", 1))
-				if cannot := strings.Contains(message, "cannot be looked up"); cannot != tc.keeps || !known {
-					t.Errorf("refusal %q, known: %t", message, known)
+				reason, message, known := r.c.Handle.Refusal(newJobSet("next", "controller", 1))
+				if reason != tc.reason || !strings.Contains(message, tc.want) || !known {
+					t.Errorf("refusal %s: %q, known: %t", reason, message, known)
 				}
 			})
 		})

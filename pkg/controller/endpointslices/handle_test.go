@@ -96,7 +96,7 @@ func TestServicesGivenBack(t *testing.T) {
 		},
 		"a canary record that resolves no more": {
 			config: func(c *Config) {
-				c.Canary = &Canary{Namespace: "system", Resolver: resolver(nil), reason: "it does not resolve", failures: canaryFailures}
+				c.Canary = &Canary{Namespace: "system", Resolver: resolver(nil), why: canaryNotResolved("it does not resolve"), failures: canaryFailures}
 			},
 			sets: one(newJobSet("js", "controller", 1)), want: "it does not resolve",
 		},

@@ -82,7 +82,7 @@ func TestMassChangesOfHands(t *testing.T) {
 		}
 		r.writes()
 		r.c.Canary = canary
-		canary.resolves, canary.reason, canary.failures = false, "it fails", canaryFailures
+		canary.resolves, canary.why, canary.failures = false, canaryNotResolved("it fails"), canaryFailures
 		r.c.LookAtAll()
 		r.pass(2 * time.Second)
 		atMost("of the end", services-inOurHands(), 2*time.Second)

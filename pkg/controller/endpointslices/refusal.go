@@ -30,9 +30,9 @@ const (
 	ReasonNamedTargetPort = "NamedTargetPort"
 	// ReasonNotPermitted means that the controller may not watch EndpointSlices.
 	ReasonNotPermitted = "NotPermitted"
-	// ReasonSlicesRefused means that the API refuses slices of ours.
+	// ReasonSlicesRefused means that the API refuses slices of ours, or that of the canary record.
 	ReasonSlicesRefused = "SlicesRefused"
-	// ReasonServiceRefused means that the API refuses the change of the selector of the Service.
+	// ReasonServiceRefused means that the API refuses the change of the selector of the Service, or the Service of the canary record.
 	ReasonServiceRefused = "ServiceRefused"
 	// ReasonCanaryNotResolved means that the cluster does not resolve names from slices of ours.
 	ReasonCanaryNotResolved = "CanaryNotResolved"
@@ -100,6 +100,11 @@ func serviceRefused(service string, err error) refusal {
 func canaryNotResolved(reason string) refusal {
 	return refusal{ReasonCanaryNotResolved, reason + "; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if " +
 		"only the controller cannot look up names"}
+}
+
+func canaryRefused(record *recordError) refusal {
+	return refusal{record.reason, fmt.Sprintf("the %s of the canary record is refused; allow jobset-controller to write it, or set "+
+		"--service-endpoints-canary=false: %s", record.object, children.RefusalOf(record.err).Message)}
 }
 
 func controllerOff() refusal {

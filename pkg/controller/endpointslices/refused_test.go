@@ -203,7 +203,7 @@ func TestCanary(t *testing.T) {
 		// Another process leads, and has not seen the record resolve.
 		works = false
 		canary.mu.Lock()
-		canary.resolves, canary.reason, canary.failures = false, "", 0
+		canary.resolves, canary.why, canary.failures = false, refusal{}, 0
 		canary.mu.Unlock()
 		r.pass(canaryEvery + canaryTimeout + 5*time.Second)
 		if len(r.listed()) != 1 {

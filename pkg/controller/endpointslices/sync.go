@@ -276,14 +276,12 @@ func (c *Syncer) asked(obs *observed) (verdict, refusal) {
 	if c.Canary == nil {
 		return byUs, refusal{}
 	}
-	resolves, reason, lasting := c.Canary.Resolves()
+	resolves, why, lasting := c.Canary.answer()
 	switch inHand := len(obs.ours)+len(c.taken(obs.key)) > 0; {
 	case resolves:
 		return byUs, refusal{}
 	case inHand && !lasting:
 		return undecided, refusal{} // a controller has just started, and an earlier one, for which the record resolved, has taken the Service
-	case reason != "":
-		return byCluster, canaryNotResolved(reason)
 	}
-	return byCluster, refusal{}
+	return byCluster, why
 }
