@@ -96,11 +96,11 @@ func scalerBefore(obs *plan.Observed, scaler *disaggregatedsetv1.DisaggregatedSe
 
 // storeStatus stores the status of a scaler, even if the time of the pass is over, unless another party changes it back each time.
 func (a *applier) storeStatus(ctx context.Context, before, scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) error {
-	guard := children.StatusGuardOf(a.Host)
-	if err := guard.Storing("disaggregatedsetrolescaler", before, scaler); err != nil {
-		return err
-	}
 	_, err := a.try(updating(scaler.Name), "update scalers/status", func() error {
+		guard := children.StatusGuardOf(a.Host)
+		if err := guard.Storing("disaggregatedsetrolescaler", before, scaler); err != nil {
+			return err
+		}
 		var stored *disaggregatedsetv1.DisaggregatedSetRoleScaler
 		err := a.scalers.Changing(a.ds, plan.Ref{Name: scaler.Name, UID: scaler.UID}, "status", func() (err error) {
 			stored, err = children.UpdateStatus(ctx, a.deps.Scalers(a.ds.Namespace), scaler)
@@ -226,7 +226,7 @@ func (a *applier) applySets(ctx context.Context, p plan.SlicePlan, result *plan.
 	var errs []error
 	all := true
 	for _, annotation := range p.Annotate {
-		done, _, err := a.patch(ctx, annotation.Name, annotation.ResourceVersion, annotate(annotation))
+		done, _, err := a.patch(ctx, annotation.Ref, annotation.ResourceVersion, annotate(annotation))
 		errs, all = append(errs, err), all && done
 	}
 	for _, child := range p.Create {
@@ -237,7 +237,7 @@ func (a *applier) applySets(ctx context.Context, p plan.SlicePlan, result *plan.
 		return false, children.FirstErrors(errs...)
 	}
 	for i, scaling := range p.Scale {
-		done, gone, err := a.patch(ctx, scaling.Name, scaling.ResourceVersion, []children.Operation{children.Set("/spec/replicas", scaling.To)})
+		done, gone, err := a.patch(ctx, scaling.Ref, scaling.ResourceVersion, []children.Operation{children.Set("/spec/replicas", scaling.To)})
 		switch {
 		case !done:
 			return false, err
@@ -250,9 +250,9 @@ func (a *applier) applySets(ctx context.Context, p plan.SlicePlan, result *plan.
 }
 
 // patch changes a LeaderWorkerSet. It returns whether that was done, and whether it was because there is none.
-func (a *applier) patch(ctx context.Context, name, version string, steps []children.Operation) (done, gone bool, err error) {
-	done, err = a.try(updating(name), "patch leaderworkersets", func() error {
-		stored, err := a.sets.Patch(ctx, a.ds, name, version, steps)
+func (a *applier) patch(ctx context.Context, child plan.Ref, version string, steps []children.Operation) (done, gone bool, err error) {
+	done, err = a.try(updating(child.Name), "patch leaderworkersets", func() error {
+		stored, err := a.sets.Patch(ctx, a.ds, child, version, steps)
 		gone = stored == ""
 		return err
 	})

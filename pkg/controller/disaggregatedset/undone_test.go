@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -118,4 +119,53 @@ func TestChildLabelsRemovedByOthers(t *testing.T) {
 	}
 	r.stabilize(t)
 	r.checkCondition(t, "False ChildrenCreated no child is refused")
+}
+
+// TestScalingUndoneByOthers scales a LeaderWorkerSet back whenever it has the replicas of its role.
+func TestScalingUndoneByOthers(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSet("prefill=2", "decode=2"))
+	r.stabilize(t)
+	child := childName(t, r.set(t), "decode")
+	client := r.client.LeaderworkersetV1().LeaderWorkerSets("ml")
+	scale := func() {
+		lws, err := client.Get(t.Context(), child, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lws.Spec.Replicas = ptr.To[int32](7)
+		if _, err := client.Update(t.Context(), lws, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scale()
+	if patched := r.minutes(t, now, "patch leaderworkersets "+child, scale); patched != 5 {
+		t.Errorf("scaled %d times in five minutes, want 5", patched)
+	}
+	const undone = "another party removed or changed spec.replicas of leaderworkerset "
+	r.checkReported(t, "Could not update "+child+": "+undone+child+" 3 times")
+	r.checkCondition(t, "True UndoneByOthers Could not update "+child+": "+undone+child+" 3 times")
+}
+
+// TestScalerStatusUndoneByOthers empties the status of a scaler whenever it says something.
+func TestScalerStatusUndoneByOthers(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSet("prefill=2", "decode=External"))
+	r.stabilize(t)
+	client := r.client.DisaggregatedsetV1().DisaggregatedSetRoleScalers("ml")
+	clearStatus := func() {
+		scaler, err := client.Get(t.Context(), "llm-decode", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		scaler.Status = disaggregatedsetv1.DisaggregatedSetRoleScalerStatus{}
+		if _, err := client.UpdateStatus(t.Context(), scaler, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clearStatus()
+	if stored := r.minutes(t, now, "update disaggregatedsetrolescalers/status llm-decode", clearStatus); stored != 5 {
+		t.Errorf("stored %d times in five minutes, want 5", stored)
+	}
+	r.checkReported(t, "another party changed the status of disaggregatedsetrolescaler ml/llm-decode 3 times")
 }

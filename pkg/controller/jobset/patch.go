@@ -46,7 +46,7 @@ func (a *applier) patchJob(ctx context.Context, patch plan.JobPatch) error {
 // sendPatch returns the new resource version of the Job; none if the Job is gone.
 func (a *applier) sendPatch(ctx context.Context, job plan.JobRef, version string, steps []children.Operation,
 	subresources ...string) (string, error) {
-	version, err := a.jobs.Patch(ctx, a.js, job.Name, version, steps, subresources...)
+	version, err := a.jobs.Patch(ctx, a.js, job, version, steps, subresources...)
 	if err == nil && version != "" {
 		a.accepted(1)
 	}

@@ -156,6 +156,9 @@ func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) err
 	})
 }
 
+// theNudge is what others may change after a StatefulSet was nudged.
+const theNudge = "the annotation " + plan.NudgedKey
+
 // nudge changes an annotation of StatefulSets, so that their controller looks at them again.
 func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
 	nudges := p.NudgeWorkers
@@ -163,13 +166,18 @@ func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
 		nudges = append(nudges[:len(nudges):len(nudges)], plan.Nudge{Ref: plan.Ref{Name: leader.Name, UID: leader.UID},
 			ResourceVersion: leader.ResourceVersion})
 	}
-	client := a.deps.StatefulSets(a.set.Namespace)
+	client, outage := a.deps.StatefulSets(a.set.Namespace), a.obs.ServedSince.UTC().Format(time.RFC3339)
 	return a.statefulSets.Each(ctx, a.set, len(nudges), func(ctx context.Context, i int) error {
 		body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 			"uid": nudges[i].UID, "resourceVersion": nudges[i].ResourceVersion,
 			"annotations": map[string]string{plan.NudgedKey: a.obs.Now.UTC().Format(time.RFC3339)},
 		}})
 		if err != nil {
+			return err
+		}
+		guard, nudged := a.statefulSets.Guard(), &metav1.ObjectMeta{Name: nudges[i].Name, UID: nudges[i].UID}
+		if err := guard.ChangingTo(a.set, nudged, theNudge, outage); err != nil {
+			a.failed(ctx, plan.ActionUpdate, "statefulset", nudges[i].Name, err)
 			return err
 		}
 		var stored *appsv1.StatefulSet
@@ -184,6 +192,7 @@ func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
 			a.failed(ctx, plan.ActionUpdate, "statefulset", nudges[i].Name, err)
 			return fmt.Errorf("asking for another look at statefulset %s/%s: %w", a.set.Namespace, nudges[i].Name, err)
 		}
+		guard.ChangedTo(a.set, nudged, theNudge, outage)
 		a.deps.Consistency.Wrote(a.key, resourceStatefulSets, stored.ResourceVersion)
 		a.accepted(1)
 		return nil

@@ -58,6 +58,10 @@ func changed(sts *appsv1.StatefulSet) error {
 }
 
 func (a *applier) patchLeader(ctx context.Context, wanted, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+	guard, what, value := a.statefulSets.Guard(), plan.Differs(live, wanted), plan.ApplyHash(wanted)
+	if err := guard.ChangingTo(a.set, live, what, value); err != nil {
+		return nil, err
+	}
 	live, err := a.own(ctx, live)
 	if err != nil {
 		return nil, err
@@ -67,7 +71,11 @@ func (a *applier) patchLeader(ctx context.Context, wanted, live *appsv1.Stateful
 		return nil, err
 	}
 	options := metav1.PatchOptions{FieldManager: leaderworkersetv1.FieldManager, Force: new(true)}
-	return a.changeLeader(ctx, live, changeApply, types.ApplyPatchType, body, options)
+	stored, err := a.changeLeader(ctx, live, changeApply, types.ApplyPatchType, body, options)
+	if err == nil {
+		guard.ChangedTo(a.set, live, what, value)
+	}
+	return stored, err
 }
 
 func (a *applier) changeLeader(ctx context.Context, live *appsv1.StatefulSet, change string, kind types.PatchType, body []byte,
@@ -95,6 +103,9 @@ func (a *applier) ownLeader(ctx context.Context) error {
 	return nil
 }
 
+// theManager is what others may change after fields were made those of applies.
+const theManager = "metadata.managedFields"
+
 // own returns a version of a StatefulSet whose fields belong to applies. It differs from the live one in nothing else.
 func (a *applier) own(ctx context.Context, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	if !plan.OwnedAsCreated(live) {
@@ -107,9 +118,17 @@ func (a *applier) own(ctx context.Context, live *appsv1.StatefulSet) (*appsv1.St
 	case found.UID != live.UID || found.ResourceVersion != live.ResourceVersion:
 		return nil, changed(live)
 	}
+	guard := a.statefulSets.Guard()
+	if err := guard.ChangingTo(a.set, live, theManager, ""); err != nil {
+		return nil, err
+	}
 	body, err := csaupgrade.UpgradeManagedFieldsPatch(found, sets.New(leaderworkersetv1.FieldManager), leaderworkersetv1.FieldManager)
 	if err != nil || body == nil {
 		return found, err
 	}
-	return a.changeLeader(ctx, live, changeOwn, types.JSONPatchType, body, metav1.PatchOptions{})
+	owned, err := a.changeLeader(ctx, live, changeOwn, types.JSONPatchType, body, metav1.PatchOptions{})
+	if err == nil {
+		guard.ChangedTo(a.set, live, theManager, "")
+	}
+	return owned, err
 }

@@ -5,6 +5,7 @@ package leaderworkerset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,19 +29,39 @@ import (
 // requests of a verb that were accepted, and the notes of the events of the last pass.
 func undone(t *testing.T, p plan.Plan, verb string, kube *fake.Clientset, others func()) (writes int, notes string) {
 	t.Helper()
+	kube.PrependReactor(verb, "*", clienttesting.ObjectReaction(kube.Tracker()))
+	writes, notes, reason := undoneAs(t, p, verb, kube, func(*plan.Observed) {}, others)
+	if yields := strings.Contains(notes, "times within a minute"); yields != (reason == "UndoneByOthers") {
+		t.Errorf("the reason of the condition is %q, and the events are %s", reason, notes)
+	}
+	return writes, notes
+}
+
+// undoneAs is undone for a plan that was made on something. It returns the reason of the condition about children, too.
+func undoneAs(t *testing.T, p plan.Plan, verb string, kube *fake.Clientset, observed func(*plan.Observed),
+	others func()) (writes int, notes, reason string) {
+	t.Helper()
+	accepts := slices.Clone(kube.ReactionChain)
 	kube.PrependReactor(verb, "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		handled, object, err := clienttesting.ObjectReaction(kube.Tracker())(action)
-		if err == nil {
-			writes++
+		for _, reactor := range accepts {
+			if !reactor.Handles(action) {
+				continue
+			}
+			if handled, object, err := reactor.React(action); handled {
+				if err == nil {
+					writes++
+				}
+				return handled, object, err
+			}
 		}
-		return handled, object, err
+		return false, nil, nil
 	})
 	owner, now := refusedOwner(), clocktesting.NewFakePassiveClock(time.Now())
 	s := syncerOf(owner, kube, now)
-	reason := ""
 	for range 300 {
 		now.SetTime(now.Now().Add(time.Second))
 		obs := &plan.Observed{Set: owner, Now: metav1.NewTime(now.Now())}
+		observed(obs)
 		results, _ := s.Apply(t.Context(), obs, p)
 		out := plan.Finish(*obs, p, results)
 		notes, reason = fmt.Sprint(out.Others), ""
@@ -51,10 +72,7 @@ func undone(t *testing.T, p plan.Plan, verb string, kube *fake.Clientset, others
 		}
 		others()
 	}
-	if yields := strings.Contains(notes, "times within a minute"); yields != (reason == "UndoneByOthers") {
-		t.Errorf("the reason of the condition is %q, and the events are %s", reason, notes)
-	}
-	return writes, notes
+	return writes, notes, reason
 }
 
 func controlledBy(kind, name string, uid types.UID) []metav1.OwnerReference {
@@ -132,5 +150,63 @@ func TestChildLabelsRemovedByOthers(t *testing.T) {
 	}
 	if !strings.Contains(notes, "another party removed or changed the label "+leaderworkersetv1.SetNameLabelKey+" of service child 3 times") {
 		t.Errorf("no event names the child: %s", notes)
+	}
+}
+
+// TestLeaderChangedByOthers changes the replicas of the leader StatefulSet back after each apply.
+func TestLeaderChangedByOthers(t *testing.T) {
+	live := &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "lws", UID: "uid-leaders", ResourceVersion: "5", OwnerReferences: controlledBy("LeaderWorkerSet", "lws", "set"),
+		},
+		Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](7)},
+	}
+	for name, c := range map[string]struct {
+		change func(wanted *appsv1.StatefulSet, second int)
+		want   int
+	}{
+		"to the same value each time":      {func(*appsv1.StatefulSet, int) {}, 5},
+		"and the controller to other ones": {func(wanted *appsv1.StatefulSet, second int) { wanted.Spec.Replicas = ptr.To(int32(second)) }, 300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kube, wanted, second := fake.NewClientset(live), live.DeepCopy(), 0
+			wanted.Spec.Replicas = ptr.To[int32](2)
+			kube.PrependReactor("patch", "statefulsets", func(clienttesting.Action) (bool, runtime.Object, error) { return true, live, nil })
+			observed := func(obs *plan.Observed) {
+				second++
+				obs.Leader = live
+				c.change(wanted, second)
+			}
+			writes, notes, reason := undoneAs(t, plan.Plan{ApplyLeader: wanted}, "patch", kube, observed, func() {})
+			if writes != c.want {
+				t.Errorf("applied %d times in five minutes, want %d", writes, c.want)
+			}
+			const message = "another party removed or changed spec.replicas of statefulset lws 3 times within a minute"
+			if yields := c.want < 300; strings.Contains(notes, message) != yields || (reason == "UndoneByOthers") != yields {
+				t.Errorf("the reason of the condition is %q, and the events are %s", reason, notes)
+			}
+		})
+	}
+}
+
+// TestNudgesRemovedByOthers removes the annotation of another look whenever it is there.
+func TestNudgesRemovedByOthers(t *testing.T) {
+	kube := fake.NewClientset()
+	kube.PrependReactor("patch", "statefulsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &appsv1.StatefulSet{}, nil
+	})
+	p := plan.Plan{NudgeWorkers: []plan.Nudge{{Ref: plan.Ref{Name: "lws-0", UID: "uid-workers"}, ResourceVersion: "5"}}}
+	for name, c := range map[string]struct {
+		served func(obs *plan.Observed)
+		want   int
+	}{
+		"after one outage":             {func(obs *plan.Observed) { obs.ServedSince = time.Unix(1_000_000, 0) }, 5},
+		"after an outage of each time": {func(obs *plan.Observed) { obs.ServedSince = obs.Now.Time }, 300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if writes, _, _ := undoneAs(t, p, "patch", kube, c.served, func() {}); writes != c.want {
+				t.Errorf("asked %d times in five minutes, want %d", writes, c.want)
+			}
+		})
 	}
 }

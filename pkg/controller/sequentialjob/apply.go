@@ -111,10 +111,10 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 		calls, end := children.Finishing(ctx)
 		steps := []children.Operation{children.Set("/spec/suspend", patch.Suspend)}
 		var err error
-		if patch.Kind == batchv1alpha1.StepKindJobSet {
-			_, err = a.jobSets.Patch(calls, a.sj, patch.Name, patch.ResourceVersion, steps)
+		if child := (children.Ref{Name: patch.Name, UID: patch.UID}); patch.Kind == batchv1alpha1.StepKindJobSet {
+			_, err = a.jobSets.Patch(calls, a.sj, child, patch.ResourceVersion, steps)
 		} else {
-			_, err = a.jobs.Patch(calls, a.sj, patch.Name, patch.ResourceVersion, steps)
+			_, err = a.jobs.Patch(calls, a.sj, child, patch.ResourceVersion, steps)
 		}
 		end()
 		a.noteSuspension(patch, err)

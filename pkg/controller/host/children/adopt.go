@@ -32,14 +32,23 @@ func Lives[T metav1.Object](ctx context.Context, client LiveOwnerClient[T], owne
 	return live.GetUID() == owner.GetUID() && live.GetDeletionTimestamp() == nil, nil
 }
 
+// theController is what another party may remove from a child that was adopted.
+const theController = "the controller reference"
+
+func orphaned(ref Ref) metav1.Object { return &metav1.ObjectMeta{Name: ref.Name, UID: ref.UID} }
+
+// MayAdopt returns why the API is not asked now to adopt a child: an UndoneError, or a denial whose time has not come.
+func (w *Writer[T]) MayAdopt(owner metav1.Object, ref Ref) error {
+	return cmp.Or(w.guard.Changing(owner, orphaned(ref), theController), w.denials.Waits(owner, w.change(Ref{Name: ref.Name}, "")))
+}
+
 // Adopt adds a controller to the owners of a child as it is stored now, in the namespace of owner, in whose name the
 // request is made. It returns false if the child is gone or no orphan any more: the watch is about to show that. The error may be an
 // UndoneError, or a denial whose time has not come; then the API is not asked.
 func (w *Writer[T]) Adopt(ctx context.Context, owner metav1.Object, ref Ref, controller metav1.OwnerReference,
 	orphan func(child T) bool) (bool, error) {
-	const path, what = "/metadata/ownerReferences", "the controller reference"
-	orphaned := &metav1.ObjectMeta{Name: ref.Name, UID: ref.UID}
-	if err := cmp.Or(w.guard.Changing(owner, orphaned, what), w.denials.Waits(owner, w.change(Ref{Name: ref.Name}, ""))); err != nil {
+	const path = "/metadata/ownerReferences"
+	if err := w.MayAdopt(owner, ref); err != nil {
 		return false, fmt.Errorf("adopting %s %s/%s: %w", w.noun, owner.GetNamespace(), ref.Name, err)
 	}
 	child, err := w.Get(ctx, owner.GetNamespace(), ref.Name)
@@ -52,9 +61,9 @@ func (w *Writer[T]) Adopt(ctx context.Context, owner metav1.Object, ref Ref, con
 		return false, nil
 	}
 	owners := append(slices.Clone(child.GetOwnerReferences()), controller)
-	version, err := w.Patch(ctx, owner, ref.Name, child.GetResourceVersion(), []Operation{Set(path, owners)})
+	version, err := w.patch(ctx, owner, ref.Name, child.GetResourceVersion(), []Operation{Set(path, owners)})
 	if version != "" {
-		w.guard.Changed(owner, orphaned, what)
+		w.guard.Changed(owner, orphaned(ref), theController)
 	}
 	return version != "", err
 }

@@ -50,8 +50,9 @@ func NewGuard(noun string, clock Clock) *Guard {
 type write struct {
 	// child is the name of the child for creations, and its UID for changes.
 	child any
-	// what is what is set; empty for creations.
-	what string
+	// what is what is set; empty for creations. valued means that it is set to one of many values.
+	what   string
+	valued bool
 }
 
 // replaced is what is set by creating a child again that was changed when it was created.
@@ -96,6 +97,18 @@ func (g *Guard) Changing(owner, child metav1.Object, what string, path ...string
 // Changed notes that the change of a child was made.
 func (g *Guard) Changed(owner, child metav1.Object, what string) {
 	g.noteAgain(changeOf(child, what), generationOf(owner))
+}
+
+// ChangingTo is Changing for a change that may set other values in its turn. A write of another value is another write, and no reversal.
+func (g *Guard) ChangingTo(owner, child metav1.Object, what, value string) error {
+	return g.check(valueOf(child, what), valueFor(owner, value), func(next string) string {
+		return g.changed(child, what, "set it", "", "sets it again at "+next)
+	})
+}
+
+// ChangedTo notes that a change of a child was made that may set other values in its turn.
+func (g *Guard) ChangedTo(owner, child metav1.Object, what, value string) {
+	g.noteAgain(valueOf(child, what), valueFor(owner, value))
 }
 
 // Reverting notes that the controller itself takes a change of a child back.
@@ -151,19 +164,28 @@ func (g *Guard) known(key write, owner string) (undone, bool) {
 	return undone{owner: owner}, false
 }
 
-// creationOf, changeOf and replacementOf return what writes are remembered by.
+// creationOf, changeOf, valueOf and replacementOf return what writes are remembered by.
 func creationOf(child metav1.Object) write { return write{child: cache.MetaObjectToName(child)} }
 
-func changeOf(child metav1.Object, what string) write { return write{child.GetUID(), what} }
+func changeOf(child metav1.Object, what string) write {
+	return write{child: child.GetUID(), what: what}
+}
+
+func valueOf(child metav1.Object, what string) write {
+	return write{child: child.GetUID(), what: what, valued: true}
+}
 
 func replacementOf(owner, child metav1.Object) write {
-	return write{cache.NewObjectName(owner.GetNamespace(), child.GetName()), replaced}
+	return write{child: cache.NewObjectName(owner.GetNamespace(), child.GetName()), what: replaced}
 }
 
 // generationOf names a generation of an object.
 func generationOf(object metav1.Object) string {
 	return fmt.Sprint(object.GetUID(), "/", object.GetGeneration())
 }
+
+// valueFor names a generation of an object, and a value that is written for it.
+func valueFor(owner metav1.Object, value string) string { return generationOf(owner) + "=" + value }
 
 // creatorOf names a generation of the owner of a child, and what controls the child.
 func creatorOf(owner, child metav1.Object) string {

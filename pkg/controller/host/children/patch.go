@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,8 +66,70 @@ func ChangeKeys(path string, old, next map[string]string) (steps []Operation) {
 	return steps
 }
 
-// Patch changes one version of a child. It returns the new resource version; none if the child is gone.
-func (w *Writer[T]) Patch(ctx context.Context, owner metav1.Object, name, version string, steps []Operation,
+// Patch changes one version of a child. It returns the new resource version; none if the child is gone. The error may be an UndoneError.
+func (w *Writer[T]) Patch(ctx context.Context, owner metav1.Object, child Ref, version string, steps []Operation,
+	subresources ...string) (string, error) {
+	guarded, what, value := &metav1.ObjectMeta{Name: child.Name, UID: child.UID}, fieldsOf(steps), ValueOf(steps)
+	if err := w.guard.ChangingTo(owner, guarded, what, value); err != nil {
+		return "", fmt.Errorf("patching %s %s/%s: %w", w.noun, owner.GetNamespace(), child.Name, err)
+	}
+	stored, err := w.patch(ctx, owner, child.Name, version, steps, subresources...)
+	if stored != "" {
+		w.guard.ChangedTo(owner, guarded, what, value)
+	}
+	return stored, err
+}
+
+// maxFields is how many fields of a change are named.
+const maxFields = 3
+
+// fieldsOf names the fields that steps change.
+func fieldsOf(steps []Operation) string {
+	var all []string
+	for i := range steps {
+		if name := fieldOf(steps[i].Path); !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	switch n := len(all); {
+	case n == 0:
+		return "nothing"
+	case n == 1:
+		return all[0]
+	case n <= maxFields+1:
+		return "one of " + strings.Join(all[:n-1], ", ") + " and " + all[n-1]
+	default:
+		return fmt.Sprintf("one of %s and %d other fields", strings.Join(all[:maxFields], ", "), n-maxFields)
+	}
+}
+
+// keyed are the paths of maps, whose keys are named as they are.
+var keyed = []string{"/metadata/annotations/", "/metadata/labels/", "/spec/template/metadata/annotations/", "/spec/template/metadata/labels/"}
+
+// fieldOf returns the name of a field, such as spec.suspend or metadata.labels[example.com/a].
+func fieldOf(path string) string {
+	field := func(path string) string { return strings.ReplaceAll(strings.Trim(path, "/"), "/", ".") }
+	for _, parent := range keyed {
+		if key, found := strings.CutPrefix(path, parent); found {
+			return field(parent) + "[" + pointerNames.Replace(key) + "]"
+		}
+	}
+	return field(path)
+}
+
+var pointerNames = strings.NewReplacer("~0", "~", "~1", "/")
+
+// ValueOf returns a short name of a value that is written, for a Guard.
+func ValueOf(value any) string {
+	h := fnv.New64a()
+	if json.NewEncoder(h).Encode(value) != nil {
+		return "" // then the request cannot be made either
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+// patch is Patch for changes that have a guard of their own.
+func (w *Writer[T]) patch(ctx context.Context, owner metav1.Object, name, version string, steps []Operation,
 	subresources ...string) (string, error) {
 	failed := func(err error) (string, error) {
 		return "", fmt.Errorf("patching %s %s/%s: %w", w.noun, owner.GetNamespace(), name, err)
@@ -106,7 +170,7 @@ func (w *Writer[T]) Relabel(ctx context.Context, owner metav1.Object, child T, l
 	if child.GetLabels() == nil {
 		steps = []Operation{Set(path, lost)}
 	}
-	version, err := w.Patch(ctx, owner, child.GetName(), child.GetResourceVersion(), steps)
+	version, err := w.patch(ctx, owner, child.GetName(), child.GetResourceVersion(), steps)
 	switch {
 	case err != nil:
 		return Refused, err

@@ -84,7 +84,7 @@ func (g *StatusGuard) undone(before metav1.Object) bool {
 
 // statusOf returns what the write of a status is remembered by.
 func statusOf(object metav1.Object) write {
-	return write{statusKey{object.GetUID(), contentOf(object, timestamps)}, "status"}
+	return write{child: statusKey{object.GetUID(), contentOf(object, timestamps)}, what: "status"}
 }
 
 type statusKey struct {

@@ -54,7 +54,8 @@ func (p *Plan) begun(o Observed, r Results) *leaderworkersetv1.LeaderWorkerSetSt
 	return next
 }
 
-// notBegun returns entries of groups. One of them says of the last recreation what the stored one says. It is left out if it says nothing else.
+// notBegun returns entries of groups, of which one says of the last recreation what the stored one says. It is left out if it says nothing
+// else.
 func notBegun(groups, stored []leaderworkersetv1.GroupStatus, index int32) []leaderworkersetv1.GroupStatus {
 	was := leaderworkersetv1.GroupStatus{}
 	if e := byIndex(stored)[index]; e != nil {

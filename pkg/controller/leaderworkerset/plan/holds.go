@@ -6,6 +6,8 @@ package plan
 import (
 	"encoding/json"
 	"hash/fnv"
+	"maps"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -41,6 +43,21 @@ func holds(live, wanted any) bool {
 	}
 	delete(w, "status")
 	return holdsMap(l, w)
+}
+
+// Differs names the first field of the live leader StatefulSet that has another value than the one that is applied.
+func Differs(live, wanted *appsv1.StatefulSet) string {
+	l, w := fields(live), fields(wanted)
+	for _, parent := range []string{"metadata", "spec"} {
+		lives, _ := l[parent].(map[string]any)
+		wants, _ := w[parent].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(wants)) {
+			if value, exists := lives[key]; !holdsValue(key, value, exists, wants[key]) {
+				return parent + "." + key
+			}
+		}
+	}
+	return "the spec"
 }
 
 // fields returns an object as JSON has it; nil if it has none.
