@@ -6,6 +6,7 @@ package disaggregatedset
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -21,7 +22,7 @@ func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
 	if len(adoptions) == 0 || children.Ended(ctx) {
 		return nil
 	}
-	lives, err := children.Lives(ctx, a.deps.Sets(a.ds.Namespace), a.ds)
+	lives, err := a.lives(ctx, adoptions)
 	if err != nil {
 		err = fmt.Errorf("reading disaggregatedset %s/%s, which is to adopt children: %w", a.ds.Namespace, a.ds.Name, err)
 		a.refuse(adopting(adoptions[0].Kind, adoptions[0].Name), "get disaggregatedsets", err)
@@ -47,6 +48,25 @@ func (a *applier) adopt(ctx context.Context, adoptions []plan.Adoption) error {
 		}
 	}
 	return err
+}
+
+// lives returns whether the set exists and is not being deleted. It is not read in a pass in which the API is not asked to adopt anything.
+func (a *applier) lives(ctx context.Context, adoptions []plan.Adoption) (bool, error) {
+	if !slices.ContainsFunc(adoptions, a.asks) {
+		return true, nil
+	}
+	return children.Lives(ctx, a.deps.Sets(a.ds.Namespace), a.ds)
+}
+
+// asks returns whether the API is asked now to adopt an orphan.
+func (a *applier) asks(what plan.Adoption) bool {
+	switch what.Kind {
+	case plan.OrphanLeaderWorkerSet:
+		return a.sets.MayAdopt(a.ds, what.Ref) == nil
+	case plan.OrphanService:
+		return a.services.MayAdopt(a.ds, what.Ref) == nil
+	}
+	return a.scalers.MayAdopt(a.ds, what.Ref) == nil
 }
 
 // adoptOne gives an orphan its controller. It returns false if it is an orphan no more.

@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgotesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
@@ -168,4 +170,33 @@ func TestScalerStatusUndoneByOthers(t *testing.T) {
 		t.Errorf("stored %d times in five minutes, want 5", stored)
 	}
 	r.checkReported(t, "another party changed the status of disaggregatedsetrolescaler ml/llm-decode 3 times")
+}
+
+// TestSetIsReadForRequestsOnly has a child that is an orphan again after each adoption. The set is read in those passes only in which the API
+// is asked to adopt it.
+func TestSetIsReadForRequestsOnly(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSet("prefill=2", "decode=2"))
+	r.stabilize(t)
+	child := childName(t, r.set(t), "decode")
+	client := r.client.LeaderworkersetV1().LeaderWorkerSets("ml")
+	disown := func() {
+		lws, err := client.Get(t.Context(), child, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lws.OwnerReferences = nil
+		if _, err := client.Update(t.Context(), lws, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disown()
+	reads := 0
+	r.client.PrependReactor("get", "disaggregatedsets", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		reads++
+		return false, nil, nil
+	})
+	if adopted := r.minutes(t, now, "patch leaderworkersets "+child, disown); adopted != 5 || reads != adopted {
+		t.Errorf("adopted %d times in five minutes, with %d reads of the set, want 5 each", adopted, reads)
+	}
 }

@@ -61,9 +61,28 @@ func (a *applier) adoptKind(ctx context.Context, kind plan.OrphanKind, adoptions
 	})
 }
 
-// liveOwners returns the UIDs of the owners that exist, and of the set only if it is not being deleted.
+// asks returns whether the API is asked now to adopt an orphan.
+func (a *applier) asks(adoption plan.Adoption) bool {
+	ref := children.Ref{Name: adoption.Name, UID: adoption.UID}
+	switch adoption.Kind {
+	case plan.OrphanStatefulSet:
+		return a.statefulSets.MayAdopt(a.set, ref) == nil
+	case plan.OrphanService:
+		return a.services.MayAdopt(a.set, ref) == nil
+	}
+	return a.revisions.MayAdopt(a.set, ref) == nil
+}
+
+// liveOwners returns the UIDs of the owners that exist, and of the set only if it is not being deleted. They are not read in a pass in which
+// the API is not asked to adopt anything; then it returns all of them.
 func (a *applier) liveOwners(ctx context.Context, adoptions []plan.Adoption) (sets.Set[types.UID], error) {
 	owners := sets.New[types.UID]()
+	if !slices.ContainsFunc(adoptions, a.asks) {
+		for i := range adoptions {
+			owners.Insert(adoptions[i].Owner.UID)
+		}
+		return owners, nil
+	}
 	switch lives, err := children.Lives(ctx, a.deps.Sets(a.set.Namespace), a.set); {
 	case err != nil:
 		return nil, fmt.Errorf("reading leaderworkerset %s, which is to adopt children: %w", a.key, err)
