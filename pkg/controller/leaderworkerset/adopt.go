@@ -73,8 +73,8 @@ func (a *applier) asks(adoption plan.Adoption) bool {
 	return a.revisions.MayAdopt(a.set, ref) == nil
 }
 
-// liveOwners returns the UIDs of the owners that exist, and of the set only if it is not being deleted. They are not read in a pass in which
-// the API is not asked to adopt anything; then it returns all of them.
+// liveOwners returns the UIDs of the owners that exist, and of the set only if it is not being deleted. They are not read in a pass in
+// which the API is not asked to adopt anything; then it returns all of them.
 func (a *applier) liveOwners(ctx context.Context, adoptions []plan.Adoption) (sets.Set[types.UID], error) {
 	owners := sets.New[types.UID]()
 	if !slices.ContainsFunc(adoptions, a.asks) {

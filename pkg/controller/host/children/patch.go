@@ -104,7 +104,9 @@ func fieldsOf(steps []Operation) string {
 }
 
 // keyed are the paths of maps, whose keys are named as they are.
-var keyed = []string{"/metadata/annotations/", "/metadata/labels/", "/spec/template/metadata/annotations/", "/spec/template/metadata/labels/"}
+var keyed = []string{
+	"/metadata/annotations/", "/metadata/labels/", "/spec/template/metadata/annotations/", "/spec/template/metadata/labels/",
+}
 
 // fieldOf returns the name of a field, such as spec.suspend or metadata.labels[example.com/a].
 func fieldOf(path string) string {
