@@ -462,7 +462,7 @@ for build in ${pods}; do
   check_objects "${build}" "${one_pod}"
   check_flags "${build}" 1
 done
-check_objects examples/etcd
+check_objects etcd
 bind_users
 check_permissions true <<<"${allowed}"
 check_permissions false <<<"${denied}"

@@ -24,11 +24,8 @@ const examplesDir = "artifacts/examples"
 // examplesElsewhere are the examples that simulated nodes cannot run, with the test that runs them and its file.
 var examplesElsewhere = map[string]struct{ file, text string }{
 	"all-reduce.yaml":                        {"test/nodes/allreduce_test.go", "func TestAllReduceSurvivesKills("},
-	"etcd/etcd.yaml":                         {"test/nodes/operations/install_test.go", `deploy(ctx, "overlays/external-etcd", "examples/`},
-	"etcd/kustomization.yaml":                {"test/nodes/operations/install_test.go", `deploy(ctx, "overlays/external-etcd", "examples/`},
 	"in-place-restart/admission-policy.yaml": {"test/nodes/inplace_policy_test.go", "func TestPolicyOfTheAgent("},
 	"in-place-restart/service-account.yaml":  {"test/nodes/inplace_policy_test.go", "func TestPolicyOfTheAgent("},
-	"pod-groups/kwok-stage.yaml":             {"test/docs/examples_test.go", "func TestKwokStageOfTheExample("},
 }
 
 // examplePromises check what the comment of an example promises and its commands do not show.

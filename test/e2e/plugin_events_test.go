@@ -45,7 +45,7 @@ func TestPluginEventsOfSetJobsAndPods(t *testing.T) {
 	if got := k.pluginOK("events", "train", "--types=warning"); strings.Contains(got, "Normal") {
 		t.Errorf("warnings alone:\n%s", got)
 	}
-	if r := k.plugin("events", "nothing"); r.code != 1 || !strings.Contains(r.stderr, `jobsets.jobset.x-k8s.io "nothing" not found`) {
+	if r := k.plugin("events", "nothing"); r.code != 1 || !strings.Contains(r.stderr, `"nothing" not found`) {
 		t.Errorf("no such set: exit code %d, %q", r.code, r.stderr)
 	}
 }

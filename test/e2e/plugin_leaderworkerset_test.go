@@ -91,7 +91,7 @@ func groupsThatRun(k *kubectl, l *kubelet) {
 	k.Helper()
 	k.groupsView([]string{"tree", "lws/serve"}, "leaderworkerset/serve Available 2/2 0 ", "├─ group/0 Ready 2/2 0 ", "│ ├─ pod/serve-0 Running 1/1 0 ", "└─ pod/serve-1-1 Running 1/1 0 ")
 	k.groupsView([]string{"why", "lws/serve"}, "2/2 groups ready", "runs: 2 of 2 groups ready")
-	k.groupsView([]string{"timeline", "leaderworkerset/serve"}, "/serve: Available (AllGroupsReady), 2 of 2 groups ready, age AGE", "revision 1 ━", "\ngroup 1 ", "█ running", "━ current ▶ still running",
+	k.groupsView([]string{"timeline", "leaderworkerset/serve"}, "/serve: Available, 2 of 2 groups ready, age AGE", "revision 1 ━", "\ngroup 1 ", "█ running", "━ current ▶ still running",
 		"GROUP REVISION CREATED READY SINCE RESTARTS STATE MESSAGE\n0 1 ")
 	k.groupsView([]string{"top", "lws/serve"}, "Groups 2 of 2 ready, 2 updated, of 2 pods each", "Pods 4 of 4 ready", "Requests 4 cpu", "GROUP STATE PODS READY RESTARTS REVISION CPU MEMORY", "0 Ready 2/2 0 ",
 		l.node)

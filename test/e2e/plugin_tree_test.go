@@ -127,7 +127,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 		for args, want := range map[string]string{
 			"tree":                           "error: NAME: give the name of a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet; `kubectl jobset list` lists them\n",
 			"tree train -o wide":             "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: ",
-			"tree nobody":                    "error: jobsets.jobset.x-k8s.io \"nobody\" not found\n",
+			"tree nobody":                    "error: NAME: \"nobody\" not found: the namespace " + k.namespace + " has no JobSet, SequentialJob",
 			"top train --domain-label=a/b/c": "error: --domain-label: must be the key of a label, not \"a/b/c\"",
 			"tree --nonsense":                "error: unknown flag: --nonsense; see --help\n",
 		} {

@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,8 +21,6 @@ const refusedPodsWithin = 3 * 15 * time.Second
 type refusedKind struct {
 	object, manifest string
 	condition        string
-	// reason is the reason of the condition, whatever the refusal; empty if each refusal has its own.
-	reason string
 	// message is how that of the condition begins.
 	message string
 }
@@ -37,12 +34,12 @@ var refusedKinds = map[string]refusedKind{
 		manifest: "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: train}\nspec: " + oneJob,
 	},
 	"SequentialJob": {
-		object: "sequentialjob/train", condition: "ResourcesUnavailable", reason: "PodsRefused", message: "pods of job 0 cannot be created: ",
+		object: "sequentialjob/train", condition: "ResourcesUnavailable", message: "pods of job 0 cannot be created: ",
 		manifest: "apiVersion: batch.jobset-apiserver.io/v1alpha1\nkind: SequentialJob\nmetadata: {name: train}\n" +
 			"spec: {steps: [{name: one, job: {spec: {template: {spec: {restartPolicy: Never, %s}}}}}]}\n",
 	},
 	"SequentialJob of a JobSet": {
-		object: "sequentialjob/train", condition: "ResourcesUnavailable", reason: "PodsRefused", message: "pods of job 0 cannot be created: ",
+		object: "sequentialjob/train", condition: "ResourcesUnavailable", message: "job 0: pods of 1 of 1 Jobs cannot be created: ",
 		manifest: "apiVersion: batch.jobset-apiserver.io/v1alpha1\nkind: SequentialJob\nmetadata: {name: train}\n" +
 			"spec: {steps: [{name: one, jobSet: {spec: " + oneJob + "}}]}\n",
 	},
@@ -106,7 +103,7 @@ func TestPodsThatAreRefused(t *testing.T) {
 func (k *kubectl) arePodsRefused(kind refusedKind, refusal podRefusal) {
 	k.Helper()
 	named := func(text string) string { return strings.ReplaceAll(text, "NAMESPACE", k.namespace) }
-	reason, says := cmp.Or(kind.reason, refusal.reason), named(refusal.says)
+	reason, says := refusal.reason, named(refusal.says)
 	pods := "terminationGracePeriodSeconds: 0, containers: [{name: c, image: busybox}]" + named(refusal.pods)
 	k.okIn(fmt.Sprintf(kind.manifest, pods), "create", "-f", "-")
 	created := time.Now()

@@ -55,7 +55,7 @@ type SequentialJobStatus struct {
 type SequentialJobPhase string
 
 const (
-	// PhasePending means that no step has started.
+	// PhasePending means that no step runs: none has started, or the child of the current step cannot be created.
 	PhasePending SequentialJobPhase = "Pending"
 	// PhaseRunning means that a step runs or is about to.
 	PhaseRunning SequentialJobPhase = "Running"

@@ -18,7 +18,8 @@ import (
 
 // conditions are the conditions that say why a set does not have all its children.
 var conditions = children.NewConditionCounts("disaggregatedset_disaggregatedsets_with_condition",
-	"Number of DisaggregatedSets by condition that is true: ChildCreationFailure.", disaggregatedsetv1.ConditionChildCreationFailure)
+	"Number of DisaggregatedSets by condition that is true: ChildCreationFailure or RolesBlocked.",
+	disaggregatedsetv1.ConditionChildCreationFailure, disaggregatedsetv1.ConditionRolesBlocked)
 
 var registerMetrics = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(conditions) })
 

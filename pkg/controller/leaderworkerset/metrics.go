@@ -55,8 +55,9 @@ var (
 
 	// conditions are the conditions that say why a set does not have all its groups.
 	conditions = children.NewConditionCounts("leaderworkerset_leaderworkersets_with_condition",
-		"Number of LeaderWorkerSets by condition that is true: ChildCreationFailure, PodCreationFailure or Failed.",
-		leaderworkersetv1.ConditionChildCreationFailure, leaderworkersetv1.ConditionPodCreationFailure, leaderworkersetv1.ConditionFailed)
+		"Number of LeaderWorkerSets by condition that is true: ChildCreationFailure, PodCreationFailure, PodsUnschedulable or Failed.",
+		leaderworkersetv1.ConditionChildCreationFailure, leaderworkersetv1.ConditionPodCreationFailure,
+		leaderworkersetv1.ConditionPodsUnschedulable, leaderworkersetv1.ConditionFailed)
 )
 
 var registerMetrics = sync.OnceFunc(func() {

@@ -79,6 +79,8 @@ func (s *Syncer) observePods(key cache.ObjectName, obs *plan.Observed) (err erro
 		}
 	}
 	s.observeRefusedPods(key, obs)
+	pods, _ := obs.Unschedulable()
+	obs.UnschedulableSince = children.Since(s.unschedulable, key, pods > 0, obs.Now.Time)
 	return nil
 }
 

@@ -119,6 +119,8 @@ type Syncer struct {
 	troubled *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sets.
 	podsRefused *children.Notes[time.Time]
+	// unschedulable is since when sets have pods for which the scheduler finds no node.
+	unschedulable *children.Notes[time.Time]
 	// queueReported are the UIDs of sets for which an event has said that no queueing system reads their queue.
 	queueReported *children.Notes[types.UID]
 }
@@ -134,9 +136,9 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		services:     children.NewWriter(deps.Host, core("Service"), resourceServices, "service", deps.Services),
 		revisions:    children.NewWriter(deps.Host, apps("ControllerRevision"), resourceRevisions, "controllerrevision", deps.Revisions),
 		applied:      children.NotesOf[application](deps.Host), countsSince: children.NotesOf[time.Time](deps.Host),
-		podsRefused: children.NotesOf[time.Time](deps.Host),
-		troubled:    children.NotesOf[time.Time](deps.Host),
-		taken:       children.NotesOf[plan.Taken](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),
+		podsRefused: children.NotesOf[time.Time](deps.Host), unschedulable: children.NotesOf[time.Time](deps.Host),
+		troubled: children.NotesOf[time.Time](deps.Host),
+		taken:    children.NotesOf[plan.Taken](deps.Host), queueReported: children.NotesOf[types.UID](deps.Host),
 		readings: children.NotesOf[*plan.Reading](deps.Host), gone: newGoneLeaders(), evaluated: children.NotesOf[map[types.UID]bool](deps.Host),
 	}
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}

@@ -16,7 +16,9 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
 // watched is what caches need to know of an object, and what its events lead to: the set of its label.
@@ -60,6 +62,8 @@ type watchedPod struct {
 	podFacts
 	// failure is what failed first in the pod; nil if nothing did.
 	failure *helper.PodFailure
+	// unschedulable is why the scheduler finds no node for the pod. Many pods share the words.
+	unschedulable unique.Handle[string]
 }
 
 // podFacts are what may change in a pod, and leads to a look at its set.
@@ -69,6 +73,7 @@ type podFacts struct {
 	index, group, size                                    int32
 	phase                                                 corev1.PodPhase
 	ready, restarted, deleting, requestsTPUs, heldByKueue bool
+	waitsForNode                                          bool
 	// notReadySince and deletingSince are 0 if they are not known.
 	created, notReadySince, deletingSince int64
 }
@@ -76,12 +81,14 @@ type podFacts struct {
 func newWatchedPod(pod *corev1.Pod) *watchedPod {
 	p := plan.PodOf(pod)
 	kept := &watchedPod{watched: newWatched(pod), failure: helper.FailureOfPod(pod), podFacts: podFacts{
-		controller: handleOf(p.Controller), revision: handleOf(p.Revision), ownRevision: handleOf(p.OwnRevision), node: handleOf(p.Node),
+		waitsForNode: p.Unschedulable != "",
+		controller:   handleOf(p.Controller), revision: handleOf(p.Revision), ownRevision: handleOf(p.OwnRevision), node: handleOf(p.Node),
 		leader: handleOf(p.LeaderName),
 		index:  p.Index, group: p.Group, size: p.Size, phase: phaseName(p.Phase), ready: p.Ready, restarted: p.Restarted, deleting: p.Deleting,
 		requestsTPUs: p.RequestsTPUs,
 		created:      p.Created.Unix(), heldByKueue: p.HeldByKueue,
 	}}
+	kept.unschedulable = handleOf(text.TruncateWithEllipsis(text.Printable(p.Unschedulable), failures.MaxReason))
 	if !p.NotReadySince.IsZero() {
 		kept.notReadySince = p.NotReadySince.Unix()
 	}
@@ -98,6 +105,7 @@ func (w *watchedPod) plan() plan.Pod {
 		Revision: w.revision.Value(), OwnRevision: w.ownRevision.Value(),
 		Phase: w.phase, Ready: w.ready, Restarted: w.restarted, Deleting: w.deleting, Node: w.node.Value(), Created: metav1.Unix(w.created, 0),
 		RequestsTPUs: w.requestsTPUs, HeldByKueue: w.heldByKueue, LeaderName: w.leader.Value(),
+		Unschedulable: w.unschedulable.Value(),
 	}
 	if w.notReadySince != 0 {
 		p.NotReadySince = metav1.Unix(w.notReadySince, 0)

@@ -164,7 +164,7 @@ func TestBadConfigFiles(t *testing.T) {
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if d := cmp.Diff(tc.want, OneLine(err)); d != "" {
+			if d := cmp.Diff(tc.want, flagerror.OneLine(err)); d != "" {
 				t.Errorf("error (-want +got):\n%s", d)
 			}
 		})

@@ -210,6 +210,6 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 		}
 	}
 	if since := children.Since(s.podsRefused, key, refusal != nil, obs.Now.Time); refusal != nil {
-		obs.RefusedPods = plan.RefusedPods{Message: refusal.Message, At: refusal.At, Since: since}
+		obs.RefusedPods = plan.RefusedPods{Reason: refusal.Reason.Word(), Message: refusal.Message, At: refusal.At, Since: since}
 	}
 }

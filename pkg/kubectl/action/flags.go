@@ -5,6 +5,7 @@ package action
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,6 +55,10 @@ func find(ctx context.Context, cmd *cobra.Command, c *cli.Clients, targets []cli
 	objects []object, err error) {
 	for _, arg := range arguments {
 		target, err := cli.FindToChange(ctx, c, arg)
+		var none *cli.NoObjectError
+		if errors.As(err, &none) && len(arguments) > 1 {
+			err = nil // the server says so of this one, and the others are changed
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,7 +80,10 @@ func FindToRead[T any](ctx context.Context, f *Factory, a Argument[T]) (For[T], 
 		return For[T]{}, err
 	}
 	l := lookup(ctx, c, a.Name)
-	kind, err := a.first(l)
+	if err := a.noObject(ctx, c, l); err != nil {
+		return a.kinds[0], err
+	}
+	kind, err := a.first(ctx, c, l)
 	if err == nil && len(l.found) > 1 {
 		fmt.Fprintf(f.ErrOut, "note: %s is also the name of %s; this is %s\n", a.Name, Join(a.named(l.found[1:]), "and"), a.argument(kind.Kind))
 	}
@@ -106,6 +110,27 @@ func ReadObject[T any](f *Factory, kinds []For[T], check func(*cobra.Command) er
 	}
 }
 
+// ReadWhateverIsLeft is ReadObject for a command that has something to say about a name which no kind has. Then run gets the first kind, and
+// the error that says so; it is nil for an object that may exist.
+func ReadWhateverIsLeft[T any](f *Factory, kinds []For[T], check func(*cobra.Command) error,
+	run func(ctx context.Context, kind For[T], name string, none *NoObjectError) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		arg, err := Parse(kinds, args)
+		if err != nil {
+			return err
+		}
+		if err := check(cmd); err != nil {
+			return err
+		}
+		var none *NoObjectError
+		kind, err := FindToRead(cmd.Context(), f, arg)
+		if err != nil && !errors.As(err, &none) {
+			return err
+		}
+		return run(cmd.Context(), kind, arg.Name, none)
+	}
+}
+
 // FindToChange returns the kind of the object, for a command that changes it. A name that several kinds have is an
 // error, and so is one that a kind may have which comes before.
 func FindToChange[T any](ctx context.Context, c *Clients, a Argument[T]) (For[T], error) {
@@ -113,7 +138,10 @@ func FindToChange[T any](ctx context.Context, c *Clients, a Argument[T]) (For[T]
 		return kind, nil
 	}
 	l := lookup(ctx, c, a.Name)
-	kind, err := a.first(l)
+	if err := a.noObject(ctx, c, l); err != nil {
+		return a.kinds[0], err
+	}
+	kind, err := a.first(ctx, c, l)
 	if err != nil || len(l.found) == 0 {
 		return kind, err
 	}
@@ -153,7 +181,7 @@ func (a Argument[T]) named(kinds []Kind) (out []string) {
 // first returns the kind that the name means, whichever kinds the command takes: the first one that has an object of
 // the name. If none is known to have one, it is the first of the command that may have one, or else its first one,
 // whose request then says what is wrong.
-func (a Argument[T]) first(l looked) (kind For[T], err error) {
+func (a Argument[T]) first(ctx context.Context, c *Clients, l looked) (kind For[T], err error) {
 	if len(l.found) == 0 {
 		at := slices.IndexFunc(a.kinds, func(k For[T]) bool { return slices.ContainsFunc(l.mayHave(), k.is) })
 		return a.kinds[max(at, 0)], nil
@@ -169,7 +197,8 @@ func (a Argument[T]) first(l looked) (kind For[T], err error) {
 	for _, k := range a.kinds {
 		titles = append(titles, k.Title)
 	}
-	return kind, fmt.Errorf("NAME: %s is a %s; must be a %s", a.Name, l.found[0].Title, Join(titles, "or"))
+	return kind, fmt.Errorf("NAME: %s is a %s; must be a %s%s", a.Name, l.found[0].Title, Join(titles, "or"),
+		partsOf(ctx, c, l.found[0], a.Name))
 }
 
 // looked is what is known about a name.

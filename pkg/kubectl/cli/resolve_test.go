@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -20,7 +21,7 @@ import (
 )
 
 // namespaceWith is a namespace with objects of these kinds under the name "a"; others may not be read, or are not served.
-func namespaceWith(t *testing.T, kinds, unreadable, absent []Kind) *Clients {
+func namespaceWith(t *testing.T, kinds, unreadable, absent []Kind, parts int) *Clients {
 	t.Helper()
 	scheme := metadatafake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -31,6 +32,11 @@ func namespaceWith(t *testing.T, kinds, unreadable, absent []Kind) *Clients {
 		objects = append(objects, &metav1.PartialObjectMetadata{
 			TypeMeta: metav1.TypeMeta{APIVersion: k.GroupVersion.String(), Kind: k.Title}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"},
 		})
+	}
+	for i := range parts {
+		k := LeaderWorkerSet
+		objects = append(objects, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.GroupVersion.String(), Kind: k.Title},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("a-%d", i), Labels: map[string]string{"disaggregatedset.x-k8s.io/name": "a"}}})
 	}
 	client := metadatafake.NewSimpleMetadataClient(scheme, objects...)
 	for _, k := range unreadable {
@@ -54,6 +60,7 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 		}
 		return out
 	}
+	const missing = `NAME: "a" not found: the namespace ns has no JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet of this name; ` + "`kubectl jobset list` lists the names"
 	// result is the kind that is found, or the error.
 	type result struct{ Read, Note, Change string }
 	for name, tc := range map[string]struct {
@@ -61,6 +68,7 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 		arg              string
 		kinds, forbidden []Kind
 		absent           []Kind
+		parts            int
 		want             result
 	}{
 		"a JobSet":              {takes: take(Kinds...), kinds: []Kind{JobSet}, want: result{Read: "JobSet", Change: "JobSet"}},
@@ -75,8 +83,20 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 		"of a kind that the command does not take": {takes: take(JobSet, LeaderWorkerSet), kinds: []Kind{SequentialJob}, want: result{
 			Read: "NAME: a is a SequentialJob; must be a JobSet or LeaderWorkerSet", Change: "NAME: a is a SequentialJob; must be a JobSet or LeaderWorkerSet",
 		}},
-		"a kind is given":                  {takes: take(Kinds...), arg: "lws/a", kinds: []Kind{JobSet}, want: result{Read: "LeaderWorkerSet", Change: "LeaderWorkerSet"}},
-		"of none":                          {takes: take(SequentialJob, LeaderWorkerSet), want: result{Read: "SequentialJob", Change: "SequentialJob"}},
+		"a kind is given": {takes: take(Kinds...), arg: "lws/a", kinds: []Kind{JobSet}, want: result{Read: "LeaderWorkerSet", Change: "LeaderWorkerSet"}},
+		"of none":         {takes: take(SequentialJob, LeaderWorkerSet), want: result{Read: missing, Change: missing}},
+		"a misspelt name": {takes: take(JobSet), arg: "aa", kinds: []Kind{LeaderWorkerSet, DisaggregatedSet}, want: result{
+			Read:   `NAME: "aa" not found: the namespace ns has no JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet of this name; similar names: lws/a`,
+			Change: `NAME: "aa" not found: the namespace ns has no JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet of this name; similar names: lws/a`,
+		}},
+		"of none, and one is not served": {takes: take(JobSet), absent: []Kind{DisaggregatedSet}, want: result{
+			Read:   `NAME: "a" not found: the namespace ns has no JobSet, SequentialJob or LeaderWorkerSet of this name; ` + "`kubectl jobset list` lists the names",
+			Change: `NAME: "a" not found: the namespace ns has no JobSet, SequentialJob or LeaderWorkerSet of this name; ` + "`kubectl jobset list` lists the names",
+		}},
+		"a DisaggregatedSet with parts": {takes: take(JobSet, LeaderWorkerSet), kinds: []Kind{DisaggregatedSet}, parts: 8, want: result{
+			Read:   "NAME: a is a DisaggregatedSet; must be a JobSet or LeaderWorkerSet; its parts are lws/a-0, lws/a-1, lws/a-2, lws/a-3, lws/a-4, lws/a-5 and 2 more",
+			Change: "NAME: a is a DisaggregatedSet; must be a JobSet or LeaderWorkerSet; its parts are lws/a-0, lws/a-1, lws/a-2, lws/a-3, lws/a-4, lws/a-5 and 2 more",
+		}},
 		"nothing may be read":              {takes: take(Kinds...), forbidden: Kinds, want: result{Read: "JobSet", Change: "JobSet"}},
 		"of none, and one may not be read": {takes: take(Kinds...), forbidden: []Kind{SequentialJob}, want: result{Read: "SequentialJob", Change: "SequentialJob"}},
 		"of none, one may not be read and an earlier one is not served": {
@@ -105,7 +125,7 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 			}
 			var errOut bytes.Buffer
 			f := NewFactory(genericiooptions.IOStreams{ErrOut: &errOut})
-			f.clients = namespaceWith(t, tc.kinds, tc.forbidden, tc.absent)
+			f.clients = namespaceWith(t, tc.kinds, tc.forbidden, tc.absent, tc.parts)
 			f.once.Do(func() {})
 			say := func(kind For[bool], err error) string {
 				if err != nil {

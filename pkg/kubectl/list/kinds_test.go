@@ -79,7 +79,7 @@ func TestListOfAllKinds(t *testing.T) {
 			answers: []answer{sets, sequences, groups, roles},
 			want: outcome{Requests: []string{firstPage, sequencesPath, groupsPath, rolesPath}, Out: `NAME      PHASE        READY  ATTEMPT  QUEUE  AGE  REASON
 sqj/etl   Running      1/2                    90m
-dset/pd   Available    6/6                    90m  AllRolesReady
+dset/pd   Available    6/6                    90m
 js/train  Running      4/4    1/3      gpu    90m
 lws/vllm  Progressing  2/3                    90m  GroupsProgressing
 `},
@@ -88,7 +88,7 @@ lws/vllm  Progressing  2/3                    90m  GroupsProgressing
 vllm  Progressing  2/3                    90m  GroupsProgressing
 `}},
 		"a phase of some kinds": {args: []string{"--phase", "available"}, answers: []answer{sets, sequences, groups, roles}, want: outcome{
-			Requests: []string{firstPage, sequencesPath, groupsPath, rolesPath}, Out: "NAME     PHASE      READY  ATTEMPT  QUEUE  AGE  REASON\ndset/pd  Available  6/6                    90m  AllRolesReady\n",
+			Requests: []string{firstPage, sequencesPath, groupsPath, rolesPath}, Out: "NAME     PHASE      READY  ATTEMPT  QUEUE  AGE  REASON\ndset/pd  Available  6/6                    90m\n",
 		}},
 		"one kind may not be read, and others are not served": {answers: []answer{sets, refused, absent, absent}, want: outcome{
 			Requests: []string{firstPage, sequencesPath, groupsPath, rolesPath},

@@ -57,7 +57,11 @@ func (o *Object) describe(effect func(field string) (Effect, string)) {
 
 // objectOf is what there is to say of an object of a manifest before the cluster is asked.
 func objectOf(kind cli.Kind, object *unstructured.Unstructured) Object {
-	return Object{Kind: kind.Title, Name: object.GetName(), Namespace: object.GetNamespace()}
+	o := Object{Kind: kind.Title, Name: object.GetName(), Namespace: object.GetNamespace()}
+	if o.Name == "" && object.GetGenerateName() != "" {
+		o.Name = object.GetGenerateName() + "*"
+	}
+	return o
 }
 
 // previewing is the preview of one object of a kind, whose Go type is O. It has what the kinds do not share.
@@ -105,7 +109,10 @@ func (p previewing[O]) runNew(ctx context.Context, object *unstructured.Unstruct
 	if err != nil {
 		return err
 	}
-	out.Name = out.Next.GetName()
+	if object.GetName() == "" {
+		out.Notes = append(out.Notes, fmt.Sprintf("metadata.generateName: each creation generates another name; %s stands for it in names of children",
+			out.Next.GetName()))
+	}
 	return p.describeNew(ctx, next)
 }
 

@@ -16,15 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
 // Roles is a DisaggregatedSet with its LeaderWorkerSets, as read at one time.
@@ -221,48 +218,16 @@ type RolesSummary struct {
 	ReplicaCounts
 }
 
-// SummarizeRoles returns the state of a DisaggregatedSet. A role that a scaler scales should have as many replicas as its
-// status says that it has.
+// SummarizeRoles returns the state of a DisaggregatedSet.
 func SummarizeRoles(set *disaggregatedsetv1.DisaggregatedSet) RolesSummary {
-	s := RolesSummary{Phase: phaseOfRoles(set)}
-	s.RoleCount, s.Roles = len(set.Spec.Roles), []RoleCount{}
-	for i := range set.Spec.Roles {
-		role := &set.Spec.Roles[i]
-		count := RoleCount{Name: role.Name}
-		at := slices.IndexFunc(set.Status.RoleStatuses, func(status disaggregatedsetv1.RoleStatus) bool { return status.Name == role.Name })
-		if at >= 0 {
-			status := &set.Status.RoleStatuses[at]
-			count.ReplicasReady, count.ReplicasUpdated = int(status.ReadyReplicas), int(status.UpdatedReplicas)
-			count.ReplicasWanted = int(status.Replicas)
-		}
-		if !helper.External(role) {
-			count.ReplicasWanted = int(max(0, ptr.Deref(role.Spec.Replicas, 1))) * int(helper.Slices(set))
-		}
-		if at >= 0 && count.ReplicasReady >= count.ReplicasWanted && count.ReplicasUpdated >= count.ReplicasWanted {
-			s.RolesReady++
-		}
-		s.Roles = append(s.Roles, count)
-		s.ReplicasReady, s.ReplicasUpdated, s.ReplicasWanted = s.ReplicasReady+count.ReplicasReady, s.ReplicasUpdated+count.ReplicasUpdated,
-			s.ReplicasWanted+count.ReplicasWanted
+	known := helper.Summarize(set)
+	s := RolesSummary{
+		Phase{State: known.Phase, Reason: known.Reason, Message: cli.Clean(known.Message)},
+		RoleCounts{RoleCount: len(known.Roles), RolesReady: known.RolesReady, Roles: []RoleCount{}},
+		ReplicaCounts{ReplicasReady: known.Ready, ReplicasUpdated: known.Updated, ReplicasWanted: known.Wanted},
+	}
+	for _, role := range known.Roles {
+		s.Roles = append(s.Roles, RoleCount{Name: role.Name, ReplicasReady: role.Ready, ReplicasUpdated: role.Updated, ReplicasWanted: role.Wanted})
 	}
 	return s
-}
-
-func phaseOfRoles(set *disaggregatedsetv1.DisaggregatedSet) Phase {
-	if unreadable.Is(set) {
-		return Phase{State: unreadable.Phase, Reason: unreadable.Phase, Message: cli.Clean(unreadable.Explain(set))}
-	}
-	if set.DeletionTimestamp != nil {
-		return Phase{State: lwshelper.PhaseTerminating}
-	}
-	for _, known := range []struct{ condition, state string }{
-		{namespaceuid.Condition, lwshelper.PhasePending},
-		{disaggregatedsetv1.ConditionAvailable, lwshelper.PhaseAvailable},
-		{disaggregatedsetv1.ConditionProgressing, lwshelper.PhaseProgressing},
-	} {
-		if c := meta.FindStatusCondition(set.Status.Conditions, known.condition); c != nil && c.Status == metav1.ConditionTrue {
-			return Phase{State: known.state, Reason: c.Reason, Message: cli.Clean(c.Message)}
-		}
-	}
-	return Phase{State: lwshelper.PhasePending}
 }

@@ -158,13 +158,9 @@ type LeaderWorkerSetSummary struct {
 
 // SummarizeLeaderWorkerSet returns the state of a LeaderWorkerSet.
 func SummarizeLeaderWorkerSet(set *leaderworkersetv1.LeaderWorkerSet) LeaderWorkerSetSummary {
-	state, c := helper.Phase(set)
-	s := LeaderWorkerSetSummary{Phase{State: state}, ReplicaCounts{
+	known := helper.Summarize(set)
+	return LeaderWorkerSetSummary{Phase{State: known.Phase, Reason: known.Reason, Message: cli.Clean(known.Message)}, ReplicaCounts{
 		ReplicasReady: int(set.Status.ReadyReplicas), ReplicasUpdated: int(set.Status.UpdatedReplicas),
 		ReplicasWanted: int(helper.Replicas(set)), ReplicaSize: int(helper.Size(set)),
 	}}
-	if c != nil {
-		s.Reason, s.Message = c.Reason, cli.Clean(c.Message)
-	}
-	return s
 }

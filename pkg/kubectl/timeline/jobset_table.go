@@ -12,7 +12,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// attemptColumns are the columns of the table of attempts. Nothing of them is cut.
+// attemptColumns are the columns of the table of attempts. TRIGGER has why an attempt began, and REASON why it ended. Nothing of them is cut.
 var attemptColumns = []cli.Column{
 	{Title: "#"}, {Title: "TRIGGER", Least: 14, Wrap: true}, {Title: "READY IN", Least: 8, Wrap: true, Drop: 1, Label: "ready in: "},
 	{Title: "LASTED"}, {Title: "OUTCOME"},
@@ -25,8 +25,8 @@ func table(b *strings.Builder, t *Timeline, s screen) {
 	for i := range t.Attempts {
 		a := &t.Attempts[i]
 		rows = append(rows, []string{
-			strconv.Itoa(int(a.Number)), triggerOf(a), readyIn(a), cli.Seconds(a.Seconds), s.Paint(outcomeColor(a), outcomeOf(a)),
-			cli.Clean(a.Reason),
+			strconv.Itoa(int(a.Number)), beganFor(a), readyIn(a), cli.Seconds(a.Seconds), s.Paint(outcomeColor(a), outcomeOf(a)),
+			t.endedFor(a),
 		})
 		rows = append(rows, details(a, s)...)
 	}
@@ -54,12 +54,8 @@ func details(a *Attempt, s screen) [][]string {
 	if a.FirstCause != nil {
 		out = append(out, s.detail(cli.Bad, "first cause: "+causeOf(a.FirstCause)))
 	}
-	if end := endOf(a); end != "" && (a.FirstCause == nil || a.EndUser != "") {
-		what := "ended: "
-		if a.EndUser != "" {
-			what = "ended by "
-		}
-		out = append(out, s.detail(cli.Quiet, what+end))
+	if a.EndUser != "" {
+		out = append(out, s.detail(cli.Quiet, "ended by "+endOf(a)))
 	}
 	return out
 }

@@ -98,6 +98,31 @@ func triggerOf(a *Attempt) string {
 	return text
 }
 
+// beganFor is what began an attempt, with the reason.
+func beganFor(a *Attempt) string {
+	if a.Reason == "" {
+		return triggerOf(a)
+	}
+	return triggerOf(a) + ": " + cli.Clean(a.Reason)
+}
+
+// endedFor is why an attempt ended, in a few words; empty for one that has not ended or has completed. What a user says has a line of its
+// own.
+func (t *Timeline) endedFor(a *Attempt) string {
+	last := len(t.Attempts) > 0 && a == &t.Attempts[len(t.Attempts)-1]
+	switch {
+	case a.Outcome == "", a.EndUser != "", a.Outcome == jobsetv1alpha2.OutcomeCompleted:
+		return ""
+	case a.EndReason != "":
+		return cli.Clean(a.EndReason)
+	case last && a.Outcome == jobsetv1alpha2.OutcomeFailed && t.Reason != "":
+		return cli.Clean(t.Reason)
+	case a.FirstCause != nil:
+		return cli.Clean(a.FirstCause.Reason)
+	}
+	return ""
+}
+
 // causeOf says what failed first, with the names and numbers that a person needs.
 func causeOf(c *jobsetv1alpha2.FailureCause) string { return causeIn("Job", c) }
 

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
@@ -56,6 +58,8 @@ type StepRun struct {
 	Reason     string                       `json:"reason,omitempty"`
 	Message    string                       `json:"message,omitempty"`
 	FirstCause *jobsetv1alpha2.FailureCause `json:"firstCause,omitempty"`
+	// Blocked is since when the cluster has refused the pods of the step, or has found no node for them; absent if it does not.
+	Blocked *time.Time `json:"blocked,omitempty"`
 }
 
 // SequentialJob is the Reader of SequentialJobs. With Jobs, it draws those of their JobSets too.
@@ -104,8 +108,31 @@ func buildSequence(sj *batchv1alpha1.SequentialJob, now time.Time) *Sequence {
 		}
 		t.Steps = append(t.Steps, run)
 	}
+	t.block(sj)
 	return t
 }
+
+// block notes since when the current step lacks pods or nodes, and why.
+func (t *Sequence) block(sj *batchv1alpha1.SequentialJob) {
+	c := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionResourcesUnavailable)
+	index := helper.CurrentIndex(&sj.Status)
+	if c == nil || c.Status != metav1.ConditionTrue || index >= len(t.Steps) || !t.Steps[index].Open {
+		return
+	}
+	run := &t.Steps[index]
+	since := later(c.LastTransitionTime.UTC(), *run.Begin)
+	if since.Sub(*run.Begin) <= neverRan {
+		since = *run.Begin
+	}
+	run.Blocked = &since
+	if run.Reason == "" {
+		run.Reason, run.Message = c.Reason, c.Message
+	}
+}
+
+// neverRan is how long after its begin a step may be reported without pods or nodes to count as one that never ran: the controller reports
+// pods without a node after half of it.
+const neverRan = 2 * hostplan.StepUnschedulableAfter
 
 // record adds what the status says of the step.
 func (t *Sequence) record(run *StepRun, s *batchv1alpha1.SequentialJobStepStatus) {
@@ -144,6 +171,12 @@ func stepRow(run *StepRun) row {
 		kind = Running
 	}
 	r.phases = []Phase{{Kind: kind, Begin: *run.Begin, End: *run.End, Open: run.Open}}
+	if run.Blocked != nil && kind == Running {
+		r.phases = []Phase{{Kind: Running, Begin: *run.Begin, End: *run.Blocked}, {Kind: Starting, Begin: *run.Blocked, End: *run.End, Open: run.Open}}
+		if run.Blocked.Equal(*run.Begin) {
+			r.phases = r.phases[1:]
+		}
+	}
 	r.detail = fmt.Sprintf("%s, %s", cli.Seconds(run.Seconds), r.detail)
 	if r.outcome = string(stepOutcomes[batchv1alpha1.StepState(run.State)]); run.Open {
 		r.outcome = outcomeOpen

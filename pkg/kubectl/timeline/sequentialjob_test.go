@@ -48,12 +48,21 @@ func failedSequence() *batchv1alpha1.SequentialJob {
 	return sj
 }
 
+// blockedSequence is a sequence with a second step that has no node, reported after so many seconds of the step.
+func blockedSequence(after30 float64) *batchv1alpha1.SequentialJob {
+	sj := newSequence(builders.Started(batchv1alpha1.StepSucceeded, ran(2, 600)), builders.Started(batchv1alpha1.StepRunning, ran(900, 0)))
+	sj.Status.Conditions = []metav1.Condition{{Type: "ResourcesUnavailable", Status: metav1.ConditionTrue, Reason: "Unschedulable",
+		Message: "1 pod of job 1 cannot be scheduled: 0/3 nodes are available", LastTransitionTime: metav1.NewTime(after(900 + after30))}}
+	return sj
+}
+
 func TestChartOfASequence(t *testing.T) {
 	for name, tc := range map[string]struct {
 		sequence *batchv1alpha1.SequentialJob
 		width    int
 	}{
 		"sequentialjob-running": {runningSequence(), 100}, "sequentialjob-narrow": {runningSequence(), 60}, "sequentialjob-failed": {failedSequence(), 80},
+		"sequentialjob-without-node": {blockedSequence(30), 80}, "sequentialjob-lost-node": {blockedSequence(400), 80},
 		"sequentialjob-pending": {newSequence(), 80},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,7 @@ func TestFiguresOfGroups(t *testing.T) {
 	}
 	const requests = `"requests":{"cpu":"24","memory":"128Gi","nvidia.com/gpu":"16"}`
 	const pods = `"pods":{"wanted":2,"existing":2,"ready":2,"succeeded":0,"failed":0,"leaving":0}`
-	want := `{"name":"vllm","namespace":"default","state":"Available","reason":"AllGroupsReady","groupsReady":1,"groupsUpdated":1,"groupsWanted":1,"groupSize":2,"revision":"6859c84d69",` +
+	want := `{"name":"vllm","namespace":"default","state":"Available","groupsReady":1,"groupsUpdated":1,"groupsWanted":1,"groupSize":2,"revision":"6859c84d69",` +
 		pods + `,` + requests + `,"restarts":0,"groups":[{"index":0,"state":"Ready","revision":"6859c84d69","updated":true,` + pods + `,"restarts":0,` + requests + `}],` +
 		`"domainLabel":"zone","domains":[{"name":"a","nodes":1,"pods":2,"ready":2,` + requests + `}],"nodes":[{"name":"node-00","domain":"a","pods":2,"ready":2,` + requests + `}]}`
 	if diff := cmp.Diff(want, string(data)); diff != "" {

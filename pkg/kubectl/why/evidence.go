@@ -95,7 +95,7 @@ type Evidence struct {
 	Domains map[string]*domain
 	// of is the kind of the object; nil for JobSet.
 	of *kind
-	// Near are names of existing sets that resemble the name of a set that does not exist; Elsewhere are namespaces that have one of this very
+	// Near are existing objects of any kind with names that resemble the name of one that does not exist, as KIND/NAME; Elsewhere are namespaces that have one of this very
 	// name.
 	Near, Elsewhere []string
 	NotLookedAt     []Gap

@@ -5,6 +5,7 @@ package why
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -210,16 +211,21 @@ func (l *loader) readNear(ctx context.Context) {
 	if !apierrors.IsNotFound(l.e.Unread) || cli.IsNotServed(l.e.Unread) {
 		return
 	}
-	found, err := l.e.kind().names(ctx, l, l.Namespace, metav1.ListOptions{Limit: maxNodes})
-	if err != nil {
-		l.gap(l.e.kind().Names[1], err)
-		return
+	kindOf := map[string]string{}
+	for _, k := range []*kind{l.e.kind(), setKind(), sequenceKind(), leaderWorkerSetKind(), rolesKind()} {
+		found, err := k.names(ctx, l, l.Namespace, metav1.ListOptions{Limit: maxNodes})
+		if err != nil && k.Title == l.e.kind().Title {
+			l.gap(k.Names[1], err)
+		}
+		for _, object := range found {
+			if kindOf[object.Name] == "" {
+				kindOf[object.Name] = k.Short()
+			}
+		}
 	}
-	var names []string
-	for _, object := range found {
-		names = append(names, object.Name)
+	for _, name := range cli.Near(l.e.Name, slices.Collect(maps.Keys(kindOf))) {
+		l.e.Near = append(l.e.Near, kindOf[name]+"/"+name)
 	}
-	l.e.Near = near(l.e.Name, names)
 }
 
 func (l *loader) readElsewhere(ctx context.Context) {

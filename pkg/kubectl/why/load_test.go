@@ -207,7 +207,7 @@ func TestLoadSuggestsSimilarNames(t *testing.T) {
 		}
 	}
 	e := w.load(t)
-	if diff := cmp.Diff([]string{"trains"}, e.Near); diff != "" {
+	if diff := cmp.Diff([]string{"js/trains"}, e.Near); diff != "" {
 		t.Errorf("similar names (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"other"}, e.Elsewhere); diff != "" {

@@ -5,10 +5,12 @@ package why
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -70,4 +72,16 @@ type Gap struct {
 func sorted(findings []Finding) []Finding {
 	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(rank(a.Cause), rank(b.Cause)) })
 	return slices.CompactFunc(findings, func(a, b Finding) bool { return a.Cause == b.Cause && a.Summary == b.Summary })
+}
+
+// sayNone says that no kind has an object of the name, if none was given and all were looked for.
+func (r *Report) sayNone(none *cli.NoObjectError) {
+	if none == nil || r.State != stateNotFound {
+		return
+	}
+	for i := range r.Findings {
+		if r.Findings[i].Cause == NotFound {
+			r.Findings[i].Summary = fmt.Sprintf("there is no %s %s in the namespace %s", cli.Titles(none.Kinds, "or"), none.Name, none.Namespace)
+		}
+	}
 }

@@ -5,7 +5,6 @@ package why
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -195,70 +194,19 @@ func notFound(d *diagnosis) []Finding {
 		Cause: NotFound, Summary: fmt.Sprintf("there is no %s %s in the namespace %s", d.kind().Title, d.Name, d.Namespace),
 		Commands: []string{d.kubectl("get %s", d.kind().Names[1])},
 	}
-	for _, name := range d.Near {
-		f.Evidence = append(f.Evidence, Fact{Object: object(d.kind().Names[0], name), Text: "exists and has a similar name"})
+	for _, ref := range d.Near {
+		f.Evidence = append(f.Evidence, Fact{Object: ref, Text: "exists and has a similar name"})
 	}
 	for _, namespace := range d.Elsewhere {
 		f.Evidence = append(f.Evidence, Fact{Object: namespace + "/" + d.set(), Text: "exists in the namespace " + namespace})
 		f.Commands = append(f.Commands, fmt.Sprintf("kubectl jobset -n %s why %s", namespace, d.ref()))
 	}
 	if len(d.Near) > 0 && len(d.Elsewhere) == 0 {
-		f.Commands = append(f.Commands, d.plugin("why %s", d.kind().prefix+d.Near[0]))
+		f.Commands = append(f.Commands, d.plugin("why %s", d.Near[0]))
 	}
 	if len(d.Jobs) > 0 {
 		f.Evidence = append(f.Evidence, Fact{Object: d.set(), Text: fmt.Sprintf("was deleted; %s with its name still exist",
 			count(len(d.Jobs), "job"))})
 	}
 	return []Finding{f}
-}
-
-// near returns the names most like the wanted one.
-func near(wanted string, names []string) []string {
-	const most = 3
-	type candidate struct {
-		name     string
-		distance int
-	}
-	var found []candidate
-	for _, name := range names {
-		distance := editDistance(wanted, name)
-		if strings.HasPrefix(name, wanted) || strings.HasPrefix(wanted, name) {
-			distance = min(distance, 1)
-		}
-		if distance <= max(1, len(wanted)/3) {
-			found = append(found, candidate{name, distance})
-		}
-	}
-	slices.SortFunc(found, func(a, b candidate) int {
-		if a.distance != b.distance {
-			return a.distance - b.distance
-		}
-		return strings.Compare(a.name, b.name)
-	})
-	var out []string
-	for _, c := range found[:min(most, len(found))] {
-		out = append(out, c.name)
-	}
-	return out
-}
-
-// editDistance is the number of letters to insert, delete or replace.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -180,6 +180,13 @@ func scheduleCases() map[string]diagnosisCase {
 			}, warns("PersistentVolumeClaim", "uid-claim", "ProvisioningFailed", "no such class")),
 			want: UnboundClaim, words: []string{"data-train"},
 		},
+		"a claim does not exist": {
+			evidence: healthy(pods(func(pod *corev1.Pod) {
+				noNode(`0/20 nodes are available: persistentvolumeclaim "data-train" not found.`)(pod)
+				pod.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-train"}}}}
+			}), func(e *Evidence) { e.Claims["data-train"] = nil }),
+			want: UnboundClaim, words: []string{"the volume claim data-train, which does not exist"},
+		},
 		"a gate holds the pods": {
 			evidence: healthy(pods(func(pod *corev1.Pod) {
 				noNode("")(pod)

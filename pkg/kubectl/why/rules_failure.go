@@ -39,7 +39,7 @@ func failed(d *diagnosis) []Finding {
 	case jobsetv1alpha2.ReasonCancelled:
 		return []Finding{{
 			Cause: Cancelled, Summary: fmt.Sprintf("%s, %s", oneLine(c.Message), when),
-			Evidence: append([]Fact{conditionFact(d.set(), c)}, history...), Commands: []string{d.runAgain()},
+			Evidence: append([]Fact{conditionFact(d.set(), c)}, history...), Commands: []string{d.runAgain("")},
 		}}
 	case helper.ReasonDeadlineExceeded:
 		return []Finding{{
@@ -78,7 +78,7 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 		Summary: fmt.Sprintf("failed %s: maxRestarts is reached (%d of %s)", when, int(helper.CountedRestarts(&js.Status)),
 			count(limit, "restart")),
 		Evidence: append([]Fact{conditionFact(d.set(), c)}, history...),
-		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.runAgain()},
+		Commands: []string{d.plugin("timeline %s", js.Name), d.plugin("logs %s --first-failed", js.Name), d.runAgain(" --max-restarts 1")},
 	}
 	if policy := js.Spec.FailurePolicy; policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyInPlaceRestart {
 		f.Summary = fmt.Sprintf("failed %s: maxRestarts is reached (%s, in place or of Jobs)", when, count(limit, "restart"))
@@ -93,9 +93,9 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 	return f
 }
 
-// runAgain is the command by which a failed set comes to run again. The server does not retry what a queue or an owner
+// runAgain is the command by which a failed set comes to run again, with flags for a retry. The server does not retry what a queue or an owner
 // decides about: they have seen it finish.
-func (d *diagnosis) runAgain() string {
+func (d *diagnosis) runAgain(with string) string {
 	js := d.JobSet
 	if queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {
 		return d.kubectl("get jobset %s -o yaml  # recreate it to run it again: the queue %s does not run a finished set again", js.Name, queue)
@@ -103,7 +103,7 @@ func (d *diagnosis) runAgain() string {
 	if owner := metav1.GetControllerOf(js); owner != nil {
 		return d.kubectl("get %s %s -o yaml  # recreate it to run it again: it owns the set", strings.ToLower(owner.Kind), owner.Name)
 	}
-	return d.plugin("retry %s", js.Name)
+	return d.plugin("retry %s", js.Name) + with
 }
 
 // causeOfFailure returns the first cause: from the history, or else from the Jobs and pods that are left.

@@ -6,10 +6,13 @@ package why
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
@@ -137,6 +140,7 @@ func (d *diagnosis) containerFinding(cause Cause, pods []*corev1.Pod, status cor
 	switch cause {
 	case ImagePull:
 		f.Summary = fmt.Sprintf("the image %s cannot be pulled (%s): %s", status.Image, reason, where)
+		f.Commands = append(f.Commands, d.anotherImage())
 	case ContainerConfig:
 		f.Summary = fmt.Sprintf("%s cannot be started (%s): %s", where, reason, message)
 	case VolumeMount:
@@ -226,4 +230,23 @@ func firstFailure(pods []*corev1.Pod) (first *helper.PodFailure) {
 		first = helper.FirstFailure(first, helper.FailureOfPod(pod))
 	}
 	return first
+}
+
+// anotherImage is how the pods get another image.
+func (d *diagnosis) anotherImage() string {
+	switch {
+	case d.JobSet != nil:
+		return d.kubectl("get jobset %s -o yaml  # recreate it with another image: images of a JobSet cannot be changed", d.Name)
+	case d.Sequence != nil:
+		then := ""
+		if strategy := d.Sequence.Spec.UpdateStrategy; strategy == nil || strategy.Type != batchv1alpha1.UpdateRestart {
+			then = ", then run `kubectl jobset restart " + d.ref() + "`"
+		}
+		return d.kubectl("edit sequentialjob %s  # correct the image of the step%s", d.Name, then)
+	}
+	kind, name := d.kind().Names[0], d.Name
+	if owner := metav1.GetControllerOf(d.Set); owner != nil {
+		kind, name = strings.ToLower(owner.Kind), owner.Name
+	}
+	return d.kubectl("edit %s %s  # correct the image: the groups are updated", kind, name)
 }

@@ -102,14 +102,14 @@ func (d *diagnosis) withoutNode(cause Cause, pods []*corev1.Pod) Finding {
 
 // unbound names the claims that a pod waits for.
 func (d *diagnosis) unbound(f *Finding, pod *corev1.Pod, n int) {
-	var open []string
+	var open, absent []string
 	for _, name := range claimsOf(pod) {
 		claim, read := d.Claims[name]
 		switch {
 		case !read:
 			continue
 		case claim == nil:
-			open = append(open, name)
+			absent = append(absent, name)
 			f.Evidence = append(f.Evidence, Fact{Object: object("persistentvolumeclaim", name), Text: "does not exist"})
 			continue
 		case claim.Status.Phase == corev1.ClaimBound:
@@ -125,6 +125,11 @@ func (d *diagnosis) unbound(f *Finding, pod *corev1.Pod, n int) {
 		f.Commands = append(f.Commands, d.kubectl("describe persistentvolumeclaim %s", name))
 	}
 	waits := podsDo(n, "waits", "wait")
+	if len(absent) > 0 {
+		f.Summary = fmt.Sprintf("%s for the volume claim %s, which does not exist", waits, some(absent, maxFacts))
+		f.Commands = append(f.Commands, d.kubectl("get persistentvolumeclaims  # create it, or correct its name in the %s", d.noun()))
+		return
+	}
 	f.Summary = waits + " for volume claims that are not bound"
 	if len(open) > 0 {
 		f.Summary = fmt.Sprintf("%s for the volume claim %s, which is not bound", waits, some(open, maxFacts))

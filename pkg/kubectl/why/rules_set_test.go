@@ -94,7 +94,7 @@ func setCases() map[string]diagnosisCase {
 			want:     CauseUnknown, words: []string{"cannot read pods"},
 		},
 		"there is no set of the name": {
-			evidence: &Evidence{Namespace: "team", Name: "train", Now: now, Unread: apierrors.NewNotFound(jobSets, "train"), Near: []string{"trains"}},
+			evidence: &Evidence{Namespace: "team", Name: "train", Now: now, Unread: apierrors.NewNotFound(jobSets, "train"), Near: []string{"lws/trains"}},
 			want:     NotFound, words: []string{"no JobSet train in the namespace team"},
 		},
 		"a finalizer of the set keeps it": {

@@ -54,16 +54,16 @@ func NewCommand(f *cli.Factory, kinds []cli.For[Diagnoser]) *cobra.Command {
 		Use: "why NAME", Short: "Explain the state of a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet, and what to do", Long: long,
 		Example:           example,
 		ValidArgsFunction: complete.Names(f, kinds),
-		RunE: cli.ReadObject(f, kinds, func(*cobra.Command) error { return output.Validate() },
-			func(ctx context.Context, kind cli.For[Diagnoser], name string) error {
-				return run(ctx, f, output, kind, name)
+		RunE: cli.ReadWhateverIsLeft(f, kinds, func(*cobra.Command) error { return output.Validate() },
+			func(ctx context.Context, kind cli.For[Diagnoser], name string, none *cli.NoObjectError) error {
+				return run(ctx, f, output, kind, name, none)
 			}),
 	}
 	output.AddFlags(cmd)
 	return cmd
 }
 
-func run(ctx context.Context, f *cli.Factory, output *cli.Output, kind cli.For[Diagnoser], name string) error {
+func run(ctx context.Context, f *cli.Factory, output *cli.Output, kind cli.For[Diagnoser], name string, none *cli.NoObjectError) error {
 	clients, err := f.Clients()
 	if err != nil {
 		return err
@@ -73,6 +73,7 @@ func run(ctx context.Context, f *cli.Factory, output *cli.Output, kind cli.For[D
 	if err != nil {
 		return err
 	}
+	report.sayNone(none)
 	if output.ForHumans() {
 		err = render(f.Out, kind.Kind, report, f.Terminal(), now)
 	} else {

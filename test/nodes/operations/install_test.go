@@ -44,14 +44,14 @@ func install(ctx context.Context) error {
 	}
 	// Certificates that are there already are in use.
 	if _, err := kubectl(ctx, "--namespace="+namespace, "get", "secrets", "jobset-etcd-tls", "jobset-apiserver-etcd"); err != nil {
-		if _, err := command(ctx, filepath.Join(root, "examples", "etcd", "certificates.sh")); err != nil {
+		if _, err := command(ctx, filepath.Join(root, "etcd", "certificates.sh")); err != nil {
 			return err
 		}
 	}
 	if err := errors.Join(etcdImages(), etcdVolumes(ctx)); err != nil {
 		return err
 	}
-	if err := deploy(ctx, "overlays/external-etcd", "examples/etcd"); err != nil {
+	if err := deploy(ctx, "overlays/external-etcd", "etcd"); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "three servers on three members of etcd were installed in %s\n", time.Since(begin).Round(time.Second))

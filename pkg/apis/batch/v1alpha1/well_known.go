@@ -127,12 +127,12 @@ const (
 	// ReasonClusterOverloaded is the reason of ResourcesUnavailable while the API asks for fewer requests, times out, or
 	// cannot call a webhook.
 	ReasonClusterOverloaded = "ClusterOverloaded"
-	// ReasonQuotaExceeded is the reason of ResourcesUnavailable while a ResourceQuota is used up.
+	// ReasonQuotaExceeded is the reason of ResourcesUnavailable while a ResourceQuota has no room for the current child or for its pods.
 	ReasonQuotaExceeded = "QuotaExceeded"
 	// ReasonUnschedulable is the reason of ResourcesUnavailable while pods have waited for a node for 30 seconds.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonPodsRefused is the reason of ResourcesUnavailable while the API refuses pods of the current child, for example
-	// because a quota is used up.
+	// ReasonPodsRefused is the reason of ResourcesUnavailable while the API refuses pods of the current child and it is not known why. If it
+	// is, the condition has the reason that PodCreationFailure of a JobSet has for it.
 	ReasonPodsRefused = "PodsRefused"
 	// ReasonQueueUnavailable is the reason of ResourcesUnavailable while a queue is named, and the cluster does not serve Kueue's API.
 	ReasonQueueUnavailable = "QueueUnavailable"

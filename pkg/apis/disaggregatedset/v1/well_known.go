@@ -27,6 +27,9 @@ const (
 	// their names, or another party undoes each write. It has the reasons of JobCreationFailure of JobSets, and NameConflict. This
 	// condition is ours; upstream has none for it.
 	ConditionChildCreationFailure = "ChildCreationFailure"
+	// ConditionRolesBlocked means that a fault keeps a LeaderWorkerSet of the set from having all its groups. Its reason is the reason of the
+	// LeaderWorkerSet, so that a fault has one word in all kinds. This condition is ours; upstream has none for it.
+	ConditionRolesBlocked = "RolesBlocked"
 	// ConditionReady is the condition of a scaler that has a role.
 	ConditionReady = "Ready"
 
@@ -36,6 +39,8 @@ const (
 	ReasonRolloutInProgress = "RolloutInProgress"
 	// ReasonChildUnreadable is the reason of Progressing while the set waits for a child that the server cannot read.
 	ReasonChildUnreadable = "ChildUnreadable"
+	// ReasonRolesUnblocked is the reason of RolesBlocked, which is False, once no LeaderWorkerSet has a fault.
+	ReasonRolesUnblocked = "RolesUnblocked"
 	// ReasonBound is the reason of Ready.
 	ReasonBound = "Bound"
 )

@@ -75,7 +75,7 @@ func validateReplicatedJobsUpdate(next, prev *jobset.JobSet, opts gates.Gates, p
 			errs = append(errs, validateReplicatedJobUpdate(rj, was, &prev.Status, suspended, opts, path.Index(i))...)
 		}
 	}
-	return append(errs, generic.Changed(working, prev.Spec.ReplicatedJobs, path, jobChanges(suspended, opts))...)
+	return append(errs, explainDefaults(generic.Changed(working, prev.Spec.ReplicatedJobs, path, jobChanges(suspended, opts)))...)
 }
 
 // validateReplicatedJobUpdate checks the fields that may change, and resets them in rj.

@@ -91,6 +91,9 @@ const (
 	// ConditionPodCreationFailure means that the API refuses pods of the set to the StatefulSet controller, for example
 	// because a quota is used up. This condition is ours; upstream has none for it.
 	ConditionPodCreationFailure = "PodCreationFailure"
+	// ConditionPodsUnschedulable means that the scheduler has found no node for pods of the set for some time. This condition is ours;
+	// upstream has none for it.
+	ConditionPodsUnschedulable = "PodsUnschedulable"
 	// ConditionChildCreationFailure means that children of the set cannot be created or updated: the API refuses them, other objects have
 	// their names, or another party undoes each write. It has the reasons of JobCreationFailure of JobSets, and NameConflict. This
 	// condition is ours; upstream has none for it.
@@ -104,6 +107,9 @@ const (
 	ReasonGroupsUpdating = "GroupsUpdating"
 	// ReasonPodsCreated is the reason of PodCreationFailure, which is False, once no pods are refused.
 	ReasonPodsCreated = "PodsCreated"
+	// ReasonUnschedulable is the reason of PodsUnschedulable, and ReasonPodsScheduled its reason once no pod waits for a node.
+	ReasonUnschedulable = "Unschedulable"
+	ReasonPodsScheduled = "PodsScheduled"
 	// ReasonMaxGroupRestartsExceeded is the reason of Failed.
 	ReasonMaxGroupRestartsExceeded = "MaxGroupRestartsExceeded"
 )

@@ -14,6 +14,7 @@ import (
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
@@ -27,6 +28,9 @@ func ChildOf(lws *leaderworkersetv1.LeaderWorkerSet) Child {
 		Created: lws.CreationTimestamp, Deleting: lws.DeletionTimestamp != nil,
 	}
 	c.Slice, c.Legacy = sliceOf(lws.Labels)
+	if trouble := lwshelper.Trouble(lws.Status.Conditions); trouble != nil {
+		c.Trouble = &hostplan.Refusal{Reason: trouble.Reason, Message: trouble.Message}
+	}
 	if value, found := lws.Annotations[disaggregatedsetv1.InitialReplicasAnnotationKey]; found {
 		if n, err := strconv.ParseInt(value, 10, 32); err == nil && n >= 0 {
 			c.Initial = &n

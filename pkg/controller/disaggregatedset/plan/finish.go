@@ -79,6 +79,7 @@ func status(obs Observed, p Plan) *disaggregatedsetv1.DisaggregatedSetStatus {
 			count.UpdatedReplicas == count.Replicas
 	}
 	setConditions(next, available, obs)
+	setBlocked(next, obs, p.Revision)
 	return next
 }
 

@@ -61,6 +61,8 @@ type Child struct {
 	Created metav1.Time
 	// Deleting means that it is being deleted.
 	Deleting bool
+	// Trouble is what keeps it from having all its groups; nil if nothing is known to do so.
+	Trouble *hostplan.Refusal
 }
 
 // Service is what decisions use of a Service.

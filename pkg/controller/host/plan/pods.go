@@ -13,6 +13,8 @@ import (
 const (
 	// JobSetUnschedulableAfter is the time for the pods of a JobSet.
 	JobSetUnschedulableAfter = 15 * time.Second
+	// LeaderWorkerSetUnschedulableAfter is the time for the pods of a LeaderWorkerSet.
+	LeaderWorkerSetUnschedulableAfter = 15 * time.Second
 	// StepUnschedulableAfter is the time for the pods of a step of a SequentialJob.
 	StepUnschedulableAfter = 30 * time.Second
 )

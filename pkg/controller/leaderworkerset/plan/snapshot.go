@@ -35,6 +35,7 @@ func PodOf(pod *corev1.Pod) Pod {
 		Phase: pod.Status.Phase, Restarted: hasRestarted(pod),
 		Deleting: pod.DeletionTimestamp != nil, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp, RequestsTPUs: requestsTPUs(&pod.Spec),
 		LeaderName: pod.Annotations[leaderworkersetv1.LeaderPodNameAnnotationKey], HeldByKueue: heldByKueue(pod),
+		Unschedulable: unschedulable(pod),
 	}
 	if p.Deleting {
 		p.DeletingSince = deletingSince(pod)

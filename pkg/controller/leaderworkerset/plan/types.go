@@ -43,6 +43,8 @@ type Observed struct {
 	Workers []Workers
 	// RefusedPods are the pods that the API refuses.
 	RefusedPods RefusedPods
+	// UnschedulableSince is since when the scheduler finds no node for pods of the set; zero if it finds one for each.
+	UnschedulableSince time.Time
 	// Services are the Services with the label of the set.
 	Services []Child
 	// Revisions are the ControllerRevisions that the set controls, and the ControllerRevisions with its label that have no controller.
@@ -116,6 +118,8 @@ type Pod struct {
 	Created metav1.Time
 	// RequestsTPUs means that a container of it requests TPUs.
 	RequestsTPUs bool
+	// Unschedulable is why the scheduler finds no node for it; empty if it finds one, or has not tried.
+	Unschedulable string
 	// HeldByKueue means that it waits until Kueue has quota for it.
 	HeldByKueue bool
 	// Size is the number of pods of its group, as its annotation says; 0 if there is none.

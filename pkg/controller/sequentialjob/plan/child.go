@@ -72,8 +72,8 @@ func childExists(o Observed) wants {
 	if why := o.Stripped; why != nil && why.Reason == UndoneByOthers {
 		w.conditions = []condition{stripped(o, why.Message)}
 	}
-	if hasReason(&o.SequentialJob.Status, batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonQuotaExceeded,
-		batchv1alpha1.ReasonClusterOverloaded) {
+	if status := &o.SequentialJob.Status; !reportsRefused(status) && hasReason(status, batchv1alpha1.ConditionResourcesUnavailable,
+		batchv1alpha1.ReasonQuotaExceeded, batchv1alpha1.ReasonClusterOverloaded) {
 		w.conditions = append(w.conditions, notUnavailable())
 	}
 	return w

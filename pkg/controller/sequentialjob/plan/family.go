@@ -19,6 +19,7 @@ import (
 	batchhelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	jobsethelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // ChildOfJob returns what decisions use of a Job.
@@ -53,10 +54,7 @@ func ChildOfJobSet(js *jobsetv1alpha2.JobSet) Child {
 	}
 	all := jobsethelper.TotalReplicas(js)
 	c.Ready, c.JobsEnded = ready >= all, ended >= all
-	if refused := meta.FindStatusCondition(js.Status.Conditions, jobsetv1alpha2.PodCreationFailure); refused != nil &&
-		refused.Status == metav1.ConditionTrue {
-		c.RefusedPods = refused.Message
-	}
+	c.Refused = refusedTo(js)
 	// The same holds for a JobSet that its controller has not seen suspended.
 	c.Busy = c.Busy || c.Suspended && !meta.IsStatusConditionTrue(js.Status.Conditions, jobsetv1alpha2.JobSetSuspended)
 	phase, condition := jobsethelper.Finished(js)
@@ -164,4 +162,14 @@ func indexOf(sj *batchv1alpha1.SequentialJob, name string) int {
 
 func compareMembers(a, b member) int {
 	return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.UID, b.UID))
+}
+
+// refusedTo returns what the API refuses to a JobSet: its Jobs, or else their pods. It returns nil if it refuses neither.
+func refusedTo(js *jobsetv1alpha2.JobSet) *hostplan.Refusal {
+	for _, conditionType := range []string{jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodCreationFailure} {
+		if c := meta.FindStatusCondition(js.Status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
+			return &hostplan.Refusal{Reason: c.Reason, Message: c.Message}
+		}
+	}
+	return nil
 }

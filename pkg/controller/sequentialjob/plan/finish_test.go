@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 			}
 			w.wait(15 * time.Second).stabilize()
 			diff(t, "the condition after a while", tc.later, w.condition(tc.condition))
-			diff(t, "the phase", batchv1alpha1.PhaseRunning, helper.Phase(w.sj))
+			diff(t, "the phase", batchv1alpha1.PhasePending, helper.Phase(w.sj))
 			w.creation, w.refusal = Created, nil
 			w.stabilize()
 			diff(t, "the condition in the end", tc.after, w.condition(tc.condition))

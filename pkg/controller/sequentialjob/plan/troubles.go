@@ -4,9 +4,13 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
@@ -26,10 +30,10 @@ func reportTroubles(o Observed, c Child, status *batchv1alpha1.SequentialJobStat
 	if o.Queue.Hold != nil && !o.Queue.Served && c.Suspended {
 		return wants{} // waitForQuota says so
 	}
-	switch message, due := refusedPods(o, c, status); {
-	case message != "":
-		return wants{requeueAfter: hostplan.PodsRefusedAgain, conditions: []condition{unavailable(batchv1alpha1.ReasonPodsRefused,
-			fmt.Sprintf("pods of job %d cannot be created: %s", index, message))}}
+	switch refused, due := refusedPods(o, c, status); {
+	case refused != nil:
+		return wants{requeueAfter: hostplan.PodsRefusedAgain, conditions: []condition{unavailable(
+			cmp.Or(refused.Reason, batchv1alpha1.ReasonPodsRefused), refusedHead(c, index)+refused.Message)}}
 	case due > 0:
 		return wants{requeueAfter: due}
 	}
@@ -46,18 +50,37 @@ func reportTroubles(o Observed, c Child, status *batchv1alpha1.SequentialJobStat
 		hostplan.CountPods(waits.Pods), index, waits.Reason))}}
 }
 
-// refusedPods returns why the API refuses pods of the current child; empty if it does not. The second value is when
-// that may be worth reporting.
-func refusedPods(o Observed, c Child, status *batchv1alpha1.SequentialJobStatus) (message string, due time.Duration) {
-	if c.RefusedPods != "" {
-		return c.RefusedPods, 0 // its own controller has waited
+// refusedPods returns what the API refuses to the current child; nil if it refuses nothing. The second value is when that may be worth
+// reporting.
+func refusedPods(o Observed, c Child, status *batchv1alpha1.SequentialJobStatus) (*hostplan.Refusal, time.Duration) {
+	if c.Refused != nil {
+		return c.Refused, 0 // its own controller has waited
 	}
-	refused, known := o.RefusedPods, isTrue(status, batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonPodsRefused)
+	refused := o.RefusedPods
 	if refused.Message == "" || !c.LacksPods {
-		return "", 0
+		return nil, 0
 	}
-	if reports, due := hostplan.ReportsRefused(known, refused.Since, refused.At, o.Now.Time); !reports {
-		return "", due
+	if reports, due := hostplan.ReportsRefused(reportsRefused(status), refused.Since, refused.At, o.Now.Time); !reports {
+		return nil, due
 	}
-	return refused.Message, 0
+	return &hostplan.Refusal{Reason: refused.Reason, Message: refused.Message}, 0
+}
+
+// The beginnings of messages about what the API refuses to a child that exists.
+const podsOfJob, jobDoesNotRun = "pods of job ", "job "
+
+// refusedHead returns how the message begins. What a JobSet says has a subject of its own.
+func refusedHead(c Child, index int) string {
+	if c.Refused != nil {
+		return fmt.Sprintf("%s%d: ", jobDoesNotRun, index)
+	}
+	return fmt.Sprintf("%s%d cannot be created: ", podsOfJob, index)
+}
+
+// reportsRefused returns whether the status says that the API refuses something to a child that exists. The reasons are the same if it
+// refuses the child.
+func reportsRefused(status *batchv1alpha1.SequentialJobStatus) bool {
+	c := meta.FindStatusCondition(status.Conditions, batchv1alpha1.ConditionResourcesUnavailable)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason != batchv1alpha1.ReasonUnschedulable &&
+		(strings.HasPrefix(c.Message, podsOfJob) || strings.HasPrefix(c.Message, jobDoesNotRun))
 }

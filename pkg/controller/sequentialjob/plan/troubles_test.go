@@ -10,14 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 func TestRefusedPods(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC))
-	told := []metav1.Condition{{Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionTrue, Reason: batchv1alpha1.ReasonPodsRefused}}
+	told := []metav1.Condition{{Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionTrue, Reason: "QuotaExceeded", Message: "pods of job 0 cannot be created: q"}}
+	former := []metav1.Condition{{Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionTrue, Reason: batchv1alpha1.ReasonPodsRefused, Message: "pods of job 0 cannot be created: q"}}
+	creation := []metav1.Condition{{Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionTrue, Reason: "QuotaExceeded", Message: "Job 0 could not be created: q"}}
 	lacks := Child{LacksPods: true}
 	refused := func(since, age time.Duration) RefusedPods {
-		return RefusedPods{Message: "exceeded quota: q", Since: at.Add(-since), At: at.Add(-age)}
+		return RefusedPods{Reason: "QuotaExceeded", Message: "exceeded quota: q", Since: at.Add(-since), At: at.Add(-age)}
 	}
 	for name, tc := range map[string]struct {
 		child      Child
@@ -26,17 +29,24 @@ func TestRefusedPods(t *testing.T) {
 		want       string
 		wantDue    time.Duration
 	}{
-		"none":               {child: lacks},
-		"not at first":       {child: lacks, refused: refused(time.Second, 0), wantDue: 4 * time.Second},
-		"after some time":    {child: lacks, refused: refused(5*time.Second, 0), want: "exceeded quota: q"},
-		"long ago":           {child: lacks, refused: refused(time.Hour, 3*time.Minute)},
-		"long ago, and told": {child: lacks, conditions: told, refused: refused(0, 20*time.Minute), want: "exceeded quota: q"},
-		"a JobSet says so":   {child: Child{RefusedPods: "pods of 1 of 2 Jobs"}, want: "pods of 1 of 2 Jobs"},
+		"none":                       {child: lacks},
+		"not at first":               {child: lacks, refused: refused(time.Second, 0), wantDue: 4 * time.Second},
+		"after some time":            {child: lacks, refused: refused(5*time.Second, 0), want: "QuotaExceeded exceeded quota: q"},
+		"long ago":                   {child: lacks, refused: refused(time.Hour, 3*time.Minute)},
+		"long ago, and told":         {child: lacks, conditions: told, refused: refused(0, 20*time.Minute), want: "QuotaExceeded exceeded quota: q"},
+		"told by an earlier release": {child: lacks, conditions: former, refused: refused(0, 20*time.Minute), want: "QuotaExceeded exceeded quota: q"},
+		"told about the Job itself":  {child: lacks, conditions: creation, refused: refused(0, 0), wantDue: 5 * time.Second},
+		"a JobSet says so":           {child: Child{Refused: &hostplan.Refusal{Reason: "AdmissionDenied", Message: "pods of 1 of 2 Jobs"}}, want: "AdmissionDenied pods of 1 of 2 Jobs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sj := &batchv1alpha1.SequentialJob{Status: batchv1alpha1.SequentialJobStatus{Conditions: tc.conditions}}
 			o := Observed{SequentialJob: sj, RefusedPods: tc.refused, Now: at}
-			if got, due := refusedPods(o, tc.child, &sj.Status); got != tc.want || due != tc.wantDue {
+			refusal, due := refusedPods(o, tc.child, &sj.Status)
+			got := ""
+			if refusal != nil {
+				got = refusal.Reason + " " + refusal.Message
+			}
+			if got != tc.want || due != tc.wantDue {
 				t.Errorf("got %q, again after %s; want %q, %s", got, due, tc.want, tc.wantDue)
 			}
 		})

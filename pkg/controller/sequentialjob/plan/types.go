@@ -79,8 +79,8 @@ type Child struct {
 	Deleting bool
 	// LacksPods means that a Job has fewer pods than it should.
 	LacksPods bool
-	// RefusedPods is why the API refuses pods of a JobSet, which its own controller found; empty if it does not.
-	RefusedPods string
+	// Refused is what the API refuses to a JobSet, which its own controller found; nil if it refuses nothing.
+	Refused *hostplan.Refusal
 	// End is how it has ended; empty while it has not.
 	End End
 	// EndTime is when it ended.
@@ -173,6 +173,8 @@ type Unschedulable = hostplan.Unschedulable
 
 // RefusedPods are pods of the current child, which is a Job, that the API refuses to the Job controller.
 type RefusedPods struct {
+	// Reason is why, in one word: a reason of the condition PodCreationFailure of JobSets.
+	Reason string
 	// Message is what the API said; empty if it refuses none.
 	Message string
 	// At is when that was last, and Since since when there are any.

@@ -57,10 +57,18 @@ func Phase(sj *batchv1alpha1.SequentialJob) batchv1alpha1.SequentialJobPhase {
 	switch step := CurrentStep(&sj.Status); {
 	case step != nil && step.State == batchv1alpha1.StepWaiting:
 		return batchv1alpha1.PhaseWaiting
+	case step != nil && step.State == batchv1alpha1.StepStarting && blocked(&sj.Status):
+		return batchv1alpha1.PhasePending
 	case len(sj.Status.Steps) > 0:
 		return batchv1alpha1.PhaseRunning
 	}
 	return batchv1alpha1.PhasePending
+}
+
+// blocked returns whether it is known that the child of the current step cannot be created.
+func blocked(status *batchv1alpha1.SequentialJobStatus) bool {
+	return meta.IsStatusConditionFalse(status.Conditions, batchv1alpha1.ConditionAvailable) ||
+		meta.IsStatusConditionTrue(status.Conditions, batchv1alpha1.ConditionResourcesUnavailable)
 }
 
 // waits are the reasons of Progressing that say more than the phase.

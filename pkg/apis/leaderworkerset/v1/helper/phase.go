@@ -66,13 +66,44 @@ func Phase(set *leaderworkersetv1.LeaderWorkerSet) (string, *metav1.Condition) {
 	return PhasePending, nil
 }
 
-// Reason returns what keeps a set from having all its groups, in one word; empty if nothing is known that does.
-func Reason(conditions []metav1.Condition) string {
-	for _, conditionType := range []string{namespaceuid.Condition, leaderworkersetv1.ConditionFailed,
-		leaderworkersetv1.ConditionChildCreationFailure, leaderworkersetv1.ConditionPodCreationFailure} {
+// troubles are the conditions about what keeps a set from having all its groups while they are True. The first that is True gives the reason.
+var troubles = []string{
+	namespaceuid.Condition, leaderworkersetv1.ConditionFailed, leaderworkersetv1.ConditionChildCreationFailure,
+	leaderworkersetv1.ConditionPodCreationFailure, leaderworkersetv1.ConditionPodsUnschedulable,
+}
+
+// Trouble returns the condition about what keeps a set from having all its groups; nil if nothing is known to do so.
+func Trouble(conditions []metav1.Condition) *metav1.Condition {
+	for _, conditionType := range troubles {
 		if c := meta.FindStatusCondition(conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
-			return c.Reason
+			return c
 		}
 	}
-	return ""
+	return nil
+}
+
+// Summary is the state of a set, in the words that every view of it shows. It follows from the set alone.
+type Summary struct {
+	// Phase is the state in one word.
+	Phase string
+	// Reason is why the set is in the phase, in one word, and Message in a sentence. Both are empty while all groups are ready and updated.
+	Reason, Message string
+}
+
+// Summarize returns the state of a set.
+func Summarize(set *leaderworkersetv1.LeaderWorkerSet) Summary {
+	phase, c := Phase(set)
+	s := Summary{Phase: phase}
+	if phase == PhaseTerminating {
+		return s
+	}
+	if trouble := Trouble(set.Status.Conditions); trouble != nil && phase != PhaseUnreadable {
+		c = trouble
+	} else if phase == PhaseAvailable {
+		c = nil
+	}
+	if c != nil {
+		s.Reason, s.Message = c.Reason, c.Message
+	}
+	return s
 }

@@ -28,7 +28,7 @@ func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error)
 	r := resource.Resource{
 		Kind: batch.Kind("SequentialJob"), ShortNames: []string{"sqj"}, Categories: []string{"all"},
 		New: func() runtime.Object { return &batch.SequentialJob{} }, NewList: func() runtime.Object { return &batch.SequentialJobList{} },
-		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: newTable(host.Now), Attributes: attributes, Collisions: collisions.Find,
+		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: NewTable(host.Now), Attributes: attributes, Collisions: collisions.Find,
 	}
 	served, store, err := r.Serve(host)
 	if err != nil {

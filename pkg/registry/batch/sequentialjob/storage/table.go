@@ -30,8 +30,8 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Reason", Type: "string", Priority: 1, Description: "why the sequence is in this state, in one word; blank while it runs"},
 }
 
-// newTable prints SequentialJobs. now is the clock of running durations.
-func newTable(now func() time.Time) rest.TableConvertor {
+// NewTable prints SequentialJobs. now is the clock of running durations.
+func NewTable(now func() time.Time) rest.TableConvertor {
 	return table.Convertor[*batch.SequentialJob]{Columns: columns,
 		Row: func(sj *batch.SequentialJob, age string) []any { return row(sj, age, now()) }}
 }

@@ -5,17 +5,14 @@
 package storage
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
 // New returns the storage of disaggregatedsets and of their status by name, over one store.
@@ -26,21 +23,8 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 		New:      func() runtime.Object { return &disaggregatedset.DisaggregatedSet{} },
 		NewList:  func() runtime.Object { return &disaggregatedset.DisaggregatedSetList{} },
 		Strategy: main, Status: strategy.NewStatusStrategy(main), Collisions: collisions.Find,
-		Table: table.Convertor[*disaggregatedset.DisaggregatedSet]{Columns: columns, Row: row},
+		Table: NewTable(),
 	}
 	served, _, err := r.Serve(host)
 	return served, err
-}
-
-// columns are the columns of kubectl get.
-var columns = []metav1.TableColumnDefinition{
-	{Name: "Name", Type: "string", Format: "name", Description: "name of the set, unique in its namespace"},
-	{Name: "Age", Type: "date", Description: "creation time"},
-	{Name: "Reason", Type: "string", Priority: 1, Description: "why children of the set cannot be created, in one word; blank while nothing " +
-		"is known to refuse them"},
-}
-
-// row returns the cells of the columns.
-func row(ds *disaggregatedset.DisaggregatedSet, age string) []any {
-	return []any{ds.Name, age, table.Text(helper.Reason(ds.Status.Conditions))}
 }

@@ -28,7 +28,7 @@ func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error)
 	r := resource.Resource{
 		Kind: jobset.Kind("JobSet"), ShortNames: []string{"js"},
 		New: func() runtime.Object { return &jobset.JobSet{} }, NewList: func() runtime.Object { return &jobset.JobSetList{} },
-		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: newTable(host.Now), Attributes: attributes, Collisions: collisions.Find,
+		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: NewTable(host.Now), Attributes: attributes, Collisions: collisions.Find,
 	}
 	served, store, err := r.Serve(host)
 	if err != nil {

@@ -37,8 +37,8 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Duration", Type: "string", Priority: 1, Description: "time since the set was created or last resumed, until it finished"},
 }
 
-// newTable prints JobSets. now is the clock of running durations.
-func newTable(now func() time.Time) rest.TableConvertor {
+// NewTable prints JobSets. now is the clock of running durations.
+func NewTable(now func() time.Time) rest.TableConvertor {
 	return table.Convertor[*jobset.JobSet]{Columns: columns, Row: func(js *jobset.JobSet, age string) []any { return row(js, age, now()) }}
 }
 

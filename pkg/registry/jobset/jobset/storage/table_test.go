@@ -193,7 +193,7 @@ func TestAttempt(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	convertor := newTable(func() time.Time { return now })
+	convertor := NewTable(func() time.Time { return now })
 	list := &jobset.JobSetList{
 		ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "more", RemainingItemCount: ptr.To[int64](5)},
 		Items:    []jobset.JobSet{*train(), *train()},
