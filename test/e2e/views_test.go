@@ -67,7 +67,7 @@ var stages = map[string]stage{
 	},
 	"name taken": {
 		inTurn(func(k *kubectl) { k.ok("create", "job", "train-workers-0", "--image=registry.example/other:v1") }, applied(manifest("train", runOn))),
-		shown{"Starting", "JobNameTaken", 1, 2, 1},
+		shown{"Starting", "NameConflict", 1, 2, 1},
 	},
 	"unschedulable": {
 		applied(edited(manifest("train", runOn), "            containers:\n", "            nodeSelector: {example.com/none: such}\n            containers:\n")),

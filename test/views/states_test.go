@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	jobsetplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	sequenceplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
@@ -130,10 +131,10 @@ func jobSet(_ *testing.T, a *api, f fault) runtime.Object {
 
 func sequence(_ *testing.T, a *api, f fault) runtime.Object {
 	sj := builders.SequentialJob("etl", builders.WithContainers("extract", "load"))
-	sj.CreationTimestamp = began
+	sj.CreationTimestamp, sj.Finalizers = began, []string{batchv1alpha1.SequentialJobFinalizer}
 	var jobs []*batchv1.Job
 	for _, at := range append(later(), now, now) {
-		o := sequenceplan.Observed{SequentialJob: sj, Now: at, RefusedSince: began.Time}
+		o := sequenceplan.Observed{SequentialJob: sj, Now: at, RefusedSince: began.Time, Earlier: sequenceplan.Earlier{State: sequenceplan.EarlierEnded}}
 		for _, job := range jobs {
 			if f.refused != "" {
 				o.RefusedPods = sequenceplan.RefusedPods{Reason: f.reason(), Message: f.refused, At: at.Time, Since: began.Time}

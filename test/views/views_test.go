@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -19,7 +20,7 @@ import (
 
 func forbidden(text string) string { return `Error creating: pods "p-0" is forbidden: ` + text }
 
-// faults are mistakes that people make. The words are those of the components of Kubernetes. A word that is the same in all kinds is wanted;
+// faults are mistakes that people make, in the words of the components of Kubernetes. All kinds have the same word for a fault;
 // the status of the kinds does not have it for faults of containers, of which only `why` knows.
 var faults = []struct {
 	name string
@@ -52,6 +53,7 @@ func TestOneFaultOneWord(t *testing.T) {
 	for _, tc := range faults {
 		for _, kind := range kinds {
 			a := &api{}
+			a.add("nodes", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
 			object := kind.create(t, a, tc.fault)
 			phase, get := wide(t, object)
 			url, name := a.serve(t), kind.resource+"/"+object.(metav1.Object).GetName()

@@ -52,7 +52,7 @@ func TestApply(t *testing.T) {
 	jobs := plan.Plan{Status: status, Events: []plan.Event{event}, CreateJobs: full.CreateJobs}
 	stored := "Normal R Reconciling: note with 100%"
 	const refused = `2 jobs could not be created: job "js-w-0" creation failed with error: refused`
-	const taken = "Warning JobNameTaken Reconciling: a job named js-w-0 already exists and does not belong to the jobset; the jobset creates its own once that job is deleted"
+	const taken = "Warning NameConflict Reconciling: a job named js-w-0 already exists and does not belong to the jobset; the jobset creates its own once that job is deleted"
 	other := newSet()
 	other.UID = "uid-other"
 	for name, tc := range map[string]struct {

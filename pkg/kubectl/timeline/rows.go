@@ -113,14 +113,12 @@ func (t *Timeline) endedFor(a *Attempt) string {
 	switch {
 	case a.Outcome == "", a.EndUser != "", a.Outcome == jobsetv1alpha2.OutcomeCompleted:
 		return ""
-	case a.EndReason != "":
-		return cli.Clean(a.EndReason)
 	case last && a.Outcome == jobsetv1alpha2.OutcomeFailed && t.Reason != "":
 		return cli.Clean(t.Reason)
-	case a.FirstCause != nil:
+	case a.FirstCause != nil && a.FirstCause.Reason != "":
 		return cli.Clean(a.FirstCause.Reason)
 	}
-	return ""
+	return cli.Clean(a.EndReason)
 }
 
 // causeOf says what failed first, with the names and numbers that a person needs.

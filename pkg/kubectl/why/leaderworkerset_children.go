@@ -125,13 +125,13 @@ func (d *diagnosis) setRefusal(e *corev1.Event, what string) Finding {
 		f.Summary = fmt.Sprintf("an admission policy refuses the %s: %s", what, r.detail)
 		f.Commands = append(f.Commands, "kubectl get validatingadmissionpolicies,validatingadmissionpolicybindings")
 	case r.kind == refusedRights:
-		f.Summary = fmt.Sprintf("the controller has no permission to write the %s: %s", what, r.detail)
+		f.Summary = fmt.Sprintf("the controller has no permission to create or update the %s: %s", what, r.detail)
 	case r.kind == undone:
 		f.Cause, f.Summary = ChildUndoneByOther, r.detail
 	case r.kind == unanswered:
 		f.Cause, f.Summary = RequestFailed, requestFailed("write", what, r.detail)
 	default:
-		f.Summary = fmt.Sprintf("the %s cannot be written: %s", what, r.detail)
+		f.Summary = fmt.Sprintf("the %s cannot be created or updated: %s", what, r.detail)
 	}
 	return f
 }

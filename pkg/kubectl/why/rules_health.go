@@ -154,11 +154,20 @@ func health(d *diagnosis) []Finding {
 // readyGrace is how long a pod may take from its binding to a node until it is ready.
 const readyGrace = 30 * time.Second
 
-// notReady looks for pods that have run for a while and are not ready.
+// explained returns whether another finding says why a pod with a node is not ready.
+func (d *diagnosis) explained(pod *corev1.Pod) bool {
+	if cause, _ := containerTrouble(pod); cause != "" || d.stuckOnVolumes(pod) != nil {
+		return true
+	}
+	node, read := d.Nodes[pod.Spec.NodeName]
+	return read && lost(node)
+}
+
+// notReady looks for pods that have run for a while and are not ready, unless another finding says why.
 func notReady(d *diagnosis) []Finding {
 	var late []*corev1.Pod
 	for _, pod := range d.live {
-		if pod.Spec.NodeName == "" || snapshot.PodReady(pod) {
+		if pod.Spec.NodeName == "" || snapshot.PodReady(pod) || d.explained(pod) {
 			continue
 		}
 		if c := snapshot.PodCondition(pod, corev1.PodScheduled); c != nil && d.Now.Sub(c.LastTransitionTime.Time) > readyGrace {

@@ -68,11 +68,11 @@ func podCases() map[string]diagnosisCase {
 	return map[string]diagnosisCase{
 		"a node is lost": {
 			evidence: healthy(pods(func(*corev1.Pod) {}), func(e *Evidence) { e.Nodes["node-1"] = lostNode }),
-			want:     NodeLost, words: []string{"node node-1 is lost, with 2 unfinished pods"}, further: []Cause{PodsNotReady},
+			want:     NodeLost, words: []string{"node node-1 is lost, with 2 unfinished pods"},
 		},
 		"a node is gone": {
 			evidence: healthy(pods(func(*corev1.Pod) {}), func(e *Evidence) { e.Nodes["node-1"] = nil }),
-			want:     NodeLost, further: []Cause{PodsNotReady},
+			want:     NodeLost,
 		},
 		"terminating pods block a restart": {
 			evidence: healthy(pods(overdue), restarting),
@@ -84,18 +84,18 @@ func podCases() map[string]diagnosisCase {
 		},
 		"an image cannot be pulled": {
 			evidence: healthy(pods(crashing("ImagePullBackOff", 0))),
-			want:     ImagePull, words: []string{"trainer:v404", "ImagePullBackOff", "2 pods"}, further: []Cause{PodsNotReady},
+			want:     ImagePull, words: []string{"trainer:v404", "ImagePullBackOff", "2 pods"},
 		},
 		"a container crashes": {
 			evidence: healthy(pods(crashing("CrashLoopBackOff", 7, corev1.ContainerStateTerminated{ExitCode: 3, Message: "no file"}))),
-			want:     CrashLoop, words: []string{"7 container restarts", "exit code 3", `"no file"`}, further: []Cause{PodsNotReady},
+			want:     CrashLoop, words: []string{"7 container restarts", "exit code 3", `"no file"`},
 		},
 		"a container is restarted for its memory": {
 			evidence: healthy(pods(crashing("CrashLoopBackOff", 2, corev1.ContainerStateTerminated{ExitCode: 137, Reason: helper.ReasonOOMKilled}))),
-			want:     OutOfMemory, words: []string{"memory", "2 container restarts"}, further: []Cause{PodsNotReady},
+			want:     OutOfMemory, words: []string{"memory", "2 container restarts"},
 		},
 		"a container cannot be configured": {
-			evidence: healthy(pods(crashing("CreateContainerConfigError", 0))), want: ContainerConfig, words: []string{"because"}, further: []Cause{PodsNotReady},
+			evidence: healthy(pods(crashing("CreateContainerConfigError", 0))), want: ContainerConfig, words: []string{"because"},
 		},
 		"a volume cannot be mounted": {
 			evidence: healthy(pods(func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodPending }), warns("Pod", "uid-train-workers-0-0", "FailedMount", "no such export")),

@@ -112,16 +112,6 @@ func TestElasticUpdate(t *testing.T) {
 				{job + ".completions", invalid, "was 4; field is immutable unless completionMode is Indexed; delete and recreate the JobSet"},
 			},
 		},
-		"a default that a chart leaves out": {
-			change: func(js *jobset.JobSet) {
-				template := &js.Spec.ReplicatedJobs[1].Template.Spec
-				template.CompletionMode, template.Template.Spec.RestartPolicy = nil, ""
-			},
-			want: []refusal{
-				{job + ".completionMode", invalid, `was "Indexed", now is not; field is immutable: the creation has set the default, and an update of the whole object must keep it; write completionMode: Indexed`},
-				{job + ".template.spec.restartPolicy", invalid, `was "OnFailure", now is not; field is immutable: the creation has set the default, and an update of the whole object must keep it; write restartPolicy: OnFailure`},
-			},
-		},
 		"3.5-2 with the gate off Jobs keep their size": {
 			change: resize(ptr.To[int32](8), ptr.To[int32](8)),
 			want: []refusal{

@@ -21,7 +21,7 @@ func TestTakenNames(t *testing.T) {
 	conflict := func(status metav1.ConditionStatus, reason, message string, at metav1.Time) *metav1.Condition {
 		return &metav1.Condition{Type: "ChildNameConflict", Status: status, Reason: reason, Message: message, LastTransitionTime: at}
 	}
-	inConflict := withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", first)
+	inConflict := withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "NameConflict", first)
 	for name, tc := range map[string]struct {
 		set        []func(*jobsetv1alpha2.JobSet)
 		jobs       []*batchv1.Job
@@ -31,23 +31,23 @@ func TestTakenNames(t *testing.T) {
 	}{
 		"no name is taken": {},
 		"the first taken name is reported, with one event": {
-			taken: []string{"js-w-0", "js-w-1"}, want: conflict("True", "JobNameTaken", first, now),
-			wantEvents: []Event{{Type: "Warning", Reason: "JobNameTaken", Note: first}},
+			taken: []string{"js-w-0", "js-w-1"}, want: conflict("True", "NameConflict", first, now),
+			wantEvents: []Event{{Type: "Warning", Reason: "NameConflict", Note: first}},
 		},
 		"nothing is said again while the name is taken": {
-			set: []func(*jobsetv1alpha2.JobSet){inConflict}, taken: []string{"js-w-0"}, want: conflict("True", "JobNameTaken", first, before),
+			set: []func(*jobsetv1alpha2.JobSet){inConflict}, taken: []string{"js-w-0"}, want: conflict("True", "NameConflict", first, before),
 		},
 		"nothing is said again when another name is free": {
-			set:   []func(*jobsetv1alpha2.JobSet){withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", second)},
-			taken: []string{"js-w-1"}, want: conflict("True", "JobNameTaken", second, before),
+			set:   []func(*jobsetv1alpha2.JobSet){withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "NameConflict", second)},
+			taken: []string{"js-w-1"}, want: conflict("True", "NameConflict", second, before),
 		},
 		"another name is reported when that one is free": {
 			set: []func(*jobsetv1alpha2.JobSet){inConflict}, jobs: []*batchv1.Job{jobNamed("w", 0)}, taken: []string{"js-w-1"},
-			want:       conflict("True", "JobNameTaken", second, before),
-			wantEvents: []Event{{Type: "Warning", Reason: "JobNameTaken", Note: second}},
+			want:       conflict("True", "NameConflict", second, before),
+			wantEvents: []Event{{Type: "Warning", Reason: "NameConflict", Note: second}},
 		},
 		"a name that is tried again without being taken proves nothing yet": {
-			set: []func(*jobsetv1alpha2.JobSet){inConflict}, want: conflict("True", "JobNameTaken", first, before),
+			set: []func(*jobsetv1alpha2.JobSet){inConflict}, want: conflict("True", "NameConflict", first, before),
 		},
 		"the conflict ends when all Jobs are there": {
 			set: []func(*jobsetv1alpha2.JobSet){inConflict}, jobs: []*batchv1.Job{jobNamed("w", 0), jobNamed("w", 1)},
@@ -87,7 +87,7 @@ func TestTakenNames(t *testing.T) {
 func TestTakenNamesAreRetriedWithBackoff(t *testing.T) {
 	since := func(ago time.Duration) func(*jobsetv1alpha2.JobSet) {
 		return func(js *jobsetv1alpha2.JobSet) {
-			withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", "m")(js)
+			withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "NameConflict", "m")(js)
 			js.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(-ago))
 		}
 	}
@@ -122,7 +122,7 @@ func TestNameConflictOfFullPlans(t *testing.T) {
 		"the set has the Job of the first name": {jobs: []*batchv1.Job{jobNamed("w", 0)}, more: true, want: "js-w-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			js := newSet(with("w", 2), withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "JobNameTaken", nameTaken("js-w-0")))
+			js := newSet(with("w", 2), withCondition(jobsetv1alpha2.ChildNameConflict, metav1.ConditionTrue, "NameConflict", nameTaken("js-w-0")))
 			p := Plan{CreateJobs: []*batchv1.Job{jobNamed("w", 1)}, More: tc.more}
 			o := observe(js, tc.jobs...)
 			status := statusAfter(o, Plan{Status: Finish(o, p, taken(p, "js-w-1")).Status})

@@ -10,6 +10,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/policy"
 )
 
@@ -26,7 +27,7 @@ const (
 	reasonInOrderCompleted  = "InOrderStartupPolicyCompleted"
 	reasonDeadlineExceeded  = helper.ReasonDeadlineExceeded
 	// Reasons of the condition that upstream does not have.
-	reasonJobNameTaken = "JobNameTaken"
+	reasonJobNameTaken = hostplan.ReasonNameConflict // as of the other kinds
 	// Reasons of events that upstream does not have.
 	reasonFirstFailure  = "FirstFailure"
 	reasonJobsRecreated = "JobsRecreated"

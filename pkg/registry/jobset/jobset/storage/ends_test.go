@@ -92,7 +92,7 @@ func TestCancel(t *testing.T) {
 		"a restarting set, a Job of which waits for its name": {
 			change: func(js *jobset.JobSet) {
 				conflict := restarting
-				conflict.Type, conflict.Reason = jobset.ConditionNameConflict, "JobNameTaken"
+				conflict.Type, conflict.Reason = jobset.ConditionNameConflict, "NameConflict"
 				refused, unschedulable := restarting, restarting
 				refused.Type, refused.Reason = jobset.ConditionCreationFailure, "QuotaExceeded"
 				unschedulable.Type, unschedulable.Reason = jobset.ConditionUnschedulable, "Unschedulable"
