@@ -16,6 +16,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	jobsetplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	sequenceplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -134,7 +135,8 @@ func sequence(_ *testing.T, a *api, f fault) runtime.Object {
 	sj.CreationTimestamp, sj.Finalizers = began, []string{batchv1alpha1.SequentialJobFinalizer}
 	var jobs []*batchv1.Job
 	for _, at := range append(later(), now, now) {
-		o := sequenceplan.Observed{SequentialJob: sj, Now: at, RefusedSince: began.Time, Earlier: sequenceplan.Earlier{State: sequenceplan.EarlierEnded}}
+		o := sequenceplan.Observed{SequentialJob: sj, Now: at, RefusedSince: began.Time, Earlier: sequenceplan.Earlier{State: sequenceplan.EarlierEnded},
+			Restored: hostplan.None[sequenceplan.Restored]()}
 		for _, job := range jobs {
 			if f.refused != "" {
 				o.RefusedPods = sequenceplan.RefusedPods{Reason: f.reason(), Message: f.refused, At: at.Time, Since: began.Time}
