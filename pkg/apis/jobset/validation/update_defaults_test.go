@@ -19,8 +19,8 @@ func TestDefaultOfCreationIsLeftOut(t *testing.T) {
 				template.CompletionMode, template.Template.Spec.RestartPolicy = nil, ""
 			},
 			want: []refusal{
-				{job + ".completionMode", invalid, `was "Indexed", now is not; field is immutable: the creation has set the default, and an update of the whole object must keep it; write completionMode: Indexed`},
 				{job + ".template.spec.restartPolicy", invalid, `was "OnFailure", now is not; field is immutable: the creation has set the default, and an update of the whole object must keep it; write restartPolicy: OnFailure`},
+				{job + ".completionMode", invalid, `was "Indexed", now is not; field is immutable: the creation has set the default, and an update of the whole object must keep it; write completionMode: Indexed`},
 			},
 		},
 	})
