@@ -147,6 +147,9 @@ func (d *diagnosis) explainRefusal(f *Finding, c *metav1.Condition, what string)
 			f.Commands = append(f.Commands, d.kubectl("edit sequentialjob %s  # correct the step: it is tried again", d.Name))
 		}
 	case batchv1alpha1.ReasonQuotaExceeded:
+		if strings.HasPrefix(c.Message, "pods of job ") || strings.HasPrefix(c.Message, "job ") {
+			return // about the pods, or about Jobs of a JobSet; their events say more
+		}
 		if d.refused(f, what, c.Message) != refusedQuota {
 			f.Cause, f.Summary = JobRefusedByQuota, fmt.Sprintf("a quota refuses the %s: %s", what, oneLine(c.Message))
 			f.Commands = append(f.Commands, d.kubectl("describe resourcequota"))
