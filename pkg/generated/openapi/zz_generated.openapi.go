@@ -2377,7 +2377,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStatus(ref common.ReferenceCall
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "phase is the state in one word, derived by the server from the spec and the conditions: Pending, Running, Suspended, Waiting (for quota), Completed or Failed.\n\nPossible enum values:\n - `\"Completed\"` means that all steps have completed.\n - `\"Failed\"` means that the sequence has failed permanently.\n - `\"Pending\"` means that no step has started.\n - `\"Running\"` means that a step runs or is about to.\n - `\"Suspended\"` means that a user suspended the sequence.\n - `\"Waiting\"` means that the current step waits for quota.",
+							Description: "phase is the state in one word, derived by the server from the spec and the conditions: Pending, Running, Suspended, Waiting (for quota), Completed or Failed.\n\nPossible enum values:\n - `\"Completed\"` means that all steps have completed.\n - `\"Failed\"` means that the sequence has failed permanently.\n - `\"Pending\"` means that no step runs: none has started, or the child of the current step cannot be created.\n - `\"Running\"` means that a step runs or is about to.\n - `\"Suspended\"` means that a user suspended the sequence.\n - `\"Waiting\"` means that the current step waits for quota.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Completed", "Failed", "Pending", "Running", "Suspended", "Waiting"},
