@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/config"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 // upstreamConfig has every field that upstream's controller reads.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 func TestGangProvider(t *testing.T) {
@@ -37,7 +38,7 @@ func TestGangProvider(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, err := configured(t, tc.file, tc.args...)
 			switch {
-			case tc.err != "" && (err == nil || OneLine(err) != tc.err):
+			case tc.err != "" && (err == nil || flagerror.OneLine(err) != tc.err):
 				t.Errorf("error %v, want %s", err, tc.err)
 			case tc.err == "" && (err != nil || o.GangProvider != tc.want):
 				t.Errorf("got %v, %v, want %q", o, err, tc.want)

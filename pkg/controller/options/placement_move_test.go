@@ -6,6 +6,8 @@ package options
 import (
 	"testing"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
 )
 
 func TestPlacementMoveAfter(t *testing.T) {
@@ -30,7 +32,7 @@ func TestPlacementMoveAfter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, err := configured(t, tc.file, tc.args...)
 			switch {
-			case tc.err != "" && (err == nil || OneLine(err) != tc.err):
+			case tc.err != "" && (err == nil || flagerror.OneLine(err) != tc.err):
 				t.Errorf("error %v, want %s", err, tc.err)
 			case tc.err == "" && (err != nil || o.PlacementMoveAfter != tc.want):
 				t.Errorf("got %v, %v, want %s", o, err, tc.want)

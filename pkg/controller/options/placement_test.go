@@ -3,7 +3,11 @@
 
 package options
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
+)
 
 func TestPlacementWhenFull(t *testing.T) {
 	const head = "apiVersion: config.jobset.x-k8s.io/v1alpha1\nkind: Configuration\n"
@@ -24,7 +28,7 @@ func TestPlacementWhenFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, err := configured(t, tc.file, tc.args...)
 			switch {
-			case tc.err != "" && (err == nil || OneLine(err) != tc.err):
+			case tc.err != "" && (err == nil || flagerror.OneLine(err) != tc.err):
 				t.Errorf("error %v, want %s", err, tc.err)
 			case tc.err == "" && (err != nil || o.PlacementWhenFull != tc.want):
 				t.Errorf("got %v, %v, want %s", o, err, tc.want)
