@@ -90,7 +90,8 @@ func (s *StorageOptions) Validate(external *genericoptions.EtcdOptions) error {
 	}
 	switch embedded := len(transport.ServerList) == 0; {
 	case embedded && s.DataDir == "":
-		return flagerror.New("data-dir", "must be set to a persistent directory for the embedded etcd; or set --etcd-servers to use an external one")
+		return flagerror.New("data-dir", "must be set to a persistent directory for the embedded etcd; or set --etcd-servers to use an "+
+			"external one")
 	case !embedded && s.DataDir != "":
 		return flagerror.New("data-dir", "must not be set together with --etcd-servers: remove one of them")
 	case embedded:
@@ -140,7 +141,8 @@ func podOrdinal(name string) (string, bool) {
 
 func (s *StorageOptions) validateEmbedded(tlsFiles string) error {
 	if tlsFiles != "" {
-		return flagerror.New("etcd-cafile", "--etcd-certfile and --etcd-keyfile need --etcd-servers: set it, or remove them to use the embedded etcd")
+		return flagerror.New("etcd-cafile", "--etcd-certfile and --etcd-keyfile need --etcd-servers: set it, or remove them to use the "+
+			"embedded etcd")
 	}
 	if s.QuotaBytes < minQuotaBytes {
 		return flagerror.New("embedded-etcd-quota-bytes", "must be at least %d, not %d", minQuotaBytes, s.QuotaBytes)

@@ -17,6 +17,9 @@ import (
 // ComponentName is the name of the program.
 const ComponentName = "jobset-apiserver"
 
+// UserAgent names the program and its version in requests to the main API.
+func UserAgent() string { return ComponentName + "/" + baseversion.Get().GitVersion }
+
 // kubernetesVersion is the Kubernetes release whose libraries are built in.
 func kubernetesVersion() *version.Version {
 	return version.MustParse(baseversion.DefaultKubeBinaryVersion)

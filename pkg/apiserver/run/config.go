@@ -50,9 +50,10 @@ func (r *run) config(ctx context.Context, main *mainapi.Clients) (*apiserver.Con
 
 	namer := apiserver.NewDefinitionNamer()
 	generic.OpenAPIConfig = server.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
-	generic.OpenAPIConfig.Info.Title, generic.OpenAPIConfig.Info.Version = options.ComponentName, generic.EffectiveVersion.Info().GitVersion
+	title, version := options.ComponentName, generic.EffectiveVersion.Info().GitVersion
+	generic.OpenAPIConfig.Info.Title, generic.OpenAPIConfig.Info.Version = title, version
 	generic.OpenAPIV3Config = server.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
-	generic.OpenAPIV3Config.Info.Title, generic.OpenAPIV3Config.Info.Version = options.ComponentName, generic.EffectiveVersion.Info().GitVersion
+	generic.OpenAPIV3Config.Info.Title, generic.OpenAPIV3Config.Info.Version = title, version
 
 	if err := r.Recommended.EgressSelector.ApplyTo(&generic.Config); err != nil {
 		return nil, flagerror.Wrap("egress-selector-config-file", err, "correct the file")
@@ -158,7 +159,8 @@ func (r *run) applyMainCluster(ctx context.Context, config *apiserver.Config, ma
 	return r.applyAdmission(ctx, generic, main, schemas)
 }
 
-func (r *run) applyAdmission(ctx context.Context, generic *server.RecommendedConfig, main *mainapi.Clients, schemas admission.Schemas) error {
+func (r *run) applyAdmission(ctx context.Context, generic *server.RecommendedConfig, main *mainapi.Clients,
+	schemas admission.Schemas) error {
 	options := *r.Recommended.Admission
 	var unsupported []string
 	err := r.wait.Retry(ctx, "the admission resources of the main cluster", func(context.Context) (err error) {

@@ -48,9 +48,10 @@ func Run(ctx context.Context, o *options.Options) error {
 	return nil
 }
 
-// inOrder starts in the order of how cheap it is to find out that something is wrong, and ends in the reverse order, so that the store stops
-// last. The embedded etcd needs no other server, so that it starts while the main API is away: the server serves sooner then. An external
-// etcd comes after the main API, which has the serving certificate: without it, kube-apiserver would not ask this server about pods.
+// inOrder starts in the order of how cheap it is to find out that something is wrong, and ends in the reverse order, so that the store
+// stops last. The embedded etcd needs no other server, so that it starts while the main API is away: the server serves sooner then. An
+// external etcd comes after the main API, which has the serving certificate: without it, kube-apiserver would not ask this server about
+// pods.
 func (r *run) inOrder(ctx context.Context) error {
 	listener, err := r.listen()
 	if err != nil {
@@ -72,8 +73,7 @@ func (r *run) inOrder(ctx context.Context) error {
 		defer store.Close()
 	}
 	r.wait.Meanwhile = sync.OnceValue(func() error { return r.startEmbedded(ctx, store) })
-	main, err := r.wait.Connect(ctx, r.Recommended.CoreAPI.CoreAPIKubeconfigPath,
-		options.ComponentName+"/"+options.NewEffectiveVersion().Info().GitVersion)
+	main, err := r.wait.Connect(ctx, r.Recommended.CoreAPI.CoreAPIKubeconfigPath, options.UserAgent())
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,8 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 }
 
 // scalerBefore returns a scaler as it was observed.
-func scalerBefore(obs *plan.Observed, scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) *disaggregatedsetv1.DisaggregatedSetRoleScaler {
+func scalerBefore(obs *plan.Observed,
+	scaler *disaggregatedsetv1.DisaggregatedSetRoleScaler) *disaggregatedsetv1.DisaggregatedSetRoleScaler {
 	for _, s := range obs.Scalers {
 		if s.UID == scaler.UID {
 			return s

@@ -86,8 +86,8 @@ func similar(ctx context.Context, c *Clients, wanted string, kinds []Kind) []str
 	return out
 }
 
-// partsOf returns what a user may give instead of a DisaggregatedSet: its LeaderWorkerSets. It is "" for other kinds, and where they are not
-// known.
+// partsOf returns what a user may give instead of a DisaggregatedSet: its LeaderWorkerSets. It is "" for other kinds, and where they are
+// not known.
 func partsOf(ctx context.Context, c *Clients, k Kind, name string) string {
 	if !k.is(DisaggregatedSet) {
 		return ""

@@ -110,8 +110,8 @@ func ReadObject[T any](f *Factory, kinds []For[T], check func(*cobra.Command) er
 	}
 }
 
-// ReadWhateverIsLeft is ReadObject for a command that has something to say about a name which no kind has. Then run gets the first kind, and
-// the error that says so; it is nil for an object that may exist.
+// ReadWhateverIsLeft is ReadObject for a command that has something to say about a name which no kind has. Then run gets the first kind,
+// and the error that says so; it is nil for an object that may exist.
 func ReadWhateverIsLeft[T any](f *Factory, kinds []For[T], check func(*cobra.Command) error,
 	run func(ctx context.Context, kind For[T], name string, none *NoObjectError) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {

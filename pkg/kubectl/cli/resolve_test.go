@@ -85,7 +85,7 @@ func TestNameMeansTheSameInEveryCommand(t *testing.T) {
 		}},
 		"a kind is given": {takes: take(Kinds...), arg: "lws/a", kinds: []Kind{JobSet}, want: result{Read: "LeaderWorkerSet", Change: "LeaderWorkerSet"}},
 		"of none":         {takes: take(SequentialJob, LeaderWorkerSet), want: result{Read: missing, Change: missing}},
-		"a misspelt name": {takes: take(JobSet), arg: "aa", kinds: []Kind{LeaderWorkerSet, DisaggregatedSet}, want: result{
+		"a misspelled name": {takes: take(JobSet), arg: "aa", kinds: []Kind{LeaderWorkerSet, DisaggregatedSet}, want: result{
 			Read:   `NAME: "aa" not found: the namespace ns has no JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet of this name; similar names: lws/a`,
 			Change: `NAME: "aa" not found: the namespace ns has no JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet of this name; similar names: lws/a`,
 		}},

@@ -110,7 +110,8 @@ func (p previewing[O]) runNew(ctx context.Context, object *unstructured.Unstruct
 		return err
 	}
 	if object.GetName() == "" {
-		out.Notes = append(out.Notes, fmt.Sprintf("metadata.generateName: each creation generates another name; %s stands for it in names of children",
+		out.Notes = append(out.Notes, fmt.Sprintf("metadata.generateName: each creation generates another name; %s stands for it in names "+
+			"of children",
 			out.Next.GetName()))
 	}
 	return p.describeNew(ctx, next)

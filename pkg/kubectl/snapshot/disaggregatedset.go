@@ -227,7 +227,9 @@ func SummarizeRoles(set *disaggregatedsetv1.DisaggregatedSet) RolesSummary {
 		ReplicaCounts{ReplicasReady: known.Ready, ReplicasUpdated: known.Updated, ReplicasWanted: known.Wanted},
 	}
 	for _, role := range known.Roles {
-		s.Roles = append(s.Roles, RoleCount{Name: role.Name, ReplicasReady: role.Ready, ReplicasUpdated: role.Updated, ReplicasWanted: role.Wanted})
+		s.Roles = append(s.Roles, RoleCount{
+			Name: role.Name, ReplicasReady: role.Ready, ReplicasUpdated: role.Updated, ReplicasWanted: role.Wanted,
+		})
 	}
 	return s
 }

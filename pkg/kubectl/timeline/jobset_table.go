@@ -12,7 +12,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
-// attemptColumns are the columns of the table of attempts. TRIGGER has why an attempt began, and REASON why it ended. Nothing of them is cut.
+// attemptColumns are the columns of the table of attempts. TRIGGER has why an attempt began, and REASON why it ended. Nothing of them is
+// cut.
 var attemptColumns = []cli.Column{
 	{Title: "#"}, {Title: "TRIGGER", Least: 14, Wrap: true}, {Title: "READY IN", Least: 8, Wrap: true, Drop: 1, Label: "ready in: "},
 	{Title: "LASTED"}, {Title: "OUTCOME"},

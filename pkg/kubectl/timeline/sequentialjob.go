@@ -172,7 +172,9 @@ func stepRow(run *StepRun) row {
 	}
 	r.phases = []Phase{{Kind: kind, Begin: *run.Begin, End: *run.End, Open: run.Open}}
 	if run.Blocked != nil && kind == Running {
-		r.phases = []Phase{{Kind: Running, Begin: *run.Begin, End: *run.Blocked}, {Kind: Starting, Begin: *run.Blocked, End: *run.End, Open: run.Open}}
+		r.phases = []Phase{
+			{Kind: Running, Begin: *run.Begin, End: *run.Blocked}, {Kind: Starting, Begin: *run.Blocked, End: *run.End, Open: run.Open},
+		}
 		if run.Blocked.Equal(*run.Begin) {
 			r.phases = r.phases[1:]
 		}

@@ -95,8 +95,8 @@ type Evidence struct {
 	Domains map[string]*domain
 	// of is the kind of the object; nil for JobSet.
 	of *kind
-	// Near are existing objects of any kind with names that resemble the name of one that does not exist, as KIND/NAME; Elsewhere are namespaces that have one of this very
-	// name.
+	// Near are existing objects of any kind with names that resemble the name of one that does not exist, as KIND/NAME; Elsewhere are
+	// namespaces that have one of this very name.
 	Near, Elsewhere []string
 	NotLookedAt     []Gap
 }

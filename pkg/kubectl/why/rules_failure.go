@@ -93,8 +93,8 @@ func (d *diagnosis) maxRestarts(c *metav1.Condition, cause *jobsetv1alpha2.Failu
 	return f
 }
 
-// runAgain is the command by which a failed set comes to run again, with flags for a retry. The server does not retry what a queue or an owner
-// decides about: they have seen it finish.
+// runAgain is the command by which a failed set comes to run again, with flags for a retry. The server does not retry what a queue or an
+// owner decides about: they have seen it finish.
 func (d *diagnosis) runAgain(with string) string {
 	js := d.JobSet
 	if queue, queued := js.Labels[jobsetv1alpha2.QueueNameKey]; queued {

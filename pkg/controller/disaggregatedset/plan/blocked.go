@@ -29,7 +29,8 @@ func blocked(obs Observed, revision string) (found *Child) {
 	return found
 }
 
-// setBlocked puts the condition in place that says what keeps a LeaderWorkerSet from having all its groups. It is False only after it was True.
+// setBlocked puts the condition in place that says what keeps a LeaderWorkerSet from having all its groups. It is False only after it was
+// True.
 func setBlocked(status *disaggregatedsetv1.DisaggregatedSetStatus, obs Observed, revision string) {
 	next := metav1.Condition{Type: disaggregatedsetv1.ConditionRolesBlocked, Status: metav1.ConditionFalse,
 		Reason: disaggregatedsetv1.ReasonRolesUnblocked, Message: "no LeaderWorkerSet of the set has a fault",

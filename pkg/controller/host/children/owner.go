@@ -30,10 +30,10 @@ func OwnersIn[T metav1.Object, C OwnerClient[T]](of func(namespace string) C) fu
 	return func(namespace string) OwnerClient[T] { return of(namespace) }
 }
 
-// StoreStatus stores the next status of an owner, which was another one before, even if the context has ended, and notes the write as one of
-// the resource. A status that was denied is not sent before its time, whatever it says: see Denials. Nor is one that another party changes
-// back each time: see StatusGuard. StoreStatus returns what is stored; found is false if the owner is gone. The noun names the kind in
-// errors.
+// StoreStatus stores the next status of an owner, which was another one before, even if the context has ended, and notes the write as one
+// of the resource. A status that was denied is not sent before its time, whatever it says: see Denials. Nor is one that another party
+// changes back each time: see StatusGuard. StoreStatus returns what is stored; found is false if the owner is gone. The noun names the kind
+// in errors.
 func StoreStatus[T metav1.Object](ctx context.Context, host *Host, client OwnerClient[T], resource, noun string,
 	before, next T) (stored T, found bool, err error) {
 	guard := StatusGuardOf(host)

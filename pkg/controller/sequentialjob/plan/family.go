@@ -166,7 +166,8 @@ func compareMembers(a, b member) int {
 
 // refusedTo returns what the API refuses to a JobSet: its Jobs, or else their pods. It returns nil if it refuses neither.
 func refusedTo(js *jobsetv1alpha2.JobSet) *hostplan.Refusal {
-	for _, conditionType := range []string{jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodCreationFailure} {
+	for _, conditionType := range []string{jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure,
+		jobsetv1alpha2.PodCreationFailure} {
 		if c := meta.FindStatusCondition(js.Status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
 			return &hostplan.Refusal{Reason: c.Reason, Message: c.Message}
 		}

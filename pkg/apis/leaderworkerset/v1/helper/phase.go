@@ -66,7 +66,8 @@ func Phase(set *leaderworkersetv1.LeaderWorkerSet) (string, *metav1.Condition) {
 	return PhasePending, nil
 }
 
-// troubles are the conditions about what keeps a set from having all its groups while they are True. The first that is True gives the reason.
+// troubles are the conditions about what keeps a set from having all its groups while they are True. The first that is True gives the
+// reason.
 var troubles = []string{
 	namespaceuid.Condition, leaderworkersetv1.ConditionFailed, leaderworkersetv1.ConditionChildCreationFailure,
 	leaderworkersetv1.ConditionPodCreationFailure, leaderworkersetv1.ConditionPodsUnschedulable,
