@@ -56,7 +56,7 @@ func TestRow(t *testing.T) {
 				started(&sj.Status, 1, batch.StepStarting)
 				sj.Status.Conditions = condition("Available", metav1.ConditionFalse, "JobCreationFailed")
 			},
-			[]any{"Running", "2/3", int64(0), "1h", "b", "60m", "JobCreationFailed"},
+			[]any{"Pending", "2/3", int64(0), "1h", "b", "60m", "JobCreationFailed"},
 		},
 		"the cluster is full": {
 			func(sj *batch.SequentialJob) {
