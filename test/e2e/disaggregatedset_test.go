@@ -93,7 +93,7 @@ func (k *kubectl) whyRoles() {
 	k.ok("delete", "quota", "few")
 	k.okIn(roles("a", "prefill=3", "decode=2"), "apply", "-f", "-")
 	k.untilRoles("prefill 3 3 3, decode 2 2 2")
-	if r := k.plugin("why", "dset/lln"); r.code != 1 || !strings.Contains(r.stdout, "disaggregatedset/llm exists and has a similar name") {
+	if r := k.plugin("why", "dset/lln"); r.code != 1 || !strings.Contains(r.stdout, "dset/llm exists and has a similar name") {
 		k.Errorf("why of a set that does not exist: exit code %d, %s", r.code, r.stdout)
 	}
 }
