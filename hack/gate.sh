@@ -17,7 +17,7 @@ done
 
 mkdir -p _output
 # Each gate has a file of its own: another one in this checkout must not remove what is to be repeated.
-failures=$(mktemp -p "${PWD}/_output" retest.XXXXXX)
+failures=$(mktemp -p "${PWD}/_output" --suffix=.retest)
 readonly failures
 trap 'rm -f "${failures}"' EXIT
 go build -trimpath -o _output/retest-program ./hack/retest

@@ -68,7 +68,7 @@ func TestGatesAreApart(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(inner), "\ninner: 0\n") {
 		t.Errorf("the second gate: %v\n%s", err, inner)
 	}
-	if left, err := filepath.Glob(filepath.Join(root, "_output", "retest.*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(root, "_output", "*.retest")); err != nil || len(left) > 0 {
 		t.Errorf("%q are left (%v)", left, err)
 	}
 }

@@ -41,7 +41,7 @@ type Hold struct {
 	reported map[string]time.Time
 }
 
-// NewHold returns one that lets all requests fail when the context ends.
+// NewHold returns a Hold that lets all requests fail when the context ends.
 func NewHold(ctx context.Context) *Hold { return &Hold{ended: ctx, reported: map[string]time.Time{}} }
 
 // Config returns the configuration for clients of informers.

@@ -19,8 +19,8 @@ import (
 const (
 	// Timeout bounds each question that is asked before the server serves, and answerTimeout the first one, which is small.
 	Timeout, answerTimeout = 10 * time.Second, 3 * time.Second
-	// retryPause is between two questions; at most twice as long. The server serves within two seconds of the return of the main API, so that
-	// neither the pause nor a connection that is not answered may take longer than a second.
+	// retryPause is between two questions; at most twice as long. The server serves within two seconds of the return of the main API, so
+	// neither the pause nor DialTimeout, which bounds a connection that is not answered, may be longer than a second.
 	retryPause         = 300 * time.Millisecond
 	DialTimeout        = time.Second
 	dialTimeoutServing = 3 * time.Second

@@ -6,7 +6,6 @@ package webhook
 import (
 	"crypto/x509"
 	"net/http"
-	"net/netip"
 	"slices"
 )
 
@@ -43,18 +42,4 @@ func (c *Callers) known(req *http.Request) (known, allowed bool) {
 		return false, open
 	}
 	return true, true
-}
-
-// addressOf returns the address of a client; of version 6, its network of 64 bits, in which a client chooses its address.
-func addressOf(remote string) string {
-	port, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return remote
-	}
-	address := port.Addr().Unmap().WithZone("")
-	if address.Is6() {
-		network, _ := address.Prefix(64)
-		return network.String()
-	}
-	return address.String()
 }

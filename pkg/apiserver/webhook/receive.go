@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/callers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
 )
 
@@ -50,7 +51,7 @@ func (h *handler) receiveKnown(ctx context.Context, w http.ResponseWriter, req *
 // receive receives a question of any other caller within its share.
 func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.Request) (data []byte, done func(), err error) {
 	control := http.NewResponseController(w)
-	v := h.shares.enter(addressOf(req.RemoteAddr), func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	v := h.shares.enter(callers.AddressOf(req.RemoteAddr), func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
 	if v == nil {
 		return nil, nil, busy()
 	}

@@ -119,7 +119,7 @@ func (b *BadTokens) ask(req *http.Request) *ask {
 	}
 	hash := hmac.New(sha256.New, b.key)
 	_, _ = hash.Write([]byte(token))
-	a := &ask{address: addressOf(req.RemoteAddr), remote: req.RemoteAddr}
+	a := &ask{address: AddressOf(req.RemoteAddr), remote: req.RemoteAddr}
 	hash.Sum(a.token[:0])
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,8 +127,8 @@ func (b *BadTokens) ask(req *http.Request) *ask {
 	return a
 }
 
-// addressOf returns the address of a client; of version 6, its network of 64 bits, in which a client chooses its address.
-func addressOf(remote string) string {
+// AddressOf returns the address of a client; of version 6, its network of 64 bits, in which a client chooses its address.
+func AddressOf(remote string) string {
 	port, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return remote
