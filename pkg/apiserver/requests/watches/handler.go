@@ -6,6 +6,7 @@ package watches
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -153,7 +154,15 @@ type conn struct {
 func (c *conn) Write(data []byte) (int, error) {
 	n, err := c.of.write(c.of.copies, data, c.Conn, func() { c.of.end(c.SetWriteDeadline) })
 	if c.of.left.Load() {
-		_ = c.Conn.Close() // the library ends the watch when it cannot read from the connection, and does not ask the context
+		cut(c.Conn) // the library ends the watch when it cannot read from the connection, and does not ask the context
 	}
 	return n, err
+}
+
+// cut closes a connection without the farewell of TLS. After a write that failed, a client could not decrypt it, and would report damage.
+func cut(c net.Conn) {
+	if encrypted, ok := c.(*tls.Conn); ok {
+		c = encrypted.NetConn()
+	}
+	_ = c.Close()
 }

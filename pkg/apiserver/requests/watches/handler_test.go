@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -82,6 +83,38 @@ func TestClientThatLeaves(t *testing.T) {
 				t.Error("the connection is still open")
 			}
 		})
+	}
+}
+
+// TestEndedWebSocketIsNoDamage wants the client of a WebSocket, which the server ends while its first bytes are written, to see that the
+// connection has ended. It saw a message that did not decrypt, as if the network had damaged it.
+func TestEndedWebSocketIsNoDamage(t *testing.T) {
+	h := &handler{
+		shared: newBudget(clock.RealClock{}, writeGrace, space.DefaultMemory), copies: newBudget(clock.RealClock{}, copyGrace, space.DefaultMemory),
+		bounds: newBounds(&fakeMemory{}, space.DefaultMemory),
+	}
+	h.next = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		if err := conn.SetWriteDeadline(over); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n\r\n")
+	})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		h.ServeHTTP(w, req.WithContext(request.WithRequestInfo(req.Context(), &request.RequestInfo{Verb: "watch"})))
+	}))
+	defer server.Close()
+	response, err := server.Client().Get(server.URL) //nolint:noctx // the server ends with the test
+	if err == nil {
+		_ = response.Body.Close()
+	}
+	if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the client sees %v, want the end of the connection", err)
 	}
 }
 
