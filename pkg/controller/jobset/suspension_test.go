@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -95,6 +97,23 @@ func TestSetIsSuspendedAfterItsJobs(t *testing.T) {
 		eventually(t, "the set is suspended", func() bool { return r.isSuspended(t) })
 		diff(t, "suspended Jobs", 2, r.suspendedJobs(t))
 		diff(t, "outcome of the attempt", jobsetv1alpha2.OutcomeSuspended, r.set(t).Status.Attempts[0].Outcome)
+	})
+}
+
+// TestJobThatTheAPIDoesNotKnow has an API that does not know a Job for a moment, which is there. No event says so.
+func TestJobThatTheAPIDoesNotKnow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := runTwoJobs(t)
+		var asked atomic.Int32
+		r.onSuspension(func(number int32) error {
+			if asked.Store(number); number <= 4 {
+				return apierrors.NewNotFound(batchv1.Resource("jobs"), "js-w-0")
+			}
+			return nil
+		})
+		r.switchSuspend(t, true)
+		eventually(t, "the set is suspended", func() bool { return r.isSuspended(t) })
+		diff(t, "requests", int32(6), asked.Load())
 	})
 }
 

@@ -104,5 +104,5 @@ func (s *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 		}
 	}
 	err = children.FirstErrors(errs...)
-	return s.Host.Due(due, err), err
+	return s.Host.Due(key, due, err), err
 }

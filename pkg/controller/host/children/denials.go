@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -42,11 +43,13 @@ type Denials struct {
 	mu     sync.Mutex
 	owners map[cache.ObjectName]*denialsOf
 	rooms  map[cache.ObjectName]*room
+	// absent are the owners of which an API did not know something in the sync that goes on.
+	absent sets.Set[cache.ObjectName]
 }
 
 // NewDenials returns Denials that know of none.
 func NewDenials(clock Clock) *Denials {
-	return &Denials{clock: clock, owners: map[cache.ObjectName]*denialsOf{}, rooms: map[cache.ObjectName]*room{}}
+	return &Denials{clock: clock, owners: map[cache.ObjectName]*denialsOf{}, rooms: map[cache.ObjectName]*room{}, absent: sets.New[cache.ObjectName]()}
 }
 
 // DenialsOf returns the Denials that the controller has, for requests that are made without a Writer.
@@ -183,6 +186,7 @@ func (d *Denials) end(owner metav1.Object, what Request, begun time.Time, again 
 	if of != nil && again {
 		of.underway = max(0, of.underway-1)
 	}
+	d.noteAbsent(owner, what, err)
 	if !Decided(err) {
 		if err == nil && of != nil {
 			of.accepted(what, begun, now)
@@ -231,4 +235,5 @@ func (d *Denials) Forget(owner cache.ObjectName) {
 	defer d.mu.Unlock()
 	delete(d.owners, owner)
 	delete(d.rooms, owner)
+	d.absent.Delete(owner)
 }

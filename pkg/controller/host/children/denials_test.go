@@ -193,7 +193,7 @@ func TestTakenNamesAreLookedAt(t *testing.T) {
 	for range 10 * 60 {
 		if err := r.ask(verbCreate, "a"); !NotAsked(err) {
 			looks++
-			if due := (&Host{Clock: r.now}).Due(queue.Due{}, r.Taken(r.owner, what, err)); due != (queue.Due{Acts: NamesTakenFor, Denied: true}) {
+			if due := (&Host{Clock: r.now}).Due(cache.ObjectName{}, queue.Due{}, r.Taken(r.owner, what, err)); due != (queue.Due{Acts: NamesTakenFor, Denied: true}) {
 				t.Errorf("due %+v", due)
 			}
 		}
@@ -247,9 +247,29 @@ func TestDueOfDenials(t *testing.T) {
 		"another failure, not shown": {FirstErrors(own, own, own, own, other), queue.Due{Deadline: time.Hour, Acts: askFirst}},
 		"nested":                     {FirstErrors(nil, FirstErrors(own, own, own, own)), queue.Due{Deadline: time.Hour, Acts: askFirst, Denied: true}},
 	} {
-		if got := host.Due(queue.After(time.Hour), tc.err); got != tc.want {
+		if got := host.Due(cache.ObjectName{}, queue.After(time.Hour), tc.err); got != tc.want {
 			t.Errorf("%s: due %+v, want %+v", name, got, tc.want)
 		}
+	}
+}
+
+// TestAbsentIsLookedAtAgain has requests about what an API does not know, after which the owner is looked at again once.
+func TestAbsentIsLookedAtAgain(t *testing.T) {
+	r := newDenialRig()
+	r.answer = func(name string) error { return apierrors.NewNotFound(deniedThings, name) }
+	host, key := &Host{Clock: r.now, Denials: r.Denials}, cache.MetaObjectToName(r.owner)
+	for verb, want := range map[string]time.Duration{verbPatch: lookAgain, verbDelete: lookAgain, verbStatus: lookAgain, verbCreate: 0} {
+		err := r.ask(verb, "a")
+		if due := host.Due(key, queue.Due{}, nil); !apierrors.IsNotFound(err) || due != queue.After(want) {
+			t.Errorf("%s: %v, due %+v, want after %s", verb, err, due, want)
+		}
+		if due := host.Due(key, queue.Due{}, nil); due != (queue.Due{}) {
+			t.Errorf("%s: due %+v once more", verb, due)
+		}
+	}
+	_ = r.ask(verbPatch, "a")
+	if due := host.Due(key, queue.After(time.Second), nil); due != queue.After(time.Second) {
+		t.Errorf("due %+v, want what is due sooner", due)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -173,8 +174,12 @@ type joinedError struct {
 // Unwrap returns the errors that it shows.
 func (e *joinedError) Unwrap() error { return e.error }
 
-// Due returns when an object is synced again whose sync has returned an error: also when the first request may be made that was denied.
-func (h *Host) Due(due queue.Due, err error) queue.Due {
+// Due returns when an object is synced again whose sync has returned an error: also when the first request may be made that was denied, and
+// soon if an API did not know what a cache shows.
+func (h *Host) Due(owner cache.ObjectName, due queue.Due, err error) queue.Due {
+	if DenialsOf(h).takeAbsent(owner) {
+		due.Deadline = plan.Sooner(due.Deadline, lookAgain)
+	}
 	next, only := AskAgain(err)
 	if next.IsZero() {
 		return due

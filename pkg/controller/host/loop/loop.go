@@ -81,11 +81,11 @@ type Loop[O Object, S, P, R any] struct {
 // Sync brings one object to where it should be, as far as that is possible now. It is a queue.SyncFunc.
 func (l *Loop[O, S, P, R]) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {
 	if held, err := l.outdated(ctx, key); held || err != nil {
-		return l.Host.Due(queue.Due{}, err), err
+		return l.Host.Due(key, queue.Due{}, err), err
 	}
 	seen, p, wait, err := l.decided(ctx, key)
 	if seen.obs == nil || err != nil {
-		return l.Host.Due(queue.Caches(wait), err), err
+		return l.Host.Due(key, queue.Caches(wait), err), err
 	}
 	results, err := l.apply(ctx, key, seen, p)
 	out := l.Conclude(seen.obs, p, results)
@@ -93,7 +93,7 @@ func (l *Loop[O, S, P, R]) Sync(ctx context.Context, key cache.ObjectName) (queu
 	// A status that is to be stored is not stored: without an answer, the next sync would be like this one.
 	out.Due.Continue = out.Due.Continue && finished == nil
 	err = children.FirstErrors(err, finished)
-	return l.Host.Due(out.Due, err), err
+	return l.Host.Due(key, out.Due, err), err
 }
 
 // Decided observes an object as Observe does, and returns the observation and the plan made on it, which asks for nothing.
