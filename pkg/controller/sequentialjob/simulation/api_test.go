@@ -96,6 +96,7 @@ func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType,
 	if !found {
 		return child, simulation.ErrNotFound
 	}
+	at := c.p.observed
 	return simulation.Send(c.p.sender, child, func(bool) (T, error) {
 		child, found := c.in.Get(name)
 		switch {
@@ -112,7 +113,7 @@ func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType,
 			return child, simulation.ErrConflict
 		}
 		c.p.Note("  patches child %s: %s", name, patch)
-		c.p.rules.patched(c.p, child, next)
+		c.p.rules.patched(c.p, at, child, next)
 		c.in.Put(next)
 		return next, nil
 	})
@@ -152,6 +153,7 @@ func (c sequenceClient) Get(context.Context, string, metav1.GetOptions) (*batchv
 }
 
 func (c sequenceClient) UpdateStatus(_ context.Context, wanted *batchv1alpha1.SequentialJob, _ metav1.UpdateOptions) (*batchv1alpha1.SequentialJob, error) {
+	busy := c.p.busy
 	return simulation.Send(c.p.sender, wanted, func(known bool) (*batchv1alpha1.SequentialJob, error) {
 		current := c.p.sequence()
 		switch {
@@ -164,7 +166,7 @@ func (c sequenceClient) UpdateStatus(_ context.Context, wanted *batchv1alpha1.Se
 			return nil, simulation.ErrConflict
 		}
 		next := c.p.prepareStatus(wanted, current)
-		c.p.rules.statusStored(current, next, known && !c.p.rivals)
+		c.p.rules.statusStored(busy, current, next, known && !c.p.rivals)
 		c.p.env.sequences.Put(next)
 		c.p.Note("  stores the status %s", describeStatus(&next.Status))
 		return next, nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -87,8 +88,9 @@ func (e *env) stopsSlowly(child metav1.Object) bool {
 	return false
 }
 
-// checkSuspended checks the rule about the condition Suspended.
-func (r *rules) checkSuspended(before, after *batchv1alpha1.SequentialJob, known bool) {
+// checkSuspended checks the rule about the condition Suspended. Kueue starts children, too: pods of a child that the cache did not show as
+// busy do not count.
+func (r *rules) checkSuspended(busy sets.Set[types.UID], before, after *batchv1alpha1.SequentialJob, known bool) {
 	is := func(sj *batchv1alpha1.SequentialJob) bool {
 		return meta.IsStatusConditionTrue(sj.Status.Conditions, batchv1alpha1.ConditionSuspended)
 	}
@@ -96,7 +98,7 @@ func (r *rules) checkSuspended(before, after *batchv1alpha1.SequentialJob, known
 		return
 	}
 	for _, pod := range r.pods {
-		if pod.sequence == r.uid && r.slowPods && r.lives(pod.child) && !r.unknown[pod.child] {
+		if pod.sequence == r.uid && r.slowPods && r.lives(pod.child) && !r.unknown[pod.child] && busy.Has(pod.child) {
 			r.Fail(ruleStops, "pod %s runs", pod.name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -143,15 +144,15 @@ func (r *rules) finalizersStored(p *process, before, after *batchv1alpha1.Sequen
 	}
 }
 
-// statusStored checks a status of the controller right before it is stored.
-func (r *rules) statusStored(before, after *batchv1alpha1.SequentialJob, known bool) {
+// statusStored checks a status of the controller right before it is stored. busy are the children that had pods at the decision.
+func (r *rules) statusStored(busy sets.Set[types.UID], before, after *batchv1alpha1.SequentialJob, known bool) {
 	was, is := &before.Status, &after.Status
 	if c := helper.Finished(before); c != nil {
 		if now := helper.Finished(after); now == nil || now.Type != c.Type || now.Reason != c.Reason {
 			r.Fail(ruleFinished, "%s (%s) becomes %v", c.Type, c.Reason, now)
 		}
 	}
-	r.checkSuspended(before, after, known)
+	r.checkSuspended(busy, before, after, known)
 	if helper.Finished(before) == nil && helper.Finished(after) != nil {
 		r.Seen["ends: "+helper.Finished(after).Reason]++
 	}

@@ -11,6 +11,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -23,8 +24,8 @@ func (r *rules) checkOwn(child metav1.Object) {
 	}
 }
 
-// patched checks that the controller suspends or resumes a child, or labels it.
-func (r *rules) patched(p *process, before, after metav1.Object) {
+// patched checks that the controller suspends or resumes a child, or labels it, as it decided upon what was observed.
+func (r *rules) patched(p *process, at plan.Observed, before, after metav1.Object) {
 	r.checkOwn(before)
 	was, is := view(before), view(after)
 	if was.Suspended == is.Suspended {
@@ -39,7 +40,7 @@ func (r *rules) patched(p *process, before, after metav1.Object) {
 	case was.Queued && p.unread:
 		r.Fail(ruleWorkload, "child %s", was.Name)
 	case !is.Suspended || sj == nil || p.rivals || p.sender.Deposed:
-	case !helper.Suspended(sj) && !helper.Suspended(p.observed.SequentialJob) && !p.without:
+	case !helper.Suspended(sj) && !helper.Suspended(at.SequentialJob) && !p.without:
 		r.Fail(ruleStopped, "child %s is suspended", was.Name)
 	}
 }

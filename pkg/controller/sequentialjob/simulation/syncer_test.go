@@ -5,11 +5,13 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -62,7 +64,11 @@ func (c caches) SequentialJob(cache.ObjectName) (*batchv1alpha1.SequentialJob, e
 }
 
 func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, err error) {
+	c.p.busy = sets.New[types.UID]()
 	for _, job := range c.p.jobs.Objects {
+		if plan.ChildOfJob(job).Busy {
+			c.p.busy.Insert(job.UID)
+		}
 		if c.p.hasty {
 			job = job.DeepCopy()
 			job.Status.Terminating = nil
@@ -72,6 +78,9 @@ func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, e
 		}
 	}
 	for _, js := range c.p.jobSets.Objects {
+		if plan.ChildOfJobSet(js).Busy {
+			c.p.busy.Insert(js.UID)
+		}
 		if metav1.IsControlledBy(js, sj) || c.p.greedy {
 			owned = append(owned, plan.ChildOfJobSet(js))
 		}
@@ -80,6 +89,7 @@ func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, e
 }
 
 func (c caches) Unreadable(sj *batchv1alpha1.SequentialJob) (all []plan.Unreadable, err error) {
+	c.p.blind = slices.ContainsFunc(c.p.jobSets.Objects, func(js *jobsetv1alpha2.JobSet) bool { return unreadable.Is(js) })
 	for _, js := range c.p.jobSets.Objects {
 		if unreadable.Is(js) && metav1.IsControlledBy(js, sj) && !c.p.credulous {
 			all = append(all, plan.Unreadable{Name: js.Name, UID: js.UID, Cause: js.Annotations[unreadable.Annotation]})
