@@ -89,7 +89,11 @@ func (c caches) Children(sj *batchv1alpha1.SequentialJob) (owned []plan.Child, e
 }
 
 func (c caches) Unreadable(sj *batchv1alpha1.SequentialJob) (all []plan.Unreadable, err error) {
-	c.p.blind = slices.ContainsFunc(c.p.jobSets.Objects, func(js *jobsetv1alpha2.JobSet) bool { return unreadable.Is(js) })
+	c.p.blind = slices.ContainsFunc(c.p.jobSets.Objects, func(js *jobsetv1alpha2.JobSet) bool {
+		return unreadable.Is(js) && !slices.ContainsFunc(sj.Status.Steps, func(step batchv1alpha1.SequentialJobStepStatus) bool {
+			return step.ChildUID == js.UID && step.CompletionTime != nil // nothing depends on the child of a step that has ended
+		})
+	})
 	for _, js := range c.p.jobSets.Objects {
 		if unreadable.Is(js) && metav1.IsControlledBy(js, sj) && !c.p.credulous {
 			all = append(all, plan.Unreadable{Name: js.Name, UID: js.UID, Cause: js.Annotations[unreadable.Annotation]})
