@@ -103,7 +103,7 @@ var decisionFaults = map[string]fault{
 	},
 	"there is no set of that name": {
 		seed: func(k *kubectl) { k.okIn(strings.Replace(calmSet(), `"train"`, `"trains"`, 1), "create", "-f", "-") },
-		want: why.NotFound, words: []string{"no JobSet train"},
+		want: why.NotFound, words: []string{"there is no JobSet", "DisaggregatedSet train in the namespace"},
 	},
 	"a finalizer of the set blocks its deletion": {
 		seed: inTurn(makes(func(js *jobsetv1alpha2.JobSet) { js.Finalizers = []string{"example.com/hold"} }), func(k *kubectl) {
@@ -131,7 +131,7 @@ var decisionFaults = map[string]fault{
 			k.hold("job/train-workers-0")
 			k.ok("delete", "jobset", "train")
 		}),
-		want: why.NotFound, words: []string{"no JobSet train"},
+		want: why.NotFound, words: []string{"there is no JobSet", "DisaggregatedSet train in the namespace"},
 	},
 }
 
