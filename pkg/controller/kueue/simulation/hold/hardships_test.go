@@ -203,7 +203,10 @@ func newMessages(e *env, next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// ownMessages makes each controller one that says otherwise what a sequence waits for.
+// ownMessages makes every other controller one that says otherwise what a sequence waits for. What it has said it sends again as it is.
 func ownMessages(e *env, next http.RoundTripper) http.RoundTripper {
-	return rewriting(sends("put", "sequentialjobs", "waits for quota"), "waits for quota", fmt.Sprintf("waits for quota %d", e.starts)).transport(e, next)
+	if e.starts%2 == 0 {
+		return next
+	}
+	return rewriting(sends("put", "sequentialjobs", "waits for quota"), "waits for quota", "needs quota").transport(e, next)
 }
