@@ -43,37 +43,68 @@ func TestToolsArePagesOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// TestHelmWaitsWithTheRightsThatItNeeds: each object of the hook is a hook itself, so that it is there before the Job and again at each upgrade.
+// hookObject has the fields of the objects in a template with a hook that decide whether the hook works.
+type hookObject struct {
+	Kind     string
+	Metadata struct {
+		Name        string
+		Annotations map[string]string
+	}
+	Rules []rbacv1.PolicyRule
+	Spec  struct {
+		Template struct{ Spec corev1.PodSpec }
+	}
+}
+
+// TestHelmWaitsWithTheRightsThatItNeeds: the Job of a template is a hook, which waits for a set. Its rights are objects of the release:
+// Helm deletes them with the release, and no other release in the namespace shares them.
 func TestHelmWaitsWithTheRightsThatItNeeds(t *testing.T) {
-	var kinds []string
-	for _, document := range strings.Split(read(t, "artifacts/gitops/helm-wait.yaml"), "\n---\n") {
-		var object struct {
-			Kind     string
-			Metadata struct {
-				Name        string
-				Annotations map[string]string
+	for file, want := range map[string]struct{ name, resource, wait string }{
+		"helm-wait.yaml":          {"{{ .Release.Name }}-wait", "leaderworkersets", "--for=condition=Available"},
+		"helm-wait-finished.yaml": {"{{ .Release.Name }}-finished", "jobsets", "--for=condition=Completed"},
+	} {
+		var kinds []string
+		for _, document := range strings.Split(read(t, "artifacts/gitops/"+file), "\n---\n") {
+			var object hookObject
+			if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+				t.Fatal(err)
 			}
-			Rules []rbacv1.PolicyRule
-			Spec  struct {
-				Template struct{ Spec corev1.PodSpec }
+			kinds = append(kinds, object.Kind)
+			hook := object.Metadata.Annotations["helm.sh/hook"] == "post-install,post-upgrade"
+			if object.Metadata.Name != want.name || hook != (object.Kind == "Job") {
+				t.Errorf("%s: %s: %+v", file, object.Kind, object.Metadata)
+			}
+			switch pod := &object.Spec.Template.Spec; object.Kind {
+			case "Role":
+				rule := &object.Rules[0]
+				if !slices.Equal(rule.Verbs, []string{"get", "list", "watch"}) || !slices.Equal(rule.Resources, []string{want.resource}) {
+					t.Errorf("%s: rules: %+v", file, object.Rules)
+				}
+			case "Job":
+				last := &pod.Containers[len(pod.Containers)-1]
+				if pod.ServiceAccountName != want.name || !slices.Contains(last.Command, want.wait) {
+					t.Errorf("%s: pod: %+v", file, pod)
+				}
 			}
 		}
-		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			t.Fatal(err)
-		}
-		kinds = append(kinds, object.Kind)
-		if object.Metadata.Name != "wait-for-sets" || object.Metadata.Annotations["helm.sh/hook"] != "post-install,post-upgrade" {
-			t.Errorf("%s: %+v", object.Kind, object.Metadata)
-		}
-		if object.Kind == "Role" && !slices.Equal(object.Rules[0].Verbs, []string{"get", "list", "watch"}) {
-			t.Errorf("rules: %+v", object.Rules)
-		}
-		if pod := &object.Spec.Template.Spec; object.Kind == "Job" && (pod.ServiceAccountName != "wait-for-sets" || !slices.Contains(pod.Containers[0].Args, "--for=condition=Available")) {
-			t.Errorf("pod: %+v", pod)
+		if want := []string{"ServiceAccount", "Role", "RoleBinding", "Job"}; !slices.Equal(kinds, want) {
+			t.Errorf("%s: kinds %v, want %v", file, kinds, want)
 		}
 	}
-	if want := []string{"ServiceAccount", "Role", "RoleBinding", "Job"}; !slices.Equal(kinds, want) {
-		t.Errorf("kinds %v, want %v", kinds, want)
+}
+
+// TestHooksOfHelmAreOnThePage: the page has what to replace in the templates for other kinds, as test/helm replaces it.
+func TestHooksOfHelmAreOnThePage(t *testing.T) {
+	page := read(t, "docs/operations/gitops.md")
+	for _, text := range []string{
+		"artifacts/gitops/helm-wait.yaml", "artifacts/gitops/helm-wait-finished.yaml",
+		"| SequentialJob | `helm-wait-finished.yaml` | `batch.jobset-apiserver.io` | `sequentialjobs` | `{.status.completionTime}` and `Complete` |",
+		"| JobSet | `helm-wait-finished.yaml` | `jobset.x-k8s.io` | `jobsets` | `{.status.terminalState}` and `Completed` |",
+		"error: condition not met for jobsets/train",
+	} {
+		if !strings.Contains(page, text) {
+			t.Errorf("docs/operations/gitops.md does not have %q", text)
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package helm installs, upgrades and uninstalls the chart on real nodes, as a user does. It needs root. With
+// Package helm installs, upgrades and uninstalls the chart on real nodes, as a user does, and charts of users. It needs root. With
 // JOBSET_HELM_CLUSTER_DIR, nodes that run already without our programs (CLUSTER_COMPONENTS=images) are used.
 package helm
 
