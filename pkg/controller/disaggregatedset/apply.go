@@ -191,7 +191,7 @@ func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
 		}
 	}
 	for i, ref := range p.DeleteScalers {
-		done, err := a.remove(ctx, a.deps.Scalers(a.ds.Namespace), a.scalers.Deleting, "disaggregatedsetrolescaler", ref)
+		done, err := a.remove(ctx, a.deps.Scalers(a.ds.Namespace), a.scalers.Removing, "disaggregatedsetrolescaler", ref)
 		if errs = append(errs, err); done {
 			a.results.DeletedScalers = append(a.results.DeletedScalers, i)
 		}
@@ -204,11 +204,11 @@ func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {
 func (a *applier) applySlice(ctx context.Context, p plan.SlicePlan, result *plan.SliceResult) error {
 	var errs []error
 	for _, ref := range p.DeleteServices {
-		_, err := a.remove(ctx, a.deps.Services(a.ds.Namespace), a.services.Deleting, "service", ref)
+		_, err := a.remove(ctx, a.deps.Services(a.ds.Namespace), a.services.Removing, "service", ref)
 		errs = append(errs, err)
 	}
 	for i, deletion := range p.DeleteChildren {
-		done, err := a.remove(ctx, a.deps.LeaderWorkerSets(a.ds.Namespace), a.sets.Deleting, "leaderworkerset", deletion.Ref)
+		done, err := a.remove(ctx, a.deps.LeaderWorkerSets(a.ds.Namespace), a.sets.Removing, "leaderworkerset", deletion.Ref)
 		if errs = append(errs, err); done {
 			result.DeletedChildren = append(result.DeletedChildren, i)
 		}

@@ -156,21 +156,26 @@ func (a *applier) deleteGroups(ctx context.Context, grouped *jobsetgang.Observed
 	return children.FirstErrors(errs...)
 }
 
-// deleteGroup deletes a group. One that differs from what the set asks for is replaced so, unless its successors were changed each time.
+// deleteGroup deletes a group, unless another party creates it again each time. One that differs from what the set asks for is replaced so,
+// unless its successors were changed each time.
 func (a *applier) deleteGroup(ctx context.Context, api jobsetgang.API, ref jobsetgang.Ref) error {
-	guard, object := a.guardOf(ref.Kind), &metav1.ObjectMeta{Name: ref.Name, UID: ref.UID}
+	guard, object := a.guardOf(ref.Kind), &metav1.ObjectMeta{Namespace: a.js.Namespace, Name: ref.Name, UID: ref.UID}
+	may, done := guard.Removing, guard.Removed
 	if ref.Differs {
-		if err := guard.Replacing(a.js, object); err != nil {
+		may, done = guard.Replacing, guard.Replaced
+	}
+	if err := may(a.js, object); err != nil {
+		if ref.Differs {
 			a.refused("the "+ref.Kind+" "+ref.Name, children.RefusalOf(err))
-			return err
 		}
+		return err
 	}
 	err := a.denials.Do(a.js, children.Request{Verb: "delete", Resource: ref.Kind, Name: ref.Name, UID: ref.UID}, func() error {
 		guard.Deleting(a.js.Namespace, ref.Name)
 		return a.deps.Groups.Client(api, ref.Kind, a.js.Namespace).Delete(ctx, ref.Name, children.Background(ref.UID))
 	})
-	if err == nil && ref.Differs {
-		guard.Replaced(a.js, object)
+	if err == nil {
+		done(a.js, object)
 	}
 	return err
 }

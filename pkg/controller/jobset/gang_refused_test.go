@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgotesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -170,6 +171,29 @@ func TestGroupsCannotBeDeleted(t *testing.T) {
 	cancel()
 	_, err = r.Apply(ctx, &plan.Observed{JobSet: r.set(t), Grouped: grouped}, plan.Plan{Groups: jobsetgang.Changes{Delete: refs}})
 	diff(t, "requests when the time is over", "2 <nil>", fmt.Sprint(len(r.groupWrites()), err))
+}
+
+// TestGroupsCreatedByOthers creates a group again whenever it was deleted.
+func TestGroupsCreatedByOthers(t *testing.T) {
+	r, now := newGroupRig(t, withGroups, jobsetgang.V1alpha2), clocktesting.NewFakePassiveClock(time.Now())
+	r.clock = now
+	r.build(t, withGroups)
+	ref, deleted, last := jobsetgang.Ref{Kind: "PodGroup", Name: "g", UID: "u"}, 0, error(nil)
+	r.dynamic.PrependReactor("delete", "podgroups", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		deleted++
+		ref.UID += "x"
+		return true, nil, nil
+	})
+	for range 300 {
+		now.SetTime(now.Now().Add(time.Second))
+		p := plan.Plan{Groups: jobsetgang.Changes{Delete: []jobsetgang.Ref{ref}}}
+		_, last = r.Apply(t.Context(), &plan.Observed{JobSet: r.set(t), Grouped: &jobsetgang.Observed{}}, p)
+	}
+	diff(t, "how often the group is deleted in five minutes", 6, deleted)
+	const want = "deleting PodGroup ns/g: podgroup g was created again 3 times within a minute, each time after the controller had deleted it; "
+	if !strings.HasPrefix(errorText(last), want) {
+		t.Errorf("got %v", last)
+	}
 }
 
 // TestRefusedDeletionsOfGroupsEndThePass has many groups of which none may be deleted.

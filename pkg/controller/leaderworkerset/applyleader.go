@@ -143,7 +143,7 @@ func (a *applier) leaderStays(ctx context.Context, i int, name string, err error
 func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) error {
 	client := a.deps.Revisions(a.set.Namespace)
 	return a.revisions.Each(ctx, a.set, len(revisions), func(ctx context.Context, i int) error {
-		err := a.revisions.Deleting(a.set, revisions[i], func() error {
+		err := a.revisions.Removing(a.set, revisions[i], func() error {
 			return client.Delete(ctx, revisions[i].Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &revisions[i].UID}})
 		})
 		if err != nil && !apierrors.IsNotFound(err) {

@@ -210,3 +210,27 @@ func TestNudgesRemovedByOthers(t *testing.T) {
 		})
 	}
 }
+
+// TestRevisionsCreatedByOthers creates a revision again whenever it was deleted.
+func TestRevisionsCreatedByOthers(t *testing.T) {
+	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns", Name: "child", UID: "uid", OwnerReferences: controlledBy("LeaderWorkerSet", "lws", "set"),
+	}}
+	kube, p := fake.NewClientset(revision), plan.Plan{DeleteRevisions: []plan.Ref{{Name: "child", UID: "uid"}}}
+	kube.PrependReactor("delete", "*", clienttesting.ObjectReaction(kube.Tracker()))
+	writes, notes, _ := undoneAs(t, p, "delete", kube, func(*plan.Observed) {}, func() {
+		next := revision.DeepCopy()
+		next.UID = p.DeleteRevisions[0].UID + "x"
+		if kube.Tracker().Create(appsv1.SchemeGroupVersion.WithResource("controllerrevisions"), next, "ns") == nil {
+			p.DeleteRevisions[0].UID = next.UID
+		}
+	})
+	if writes != 6 {
+		t.Errorf("deleted %d times in five minutes, want 6", writes)
+	}
+	const message = "controllerrevision child was created again 3 times within a minute, each time after the controller had deleted it; " +
+		"the API does not say who creates it, the audit log does; the controller deletes it again at "
+	if !strings.Contains(notes, message) {
+		t.Errorf("no event names the child: %s", notes)
+	}
+}

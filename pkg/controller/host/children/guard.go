@@ -31,8 +31,8 @@ type UndoneError struct {
 // as they are.
 func (e *UndoneError) Error() string { return e.message }
 
-// Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was created, changes it
-// when it is created, or changes back what was set. After three such reversals within a minute the write is made again at the times of the
+// Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was created, creates it
+// whenever it was deleted, changes it when it is created, or changes back what was set. After three such reversals within a minute the write is made again at the times of the
 // pace: see undone. Deletions by the controller itself do not count. A process that starts knows nothing of earlier reversals. Time alone
 // makes a Guard forget, so that it needs to know nothing of owners that are gone.
 type Guard struct {
@@ -69,6 +69,7 @@ func (g *Guard) Creating(owner, child metav1.Object) error {
 // Created notes that a child was created. One that the cluster deletes by itself once it has finished is created again
 // as often as it finishes.
 func (g *Guard) Created(owner, child metav1.Object) {
+	g.entries.Remove(removalOf(child))
 	if expires(child) {
 		return
 	}

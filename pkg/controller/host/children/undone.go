@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -30,6 +31,8 @@ type undone struct {
 	at times
 	// late is how often it was made although it was contested.
 	late int
+	// incarnation is the child that it was last made for, if it is a deletion.
+	incarnation types.UID
 }
 
 // times are the latest ones at which a write was made, at most maxReversals.
@@ -68,7 +71,7 @@ func (u undone) due(now time.Time) bool {
 
 // again returns what is remembered once the write was made again.
 func (u undone) again(now time.Time) undone {
-	next := undone{owner: u.owner, at: u.at.and(now), late: u.late}
+	next := undone{owner: u.owner, at: u.at.and(now), late: u.late, incarnation: u.incarnation}
 	if u.late > 0 || u.at.often() {
 		next.late++
 	}

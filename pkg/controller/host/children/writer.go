@@ -156,7 +156,7 @@ func (w *Writer[T]) Delete(ctx context.Context, owner metav1.Object, refs []Ref)
 	var done atomic.Int64
 	err = w.Each(ctx, owner, len(refs), func(ctx context.Context, i int) error {
 		ref := refs[i]
-		err := w.Deleting(owner, ref, func() error {
+		err := w.Removing(owner, ref, func() error {
 			return w.client(owner.GetNamespace()).Delete(ctx, ref.Name, Foreground(ref.UID, ""))
 		})
 		// A conflict means that another child has the name now, or that this one changed meanwhile: the next pass will see.
@@ -170,7 +170,8 @@ func (w *Writer[T]) Delete(ctx context.Context, owner metav1.Object, refs []Ref)
 	return int(done.Load()), err
 }
 
-// Deleting makes a request that deletes a child, unless it was denied and its time has not come.
+// Deleting makes a request that deletes a child which another controller creates again by design, unless it was denied and its time has
+// not come. Others are deleted by Removing.
 func (w *Writer[T]) Deleting(owner metav1.Object, ref Ref, do func() error) error {
 	return w.denials.Do(owner, Request{Verb: verbDelete, Resource: w.resource, Kind: w.kind, Name: ref.Name, UID: ref.UID}, func() error {
 		w.guard.Deleting(owner.GetNamespace(), ref.Name)

@@ -39,7 +39,9 @@ func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 		used[o.Leaders[i].Revision] = true
 	}
 	owned := slices.Clone(o.Revisions)
-	owned = slices.DeleteFunc(owned, func(r *appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(r, o.Set) })
+	owned = slices.DeleteFunc(owned, func(r *appsv1.ControllerRevision) bool {
+		return !metav1.IsControlledBy(r, o.Set) || r.DeletionTimestamp != nil
+	})
 	slices.SortFunc(owned, func(a, b *appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(b.Revision, a.Revision), cmp.Compare(b.Name, a.Name))
 	})

@@ -24,6 +24,7 @@ func TestFormerRevisionsStayUntilTheUpdateIsComplete(t *testing.T) {
 		"complete":                         {func(*fixture) {}, 3},
 		"a group is not ready":             {func(f *fixture) { f.leader(1).Ready = false }, 0},
 		"a group is of a former revision":  {func(f *fixture) { f.leader(1).Revision, f.workers(1).Revision = "former-0", "former-0" }, 0},
+		"one is being deleted":             {func(f *fixture) { f.Revisions[2].DeletionTimestamp = &f.Now }, 2},
 		"all that a partition lets update": {func(f *fixture) { f.Set.Spec.RolloutStrategy.RollingUpdateConfiguration.Partition = ptr.To[int32](1) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
