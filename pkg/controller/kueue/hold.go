@@ -22,13 +22,25 @@ import (
 const fieldManager = "jobset-controller"
 
 // ApplyHold does what was decided about the Workload that holds quota for a sequence; nil if it is to be created. Every write is about
-// this version of it, so that doing it twice does no harm.
-func (w *Watch) ApplyHold(ctx context.Context, sequence string, workload *plan.Workload, p plan.HoldPlan, now metav1.Time) error {
+// this version of it, so that doing it twice does no harm. The error is an UndoneError while another party undoes the write each time.
+func (w *Watch) ApplyHold(ctx context.Context, sequence metav1.Object, workload *plan.Workload, p plan.HoldPlan, now metav1.Time) error {
 	switch {
 	case p.Create != nil:
 		return w.create(ctx, p.Create)
+	case p.Delete:
+		return w.delete(ctx, sequence, workload)
+	case p.Empty():
+		return nil
+	}
+	what, value := contestOf(p)
+	return w.guarded(sequence, workload, what, value, func() error { return w.change(ctx, sequence, workload, p, now) })
+}
+
+// change makes the change of a Workload that was decided.
+func (w *Watch) change(ctx context.Context, sequence metav1.Object, workload *plan.Workload, p plan.HoldPlan, now metav1.Time) error {
+	switch {
 	case p.Patch != nil:
-		return w.patch(ctx, workload, fieldsOf(p.Patch, sequence))
+		return w.patch(ctx, workload, fieldsOf(p.Patch, sequence.GetName()))
 	case p.Release != nil:
 		for i := range p.Release {
 			if p.Release[i].LastTransitionTime.IsZero() {
@@ -46,8 +58,6 @@ func (w *Watch) ApplyHold(ctx context.Context, sequence string, workload *plan.W
 			}
 		}
 		return w.patch(ctx, workload, map[string]any{"metadata": map[string]any{"finalizers": others}})
-	case p.Delete:
-		return w.delete(ctx, workload)
 	}
 	return nil
 }
@@ -131,7 +141,10 @@ func (w *Watch) apply(ctx context.Context, workload *plan.Workload, c metav1.Con
 	return nil
 }
 
-func (w *Watch) delete(ctx context.Context, workload *plan.Workload) error {
+func (w *Watch) delete(ctx context.Context, sequence metav1.Object, workload *plan.Workload) error {
+	if err := w.guard.Removing(sequence, workload); err != nil {
+		return err
+	}
 	w.guard.Deleting(workload.Namespace, workload.Name)
 	err := w.Dynamic.Resource(workloads).Namespace(workload.Namespace).Delete(ctx, workload.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &workload.UID, ResourceVersion: &workload.ResourceVersion},
@@ -139,6 +152,7 @@ func (w *Watch) delete(ctx context.Context, workload *plan.Workload) error {
 	if err != nil && !Gone(err) {
 		return fmt.Errorf("deleting Workload %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
+	w.guard.Removed(sequence, workload)
 	return nil
 }
 

@@ -19,6 +19,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
+// etl is a sequence.
+var etl = &metav1.ObjectMeta{Namespace: "default", Name: "etl", UID: "etl-1", Generation: 1}
+
 // TestApplyHold shows each write: what it changes, of which version.
 func TestApplyHold(t *testing.T) {
 	now := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -66,7 +69,7 @@ func TestApplyHold(t *testing.T) {
 				}
 				return true, nil, apierrors.NewNotFound(workloads.GroupResource(), "w")
 			})
-			if err := f.ApplyHold(t.Context(), "etl", known, test.plan, now); err != nil {
+			if err := f.ApplyHold(t.Context(), etl, known, test.plan, now); err != nil {
 				t.Errorf("error %v", err)
 			}
 			diff(t, "verb", test.verb, verb)
@@ -88,7 +91,7 @@ func TestWorkloadDeletedByOthers(t *testing.T) {
 	created, last := 0, error(nil)
 	for range 300 {
 		f.clock.SetTime(f.clock.Now().Add(time.Second))
-		last = f.ApplyHold(t.Context(), "etl", nil, plan.HoldPlan{Create: wanted}, metav1.Now())
+		last = f.ApplyHold(t.Context(), etl, nil, plan.HoldPlan{Create: wanted}, metav1.Now())
 		if client.Delete(t.Context(), "w", metav1.DeleteOptions{}) == nil {
 			created++
 		}
@@ -105,7 +108,7 @@ func TestTakenNameIsAnError(t *testing.T) {
 	wanted := &plan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", OwnerReferences: []metav1.OwnerReference{sequence}}}
 	for owner, taken := range map[string]bool{"etl-1": false, "other": true} {
 		f := newFixture(workload("w", owner))
-		err := f.ApplyHold(t.Context(), "etl", nil, plan.HoldPlan{Create: wanted}, metav1.Now())
+		err := f.ApplyHold(t.Context(), etl, nil, plan.HoldPlan{Create: wanted}, metav1.Now())
 		if (err != nil) != taken {
 			t.Errorf("creating a Workload whose name one of %s has: %v", owner, err)
 		}
@@ -125,9 +128,90 @@ func TestAbsentAPISaysNothingAboutAWorkload(t *testing.T) {
 			f.Dynamic.(*dynamicfake.FakeDynamicClient).PrependReactor("*", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, answer
 			})
-			if err := f.ApplyHold(t.Context(), "etl", known, p, metav1.Now()); (err == nil) != gone {
+			if err := f.ApplyHold(t.Context(), etl, known, p, metav1.Now()); (err == nil) != gone {
 				t.Errorf("%s, answered with %v: %v", name, answer, err)
 			}
 		}
+	}
+}
+
+// TestWorkloadChangedByOthers makes the same change every second for five minutes, because another party takes it back each time.
+func TestWorkloadChangedByOthers(t *testing.T) {
+	condition := func(conditionType string, status metav1.ConditionStatus) plan.HoldPlan {
+		return plan.HoldPlan{Apply: &metav1.Condition{Type: conditionType, Status: status, Reason: "Reason"}}
+	}
+	evicted := func(at time.Time) plan.HoldPlan {
+		return plan.HoldPlan{Release: []metav1.Condition{{Type: plan.ConditionEvicted, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}}
+	}
+	began := time.Unix(1_000_000, 0)
+	every := func(p plan.HoldPlan) func(int) plan.HoldPlan { return func(int) plan.HoldPlan { return p } }
+	for name, c := range map[string]struct {
+		plan   func(second int) plan.HoldPlan
+		change func(sequence *metav1.ObjectMeta, workload *plan.Workload, second int)
+		want   int
+		what   string
+	}{
+		"the activation":   {plan: every(plan.HoldPlan{Patch: &plan.HoldPatch{Activation: plan.Activate}}), want: 5, what: "spec.active"},
+		"the deactivation": {plan: every(plan.HoldPlan{Patch: &plan.HoldPatch{Activation: plan.Deactivate}}), want: 5, what: "spec.active"},
+		"all fields": {
+			plan: every(plan.HoldPlan{Patch: &plan.HoldPatch{Activation: plan.Activate, QueueName: ptr.To("q"), Priority: ptr.To[int32](1), PodSets: []plan.PodSet{{}}}}),
+			want: 5, what: "one of spec.active, spec.podSets, spec.queueName and spec.priority",
+		},
+		"a condition": {plan: every(condition("PodsReady", metav1.ConditionTrue)), want: 5, what: "the condition PodsReady"},
+		"a condition with another reason each time": {
+			plan: func(second int) plan.HoldPlan {
+				p := condition("PodsReady", metav1.ConditionTrue)
+				p.Apply.Reason = []string{"Started", "Recovered"}[second%2]
+				return p
+			}, want: 5, what: "the condition PodsReady",
+		},
+		"the release of one eviction": {plan: every(evicted(began)), want: 5, what: "status.admission"},
+		"the finalizer":               {plan: every(plan.HoldPlan{Unhold: true}), want: 5, what: "metadata.finalizers"},
+		"the deletion": {
+			plan: every(plan.HoldPlan{Delete: true}), want: 6,
+			change: func(_ *metav1.ObjectMeta, workload *plan.Workload, _ int) { workload.UID += "x" },
+		},
+
+		"other pods are ready each time": {plan: func(second int) plan.HoldPlan {
+			return condition("PodsReady", []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse}[second%2])
+		}, want: 300},
+		"the sequence is suspended and resumed": {plan: func(second int) plan.HoldPlan {
+			return plan.HoldPlan{Patch: &plan.HoldPatch{Activation: []plan.Activation{plan.Activate, plan.Deactivate}[second%2]}}
+		}, want: 300},
+		"an eviction each second": {plan: func(second int) plan.HoldPlan { return evicted(began.Add(time.Duration(second) * time.Second)) }, want: 300},
+		"another Workload each time": {
+			plan: every(condition("Finished", metav1.ConditionTrue)), want: 300,
+			change: func(_ *metav1.ObjectMeta, workload *plan.Workload, _ int) { workload.UID += "x" },
+		},
+		"another generation each time": {
+			plan: every(condition("Finished", metav1.ConditionTrue)), want: 300,
+			change: func(sequence *metav1.ObjectMeta, _ *plan.Workload, second int) { sequence.Generation = int64(second) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, made, last := newFixture(), 0, error(nil)
+			sequence, known := etl, &plan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", UID: "u", ResourceVersion: "7"}}
+			if c.change != nil {
+				sequence = &metav1.ObjectMeta{Namespace: "default", Name: "etl", UID: "etl-1"}
+			}
+			f.Dynamic.(*dynamicfake.FakeDynamicClient).PrependReactor("*", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
+				made++
+				return true, workload("w", "owner"), nil
+			})
+			for second := range 300 {
+				if c.change != nil {
+					c.change(sequence, known, second)
+				}
+				last = f.ApplyHold(t.Context(), sequence, known, c.plan(second), metav1.NewTime(f.clock.Now()))
+				f.clock.SetTime(f.clock.Now().Add(time.Second))
+			}
+			diff(t, "how often the Workload is written in five minutes", c.want, made)
+			if children.IsUndone(last) != (c.want < 300) {
+				t.Errorf("the error of the last write: %v", last)
+			}
+			if message := "another party removed or changed " + c.what + " of Workload w 3 times within a minute"; c.what != "" && !strings.Contains(last.Error(), message) {
+				t.Errorf("got %q, want %q", last, message)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,13 +18,16 @@ import (
 )
 
 // SetActive changes spec.active of this version of a Workload, and notes the sequence for which it was deactivated. One that is gone is
-// no error.
-func (w *Watch) SetActive(ctx context.Context, workload *plan.Workload, sequence string, activation plan.Activation) error {
+// no error. The error is an UndoneError while another party undoes the change each time.
+func (w *Watch) SetActive(ctx context.Context, workload *plan.Workload, sequence metav1.Object, activation plan.Activation) error {
 	if activation == plan.Keep {
 		return nil
 	}
-	return w.patch(ctx, workload, map[string]any{
-		"metadata": deactivatedBy(sequence, activation), "spec": map[string]any{"active": activation == plan.Activate},
+	active := activation == plan.Activate
+	return w.guarded(sequence, workload, theActivation, strconv.FormatBool(active), func() error {
+		return w.patch(ctx, workload, map[string]any{
+			"metadata": deactivatedBy(sequence.GetName(), activation), "spec": map[string]any{"active": active},
+		})
 	})
 }
 

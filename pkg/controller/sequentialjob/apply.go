@@ -5,7 +5,6 @@ package sequentialjob
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,8 +13,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -252,49 +249,4 @@ const webhookAway = "failed calling webhook"
 func overloaded(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), webhookAway) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || errors.Is(err, context.DeadlineExceeded)
-}
-
-func (a *applier) addFinalizer(ctx context.Context) error {
-	ctx, end := children.Finishing(ctx)
-	defer end()
-	stored, err := a.setFinalizers(ctx, a.sj, append(slices.Clone(a.sj.Finalizers), batchv1alpha1.SequentialJobFinalizer))
-	if err != nil {
-		return fmt.Errorf("adding the finalizer to sequentialjob %s/%s: %w", a.sj.Namespace, a.sj.Name, err)
-	}
-	a.results.ResourceVersion = stored.ResourceVersion
-	return nil
-}
-
-// removeFinalizer lets a sequence go. One that is gone is no error.
-func (s *Syncer) removeFinalizer(ctx context.Context, sj *batchv1alpha1.SequentialJob) error {
-	ctx, end := children.Finishing(ctx)
-	defer end()
-	others := slices.DeleteFunc(slices.Clone(sj.Finalizers), func(f string) bool { return f == batchv1alpha1.SequentialJobFinalizer })
-	if _, err := s.setFinalizers(ctx, sj, others); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing the finalizer from sequentialjob %s/%s: %w", sj.Namespace, sj.Name, err)
-	}
-	return nil
-}
-
-// setFinalizers replaces the finalizers of one version of a sequence.
-func (s *Syncer) setFinalizers(ctx context.Context, sj *batchv1alpha1.SequentialJob,
-	finalizers []string) (*batchv1alpha1.SequentialJob, error) {
-	body, err := json.Marshal([]children.Operation{
-		children.Set("/metadata/resourceVersion", sj.ResourceVersion), children.Set("/metadata/finalizers", finalizers),
-	})
-	if err != nil {
-		return nil, err
-	}
-	var stored *batchv1alpha1.SequentialJob
-	what := children.Request{Verb: "patch", Resource: resourceSequentialJobs, Name: sj.Name, UID: sj.UID}
-	err = s.denials.Do(sj, what, func() error {
-		stored, err = s.deps.SequentialJobs(sj.Namespace).Patch(ctx, sj.Name, types.JSONPatchType, body, metav1.PatchOptions{})
-		return err
-	})
-	if err != nil {
-		s.noteAnswer(cache.MetaObjectToName(sj), err)
-		return nil, err
-	}
-	s.deps.Consistency.Wrote(cache.MetaObjectToName(sj), resourceSequentialJobs, stored.ResourceVersion)
-	return stored, nil
 }

@@ -114,7 +114,7 @@ func (c *Controller) applyHold(ctx context.Context, sj *batchv1alpha1.Sequential
 		return nil
 	}
 	what := requestOfHold(w, p)
-	err := c.denials.Do(sj, what, func() error { return c.queues.ApplyHold(ctx, sj.Name, w, p, now) })
+	err := c.denials.Do(sj, what, func() error { return c.queues.ApplyHold(ctx, sj, w, p, now) })
 	if apierrors.IsAlreadyExists(err) {
 		err = c.denials.Taken(sj, what, err)
 	}
@@ -150,7 +150,7 @@ func (c *Controller) endOthers(ctx context.Context, key cache.ObjectName, obs *p
 			if err != nil || !gone {
 				return err
 			}
-			return c.queues.ApplyHold(ctx, key.Name, w, p, now)
+			return c.queues.ApplyHold(ctx, others, w, p, now)
 		}))
 	}
 	if !ends {

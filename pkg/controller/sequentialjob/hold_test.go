@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
@@ -228,6 +229,47 @@ func TestDeniedHoldCostsNothing(t *testing.T) {
 				if asked < 5 || asked > 7 {
 					t.Errorf("asked %d times in ten minutes, want 5 to 7", asked)
 				}
+			})
+		})
+	}
+}
+
+// TestWorkloadChangedByOthers has another party change the Workload of a sequence back whenever the controller has changed it.
+func TestWorkloadChangedByOthers(t *testing.T) {
+	suspended := func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(true) }
+	finished := func(sj *batchv1alpha1.SequentialJob) {
+		sj.Status.Conditions = []metav1.Condition{{Type: batchv1alpha1.ConditionComplete, Status: metav1.ConditionTrue, Reason: "Completed"}}
+	}
+	for name, tc := range map[string]struct {
+		change func(*batchv1alpha1.SequentialJob)
+		what   string
+	}{
+		"its activation": {suspended, "spec.active"},
+		"its conditions": {finished, "the condition Finished"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r, _ := newHoldRig(t, newSequence(queued, tc.change))
+				patched, failure := 0, error(nil)
+				for range 300 {
+					r.cached(t)
+					_, failure = r.Sync(t.Context(), key) // the cache keeps the Workload as it was
+					time.Sleep(time.Second)
+				}
+				for _, w := range r.written() {
+					if strings.HasPrefix(w, "patch workloads") {
+						patched++
+					}
+				}
+				diff(t, "how often the Workload is changed in five minutes", 5, patched)
+				message := "another party removed or changed " + tc.what + " of Workload " + kueueplan.WorkloadName(r.sequence(t)) + " 3 times within a minute"
+				if failure == nil || !strings.Contains(failure.Error(), message) {
+					t.Errorf("the error does not say %q: %v", message, failure)
+				}
+				reported := slices.ContainsFunc(r.events.all(), func(e string) bool {
+					return strings.HasPrefix(e, "Warning ReconciliationFailed Failed to reconcile: ") && strings.Contains(e, message)
+				})
+				diff(t, "whether an event says so", true, reported)
 			})
 		})
 	}

@@ -105,5 +105,5 @@ func (q queues) SetActive(ctx context.Context, sj *batchv1alpha1.SequentialJob, 
 	if patch.Active {
 		activation = kueueplan.Activate
 	}
-	return q.Watch.SetActive(ctx, w, sj.Name, activation)
+	return q.Watch.SetActive(ctx, w, sj, activation)
 }

@@ -95,6 +95,8 @@ type Syncer struct {
 
 	// denials know which requests about the sequence itself and its Workload were denied.
 	denials *children.Denials
+	// finalizers guards the finalizers of sequences.
+	finalizers *children.Guard
 	// refusedSince is since when each pass was refused the creation of a child.
 	refusedSince *children.Notes[time.Time]
 	// writesFail is since when each pass has failed to write something else.
@@ -117,7 +119,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		jobSets: children.NewWriter(deps.Host, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet").GroupKind(), resourceJobSets, "jobset",
 			deps.JobSets),
 
-		denials:      children.DenialsOf(deps.Host),
+		denials: children.DenialsOf(deps.Host), finalizers: children.NewGuard("sequentialjob", deps.Clock),
 		refusedSince: children.NotesOf[time.Time](deps.Host), writesFail: children.NotesOf[time.Time](deps.Host),
 		unanswered:    children.NotesOf[bool](deps.Host),
 		unschedulable: children.NotesOf[time.Time](deps.Host),
@@ -177,7 +179,9 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 func (s *Syncer) end(ctx context.Context, stored *batchv1alpha1.SequentialJob, out plan.Outcome) (err error) {
 	switch {
 	case out.RemoveFinalizer:
-		err = s.removeFinalizer(ctx, stored)
+		if err = s.removeFinalizer(ctx, stored); children.IsUndone(err) {
+			s.Report(ctx, stored, loop.Report{Event: plan.Failure(err.Error())})
+		}
 	case out.DeleteSequentialJob:
 		err = s.Delete(ctx, stored)
 	}
@@ -190,7 +194,7 @@ func (s *Syncer) end(ctx context.Context, stored *batchv1alpha1.SequentialJob, o
 // noteFailure sends a warning about what no condition shows, if passes have failed for some time. That something has
 // changed meanwhile is no failure.
 func (s *Syncer) noteFailure(ctx context.Context, sj *batchv1alpha1.SequentialJob, err error) {
-	if err == nil || apierrors.IsConflict(err) || children.IsUndone(err) { // the Loop reports the last one
+	if err == nil || apierrors.IsConflict(err) || children.IsUndone(err) { // the last one is reported where it occurs
 		return
 	}
 	now := s.deps.Clock.Now()

@@ -110,3 +110,52 @@ func TestLabelsRemovedByOthers(t *testing.T) {
 	c = meta.FindStatusCondition(r.sequence(t).Status.Conditions, batchv1alpha1.ConditionAvailable)
 	diff(t, "Available in the end", "Operational", c.Reason)
 }
+
+// TestFinalizersChangedByOthers changes the finalizers of a sequence back whenever the controller has changed them.
+func TestFinalizersChangedByOthers(t *testing.T) {
+	const message = "another party removed or changed metadata.finalizers of sequentialjob etl 3 times within a minute, each time after the " +
+		"controller had set it; the API does not say who does, the audit log does; the controller sets it again at "
+	complete := func(sj *batchv1alpha1.SequentialJob) {
+		sj.Finalizers = []string{batchv1alpha1.SequentialJobFinalizer}
+		sj.Status.Conditions = []metav1.Condition{{Type: batchv1alpha1.ConditionComplete, Status: metav1.ConditionTrue, Reason: "Completed"}}
+	}
+	for name, tc := range map[string]struct {
+		sequence func(sj *batchv1alpha1.SequentialJob)
+		// others is what the other party does to a sequence.
+		others func(sj *batchv1alpha1.SequentialJob)
+		want   int
+		// says is where the controller says so.
+		says string
+	}{
+		"removed while a step runs":                  {started, func(sj *batchv1alpha1.SequentialJob) { sj.Finalizers = nil }, 5, "condition"},
+		"added once it has ended":                    {complete, complete, 5, "event"},
+		"removed from the next generation each time": {started, func(sj *batchv1alpha1.SequentialJob) { sj.Finalizers, sj.Generation = nil, sj.Generation+1 }, 299, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := clocktesting.NewFakePassiveClock(time.Now())
+			sj := newSequence(tc.sequence)
+			r := newRigAt(t, now, sj, jobOf(newSequence(started)))
+			if tc.says == "event" {
+				r = newRigAt(t, now, sj)
+			}
+			patched, _ := r.minutes(t, now, "patch sequentialjobs ", func() {
+				stored := r.sequence(t)
+				tc.others(stored)
+				if err := r.client.Tracker().Update(batchv1alpha1.SchemeGroupVersion.WithResource("sequentialjobs"), stored, "ns"); err != nil {
+					t.Fatal(err)
+				}
+			})
+			diff(t, "how often the finalizers are changed in five minutes", tc.want, patched)
+			c := meta.FindStatusCondition(r.sequence(t).Status.Conditions, batchv1alpha1.ConditionFailed)
+			inCondition := c != nil && c.Reason == batchv1alpha1.ReasonReconciliationError && strings.Contains(c.Message, message)
+			inEvent := slices.ContainsFunc(r.events.all(), func(e string) bool {
+				return strings.HasPrefix(e, "Warning ReconciliationFailed ") && strings.Contains(e, message)
+			})
+			diff(t, "whether the condition says so", tc.says == "condition", inCondition)
+			diff(t, "whether an event says so", tc.says != "", inEvent)
+			if t.Failed() {
+				t.Logf("condition %+v, events %q", c, r.events.all())
+			}
+		})
+	}
+}

@@ -91,15 +91,20 @@ func fieldsOf(steps []Operation) string {
 			all = append(all, name)
 		}
 	}
-	switch n := len(all); {
+	return OneOf(all)
+}
+
+// OneOf names the fields of a change, one of which others may have changed.
+func OneOf(fields []string) string {
+	switch n := len(fields); {
 	case n == 0:
 		return "nothing"
 	case n == 1:
-		return all[0]
+		return fields[0]
 	case n <= maxFields+1:
-		return "one of " + strings.Join(all[:n-1], ", ") + " and " + all[n-1]
+		return "one of " + strings.Join(fields[:n-1], ", ") + " and " + fields[n-1]
 	default:
-		return fmt.Sprintf("one of %s and %d other fields", strings.Join(all[:maxFields], ", "), n-maxFields)
+		return fmt.Sprintf("one of %s and %d other fields", strings.Join(fields[:maxFields], ", "), n-maxFields)
 	}
 }
 
