@@ -13,8 +13,8 @@ version_package := k8s.io/component-base/version
 LDFLAGS := -s -w -X $(version_package).gitVersion=$(VERSION)+$(COMMIT) -X $(version_package).gitCommit=$(COMMIT) \
 	-X $(version_package).gitMajor=$(word 1,$(version_words)) -X $(version_package).gitMinor=$(word 2,$(version_words))
 GO_TEST_FLAGS ?=
-# What runs tests. The gate repeats those that fail (hack/gate.sh).
-GO_TEST ?= go test
+# What runs tests, and checks that all of them ran. The gate repeats those that fail (hack/gate.sh).
+GO_TEST ?= hack/tested.sh
 
 # Tests are linked without what only debuggers read, which takes half the time. Traces have their lines all the same.
 test_flags := -vet=off -ldflags='-s -w' $(GO_TEST_FLAGS)
@@ -78,7 +78,7 @@ docs: ## Build the documentation of VERSION as pages into _output/docs, and chec
 
 .PHONY: docs-test
 docs-test: ## Read all pages of the documentation in a browser, at three widths.
-	go test -C hack/site $(test_flags) -count=1 -timeout 30m ./sitetest/...
+	$(GO_TEST) -C hack/site $(test_flags) -count=1 -timeout 30m ./sitetest/...
 
 .PHONY: release
 release: ## Build all files of the release VERSION from the commit into _output/release, signed by SIGNING_KEY.
@@ -201,7 +201,7 @@ long_rounds := JOBSET_TESTS=long JOBSET_ALL_CASES=1 JOBSET_DOCTOR_ALL=1 JOBSET_E
 
 .PHONY: rounds
 rounds: build ## Run all cases of all tests, and the long form of those that have one, for hours.
-	$(long_rounds) go test $(test_flags) -count=1 -timeout 0 ./pkg/apiserver/...
+	$(long_rounds) $(GO_TEST) $(test_flags) -count=1 -timeout 0 ./pkg/apiserver/...
 	$(call run_suites,-p 1 -timeout 0,./test/e2e/... ./test/integration/... ./test/parity/... ./test/loss/... ./test/faults/...,$(long_rounds) CLUSTER_BIN=$(CURDIR)/bin)
 	hack/hostile.sh --full
 

@@ -13,7 +13,7 @@ echo "soak: $histories histories of each kind from seed $SIMULATION_FIRST on"
 failed=()
 readonly tests='TestHistories|TestWorlds|TestRestores'
 for package in $(grep -rlE --include='*_test.go' "^func (${tests})\(" ./pkg/controller | xargs -n1 dirname | grep -v '/plan$' | sort -u); do
-  go test -count=1 -timeout 0 -run "^(${tests})\$" -v "$package" || failed+=("$package")
+  hack/tested.sh -count=1 -timeout 0 -run "^(${tests})\$" -v "$package" || failed+=("$package")
 done
 if ((${#failed[@]})); then
   printf 'soak: failed with SIMULATION_FIRST=%s: %s\n' "$SIMULATION_FIRST" "${failed[*]}" >&2

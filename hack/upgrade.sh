@@ -41,4 +41,5 @@ build() {
 build "${work}/source" "${work}/from" v0.0.1-from
 build . "${work}/to" v0.0.2-to
 rm -rf "${work}/source"
-JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) go test -vet=off -count=1 -timeout 60m -v "${arguments[@]}" ./test/upgrade -from "${work}/from" -to "${work}/to"
+JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) hack/tested.sh -vet=off -count=1 -timeout 60m -v "${arguments[@]}" \
+  ./test/upgrade -args -from "${work}/from" -to "${work}/to"

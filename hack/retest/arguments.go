@@ -42,7 +42,7 @@ func parse(args []string) (arguments, error) {
 			continue
 		}
 		a.flags = append(a.flags, arg)
-		name := strings.TrimPrefix(strings.TrimLeft(arg, "-"), "test.")
+		name := nameOf(arg)
 		switch {
 		case strings.Contains(name, "=") || slices.Contains(booleans, name):
 		case !slices.Contains(valued, name):
@@ -55,6 +55,17 @@ func parse(args []string) (arguments, error) {
 		}
 	}
 	return a, nil
+}
+
+// nameOf returns the name of a flag, which a value may follow.
+func nameOf(flag string) string { return strings.TrimPrefix(strings.TrimLeft(flag, "-"), "test.") }
+
+// has says whether one of the flags of go test is given.
+func (a arguments) has(names ...string) bool {
+	return slices.ContainsFunc(a.flags, func(flag string) bool {
+		name, _, _ := strings.Cut(nameOf(flag), "=")
+		return strings.HasPrefix(flag, "-") && slices.Contains(names, name)
+	})
 }
 
 // matches says whether the pattern of packages may mean the package of this name. Only go knows the module of a relative path, so any

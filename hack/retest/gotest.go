@@ -23,9 +23,11 @@ type results struct {
 	interrupted bool
 	// problem is why go test failed, if no package is the reason.
 	problem string
+	// verbose means that all output of tests is printed as it comes.
+	verbose bool
 }
 
-// goTest runs go test with the arguments and the environment, and prints what it prints without -json and -v.
+// goTest runs go test with the arguments and the environment, and prints what it prints without -json.
 func goTest(args arguments, env []string, stdout, stderr io.Writer) (*results, error) {
 	// Signals are ours from here on, so that none ends retest while the tests run.
 	signals := make(chan os.Signal, 4)
@@ -44,7 +46,7 @@ func goTest(args arguments, env []string, stdout, stderr io.Writer) (*results, e
 		return nil, err
 	}
 	interrupted := forward(signals, cmd.Process.Pid)
-	r, readErr := read(out, stdout)
+	r, readErr := read(out, stdout, args.has("v"))
 	if readErr != nil {
 		_, _ = io.Copy(io.Discard, out)
 	}
@@ -99,9 +101,9 @@ func forward(signals <-chan os.Signal, group int) func() bool {
 	}
 }
 
-// read follows the output of go test -json.
-func read(in io.Reader, stdout io.Writer) (*results, error) {
-	r := &results{}
+// read follows the output of go test -json. It prints all output of tests if verbose is true.
+func read(in io.Reader, stdout io.Writer, verbose bool) (*results, error) {
+	r := &results{verbose: verbose}
 	running := map[string]*tested{}
 	lines := bufio.NewReader(in)
 	for {
@@ -119,8 +121,7 @@ func read(in io.Reader, stdout io.Writer) (*results, error) {
 	// Packages do not end if go test does not wait for them.
 	for _, p := range running {
 		p.handle(event{Action: "fail"})
-		fmt.Fprint(stdout, p.report())
-		r.packages = append(r.packages, p)
+		r.ended(p, stdout)
 	}
 	return r, nil
 }
@@ -141,9 +142,19 @@ func (r *results) line(line string, running map[string]*tested, stdout io.Writer
 		p = newTested(e.Package)
 		running[e.Package] = p
 	}
-	if p.handle(e) {
-		fmt.Fprint(stdout, p.report())
-		delete(running, e.Package)
-		r.packages = append(r.packages, p)
+	if r.verbose && e.Action == "output" {
+		fmt.Fprint(stdout, e.Output)
 	}
+	if p.handle(e) {
+		delete(running, e.Package)
+		r.ended(p, stdout)
+	}
+}
+
+// ended notes that a package has been tested.
+func (r *results) ended(p *tested, stdout io.Writer) {
+	if !r.verbose {
+		fmt.Fprint(stdout, p.report())
+	}
+	r.packages = append(r.packages, p)
 }

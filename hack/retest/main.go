@@ -6,6 +6,7 @@
 //
 //	retest run -state FILE -- ARGUMENTS OF GO TEST
 //	retest again -state FILE [-log FILE]
+//	retest once -- ARGUMENTS OF GO TEST
 //
 // `run` prints what go test prints and appends to FILE what has to be repeated: it exits with 0 then, because `again` decides. It
 // exits with 1 if repeating could hide a defect: if a package did not compile, a test binary panicked, was killed or ran into -timeout, a
@@ -18,6 +19,9 @@
 // package that failed after its last test had passed is reported only. `again` exits with 1 if a test failed again, more than 3
 // tests are flaky, no test passed, FILE has no run, or a run with FILE exited with 1. It appends flaky tests to the log, with the date and
 // the commit. The last lines that it prints, at most 20, are a summary.
+//
+// `once` repeats nothing. It exits with 1 if a test failed, if stopping failed after the tests, for each reason for which `run` does, or if
+// no test passed. With -run or -skip, packages without a test that is selected count as tested. With -v it prints what go test -v prints.
 //
 // Whoever calls retest names a FILE that is missing or empty at the first run, and runs both commands in the same directory. Runs with one
 // FILE may go on at the same time. SIGINT and SIGTERM interrupt go test and the tests, and retest waits until they end.
@@ -40,10 +44,10 @@ func main() {
 	os.Exit(code)
 }
 
-// command runs one of the two commands, and returns its exit code.
+// command runs one of the commands, and returns its exit code.
 func command(args []string, stdout, stderr io.Writer) (int, error) {
 	if len(args) == 0 {
-		return 0, errors.New("the first argument must be run or again")
+		return 0, errors.New("the first argument must be run, again or once")
 	}
 	flags := flag.NewFlagSet("retest "+args[0], flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -66,6 +70,14 @@ func command(args []string, stdout, stderr io.Writer) (int, error) {
 			return 0, errors.New("-state must name a file, and no other arguments are allowed")
 		}
 		return again(*state, *log, stdout, stderr)
+	case "once":
+		if err := flags.Parse(args[1:]); err != nil {
+			return 0, err
+		}
+		if *state != "" {
+			return 0, errors.New("once has no -state")
+		}
+		return once(flags.Args(), stdout, stderr)
 	}
-	return 0, fmt.Errorf("the first argument must be run or again, and is %q", args[0])
+	return 0, fmt.Errorf("the first argument must be run, again or once, and is %q", args[0])
 }
