@@ -5171,7 +5171,7 @@ func schema_pkg_apis_leaderworkerset_v1_GroupStatus(ref common.ReferenceCallback
 					},
 					"incomplete": {
 						SchemaProps: spec.SchemaProps{
-							Description: "incomplete means that the group was recreated, and that since then its workers have not all existed at the same time. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group again.",
+							Description: "incomplete means that the workers of the group have not all existed at the same time since its leader was created, and that the group was recreated or has lost a worker since. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

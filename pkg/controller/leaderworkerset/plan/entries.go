@@ -21,7 +21,7 @@ const (
 	maxLongMessages, maxShortMessage = 100, 128
 )
 
-// store puts the entries into the next status, by ascending index: none of groups that are no more, and the most
+// store puts the entries into the next status, by ascending index: none of groups that are no more, none that says nothing, and the most
 // important ones if there are too many.
 func (r *restarts) store() {
 	exists := make(map[int32]bool, len(r.groups))
@@ -29,8 +29,9 @@ func (r *restarts) store() {
 		exists[r.groups[i].index] = true
 	}
 	above := helper.Replicas(r.o.Set) + helper.MaxSurge(r.o.Set)
-	for index := range r.entries {
-		if index < 0 || index >= above && !exists[index] {
+	for index, e := range r.entries {
+		says := *e != leaderworkersetv1.GroupStatus{Index: index}
+		if index < 0 || !says || index >= above && !exists[index] {
 			delete(r.entries, index)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
@@ -14,6 +16,10 @@ import (
 // This file decides whether a group was ever complete: whether all of its workers have existed at the same time. A process knows that of
 // groups that it has seen from their beginning. For the others, the entry of a group in the status says that the group is being built:
 // that is stored together with the decision to recreate it, and ends with a write of the status once all workers are there.
+//
+// A group that was not recreated has no such entry as long as its workers stay. It would need a write of its own for each new group once its
+// workers are there: the write that counts the ready groups is too late, because a worker that goes before it is a reason to recreate the
+// group. The entry is made when a worker goes, so that the process that starts after the first eviction of a drain knows what this one did.
 
 // neverComplete returns whether the workers of the group have never existed at the same time. What is not known counts as complete.
 func (g *group) neverComplete() bool {
@@ -53,6 +59,32 @@ func (g *group) existsAtOnce() bool {
 func (r *restarts) build(e *leaderworkersetv1.GroupStatus, leader *Pod) {
 	recreate, _ := recreates(r.o.Set)
 	e.Incomplete = recreate && cmp.Or(leader.Size, helper.Size(r.o.Set)) > 1
+}
+
+// noteFirstBuilds notes groups that were never complete, and of which a worker is deleted that had started. They are not recreated for that.
+func (r *restarts) noteFirstBuilds() {
+	if recreate, _ := recreates(r.o.Set); !recreate {
+		return
+	}
+	for i := range r.groups {
+		g := &r.groups[i]
+		if e := r.entries[g.index]; g.losesWhileBuilt() && (e == nil || e.RestartedLeader != g.leader.UID) {
+			r.entry(g).Incomplete = true
+		}
+	}
+}
+
+// losesWhileBuilt returns whether a worker that had started is being deleted, and this process has seen that the group was never complete.
+func (g *group) losesWhileBuilt() bool {
+	if g.leader.Deleting || g.workers == nil || !g.workers.NeverComplete {
+		return false
+	}
+	for pod := range g.pods() {
+		if pod.Phase != corev1.PodPending && g.replaces(pod) {
+			return true
+		}
+	}
+	return false
 }
 
 // followBuilding ends what the entry of a group says about its workers once the next ones are there.

@@ -190,3 +190,54 @@ func TestDeletingSince(t *testing.T) {
 		})
 	}
 }
+
+// TestFirstBuildIsNotedOnceAWorkerGoes has a group that is built for the first time, of which a worker is evicted.
+func TestFirstBuildIsNotedOnceAWorkerGoes(t *testing.T) {
+	evict := func(f *fixture) { f.evict(f.worker(1, 1)) }
+	for name, c := range map[string]struct {
+		happens  func(f *fixture)
+		noted    bool
+		restarts int32
+	}{
+		"no worker goes":               {func(*fixture) {}, false, 0},
+		"a worker that has started":    {evict, true, 0},
+		"a worker that has not":        {func(f *fixture) { evict(f); f.worker(1, 1).Phase = corev1.PodPending }, false, 0},
+		"the leader":                   {func(f *fixture) { f.evict(f.leader(1)) }, true, 1},
+		"a process that started later": {func(f *fixture) { evict(f); f.workers(1).NeverComplete = false }, true, 1},
+		"groups that are never recreated": {func(f *fixture) {
+			evict(f)
+			f.Set.Spec.LeaderWorkerTemplate.RestartPolicy = leaderworkersetv1.RestartPolicyNone
+		}, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, 2, 3)
+			f.Set.Status.ObservedGeneration, f.Now = 1, began
+			f.workers(1).Pods, f.workers(1).NeverComplete, f.workers(1).Ready = f.workers(1).Pods[:1], true, false
+			f.stabilize()
+			c.happens(f)
+			f.pass()
+			if e := f.status(1); e.Incomplete != c.noted || e.Restarts != c.restarts {
+				t.Fatalf("entry %+v", e)
+			}
+			if p := f.pass(); p.Status != nil {
+				t.Errorf("the status changes again: %+v", p.Status.Groups)
+			}
+			if c.restarts > 0 || !c.noted {
+				if entries := len(f.Set.Status.Groups); entries != int(c.restarts) {
+					t.Errorf("%d entries", entries)
+				}
+				return
+			}
+			f.workers(1).NeverComplete = false // the next process
+			if p := f.pass(); p.Status != nil || len(deleted(p)) > 0 {
+				t.Errorf("the next process deletes %q, and stores %+v", deleted(p), p.Status)
+			}
+			f.forgetWorkers(1)
+			f.addWorkers(1, 3, f.leader(1).Revision)
+			f.pass()
+			if len(f.Set.Status.Groups) > 0 {
+				t.Errorf("entries of a complete group that was never recreated: %+v", f.Set.Status.Groups)
+			}
+		})
+	}
+}

@@ -28,6 +28,7 @@ func restartGroups(o Observed, groups []group, st *statusBuilder, p *Plan) (miss
 	if len(r.missing) > 0 {
 		return r.missing
 	}
+	r.noteFirstBuilds()
 	r.findRequested()
 	r.deleteDecided()
 	r.deleteRequested()
