@@ -22,8 +22,8 @@ const (
 	theFinalizers = "metadata.finalizers"
 )
 
-// guarded makes a change of a Workload for a sequence, unless another party undoes it each time. What names what is set, and value what it is
-// set to. A change to another value is no reversal.
+// guarded makes a change of a Workload for a sequence, unless another party undoes it each time. What names the field, and value is its
+// next value. A change to another value is no reversal.
 func (w *Watch) guarded(sequence metav1.Object, workload *plan.Workload, what, value string, change func() error) error {
 	if err := w.guard.ChangingTo(sequence, workload, what, value); err != nil {
 		return err
@@ -35,8 +35,8 @@ func (w *Watch) guarded(sequence metav1.Object, workload *plan.Workload, what, v
 	return err
 }
 
-// contestOf names what a plan changes of a Workload, and the value. Times and reasons of conditions are no part of it: the next write of the
-// same condition has others.
+// contestOf names the field of a Workload that a plan changes, and the value. Times and reasons of conditions are no part of it: the next
+// write of the same condition has others.
 func contestOf(p plan.HoldPlan) (what, value string) {
 	switch {
 	case p.Patch != nil:

@@ -32,9 +32,9 @@ type UndoneError struct {
 func (e *UndoneError) Error() string { return e.message }
 
 // Guard bounds the writes of children that another party undoes again and again: it deletes a child whenever it was created, creates it
-// whenever it was deleted, changes it when it is created, or changes back what was set. After three such reversals within a minute the write is made again at the times of the
-// pace: see undone. Deletions by the controller itself do not count. A process that starts knows nothing of earlier reversals. Time alone
-// makes a Guard forget, so that it needs to know nothing of owners that are gone.
+// whenever it was deleted, changes it when it is created, or changes back what was set. After three such reversals within a minute the
+// write is made again at the times of the pace: see undone. Deletions and creations by the controller itself do not count. A process that
+// starts knows nothing of earlier reversals. Time alone makes a Guard forget, so that it needs to know nothing of owners that are gone.
 type Guard struct {
 	noun    string
 	clock   Clock

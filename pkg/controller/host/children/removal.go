@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// This file bounds deletions of children that another party creates again each time. Children that another controller of the cluster creates
-// again by design, such as the pods of a StatefulSet, are deleted by Writer.Deleting.
+// This file bounds deletions of children that another party creates again each time. Children which another controller of the cluster
+// creates again by design, such as the pods of a StatefulSet, are deleted by Writer.Deleting.
 
 // Removing returns an UndoneError while a child is not to be deleted, because another party has created it again each time.
 func (g *Guard) Removing(owner, child metav1.Object) error {

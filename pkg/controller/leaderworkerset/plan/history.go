@@ -38,15 +38,8 @@ func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 	for i := range o.Leaders {
 		used[o.Leaders[i].Revision] = true
 	}
-	owned := slices.Clone(o.Revisions)
-	owned = slices.DeleteFunc(owned, func(r *appsv1.ControllerRevision) bool {
-		return !metav1.IsControlledBy(r, o.Set) || r.DeletionTimestamp != nil
-	})
-	slices.SortFunc(owned, func(a, b *appsv1.ControllerRevision) int {
-		return cmp.Or(cmp.Compare(b.Revision, a.Revision), cmp.Compare(b.Name, a.Name))
-	})
 	seen := map[string]bool{}
-	for _, r := range owned {
+	for _, r := range ownedRevisions(o) {
 		key := r.Labels[leaderworkersetv1.RevisionKey]
 		switch {
 		case seen[key]:
@@ -63,6 +56,17 @@ func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 			p.DeleteRevisions = append(p.DeleteRevisions, Ref{Name: r.Name, UID: r.UID})
 		}
 	}
+}
+
+// ownedRevisions returns the revisions of the set, the newest first, less those that are being deleted.
+func ownedRevisions(o Observed) []*appsv1.ControllerRevision {
+	owned := slices.DeleteFunc(slices.Clone(o.Revisions), func(r *appsv1.ControllerRevision) bool {
+		return !metav1.IsControlledBy(r, o.Set) || r.DeletionTimestamp != nil
+	})
+	slices.SortFunc(owned, func(a, b *appsv1.ControllerRevision) int {
+		return cmp.Or(cmp.Compare(b.Revision, a.Revision), cmp.Compare(b.Name, a.Name))
+	})
+	return owned
 }
 
 // unusedLimit returns how many revisions are kept that no group has.

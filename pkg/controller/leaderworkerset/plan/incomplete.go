@@ -17,9 +17,9 @@ import (
 // groups that it has seen from their beginning. For the others, the entry of a group in the status says that the group is being built:
 // that is stored together with the decision to recreate it, and ends with a write of the status once all workers are there.
 //
-// A group that was not recreated has no such entry as long as its workers stay. It would need a write of its own for each new group once its
-// workers are there: the write that counts the ready groups is too late, because a worker that goes before it is a reason to recreate the
-// group. The entry is made when a worker goes, so that the process that starts after the first eviction of a drain knows what this one did.
+// A group that was not recreated has no such entry as long as its workers stay. To end it would need a write of its own for each new group
+// once all workers are there. The write that counts the ready groups is too late: a worker that goes before it is a reason to recreate the
+// group. The entry is made when a worker goes. So a process that starts after the first eviction of a drain knows what this one did.
 
 // neverComplete returns whether the workers of the group have never existed at the same time. What is not known counts as complete.
 func (g *group) neverComplete() bool {
@@ -61,7 +61,7 @@ func (r *restarts) build(e *leaderworkersetv1.GroupStatus, leader *Pod) {
 	e.Incomplete = recreate && cmp.Or(leader.Size, helper.Size(r.o.Set)) > 1
 }
 
-// noteFirstBuilds notes groups that were never complete, and of which a worker is deleted that had started. They are not recreated for that.
+// noteFirstBuilds notes groups that were never complete and lose a worker that had started. They are not recreated for that.
 func (r *restarts) noteFirstBuilds() {
 	if recreate, _ := recreates(r.o.Set); !recreate {
 		return
