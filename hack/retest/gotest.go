@@ -23,7 +23,7 @@ type results struct {
 	interrupted bool
 	// problem is why go test failed, if no package is the reason.
 	problem string
-	// verbose means that all output of tests is printed as it comes.
+	// verbose means that all output of tests is printed.
 	verbose bool
 }
 
@@ -143,7 +143,10 @@ func (r *results) line(line string, running map[string]*tested, stdout io.Writer
 		running[e.Package] = p
 	}
 	if r.verbose && e.Action == "output" {
-		fmt.Fprint(stdout, e.Output)
+		p.all += e.Output
+	}
+	if len(running) == 1 { // lines of packages that are tested at the same time are not mixed
+		p.show(stdout)
 	}
 	if p.handle(e) {
 		delete(running, e.Package)
@@ -153,7 +156,7 @@ func (r *results) line(line string, running map[string]*tested, stdout io.Writer
 
 // ended notes that a package has been tested.
 func (r *results) ended(p *tested, stdout io.Writer) {
-	if !r.verbose {
+	if p.show(stdout); !r.verbose {
 		fmt.Fprint(stdout, p.report())
 	}
 	r.packages = append(r.packages, p)

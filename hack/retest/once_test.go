@@ -45,3 +45,24 @@ func TestOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestOutputOfPackagesIsNotMixed tests two packages at the same time, of which one ends while the other prints.
+func TestOutputOfPackagesIsNotMixed(t *testing.T) {
+	const events = `{"Action":"start","Package":"a"}
+{"Action":"output","Package":"a","Output":"a1\n"}
+{"Action":"start","Package":"b"}
+{"Action":"output","Package":"b","Output":"b1\n"}
+{"Action":"output","Package":"a","Output":"a2\n"}
+{"Action":"output","Package":"b","Output":"b2\n"}
+{"Action":"pass","Package":"b"}
+{"Action":"output","Package":"a","Output":"a3\n"}
+{"Action":"pass","Package":"a"}
+`
+	var out strings.Builder
+	if _, err := read(strings.NewReader(events), &out, true); err != nil {
+		t.Fatal(err)
+	}
+	if want := "a1\nb1\nb2\na2\na3\n"; out.String() != want {
+		t.Errorf("prints %q, want %q", &out, want)
+	}
+}

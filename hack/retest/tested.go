@@ -4,6 +4,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -42,6 +44,8 @@ type tested struct {
 	// crash is the line with which a panic begins, and crashInTest one in the output of a test, which may be about another program.
 	// last is the last line of output outside of tests, and result the line of go test.
 	crash, crashInTest, last, result string
+	// all is output of tests and of the package that has yet to be shown.
+	all string
 	// action is how the package ended.
 	action, failedBuild string
 }
@@ -163,6 +167,12 @@ func (p *tested) parent(name string) *test {
 			return t
 		}
 	}
+}
+
+// show prints the output that has yet to be shown.
+func (p *tested) show(out io.Writer) {
+	fmt.Fprint(out, p.all)
+	p.all = ""
 }
 
 // report is what go test prints about the package without -v.
