@@ -200,3 +200,27 @@ func TestSetIsReadForRequestsOnly(t *testing.T) {
 		t.Errorf("adopted %d times in five minutes, with %d reads of the set, want 5 each", adopted, reads)
 	}
 }
+
+// TestScalersCreatedByOthers creates a scaler again whenever it was deleted, because its role is no longer External.
+func TestScalersCreatedByOthers(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	r := newRigAt(t, now, newSet("prefill=2", "decode=External"))
+	r.stabilize(t)
+	scalers := r.client.DisaggregatedsetV1().DisaggregatedSetRoleScalers("ml")
+	scaler, err := scalers.Get(t.Context(), "llm-decode", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.edit(t, func(ds *disaggregatedsetv1.DisaggregatedSet) { ds.Spec = newSet("prefill=2", "decode=2").Spec })
+	deleted := r.minutes(t, now, "delete disaggregatedsetrolescalers llm-decode", func() {
+		next := scaler.DeepCopy()
+		next.UID += "x"
+		if r.client.Tracker().Create(disaggregatedsetv1.SchemeGroupVersion.WithResource("disaggregatedsetrolescalers"), next, "ml") == nil {
+			scaler = next
+		}
+	})
+	if deleted != 6 {
+		t.Errorf("deleted %d times in five minutes, want 6", deleted)
+	}
+	r.checkReported(t, "Could not delete llm-decode: disaggregatedsetrolescaler llm-decode was created again 3 times within a minute")
+}
