@@ -73,8 +73,8 @@ type GroupStatus struct {
 	// restartedLeader. It ends when the leader is replaced, for example by a restart on request, or when the limit is raised.
 	Failed bool
 
-	// incomplete means that the workers of the group have not all existed at the same time since its leader was created, and that the group was
-	// recreated or has lost a worker since. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group.
+	// incomplete means that the workers of the group have not all existed at the same time since its leader was created, and that the group
+	// was recreated or has lost a worker since. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group.
 	Incomplete bool
 }
 

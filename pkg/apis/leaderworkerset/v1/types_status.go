@@ -96,8 +96,8 @@ type GroupStatus struct {
 	// +optional
 	Failed bool `json:"failed,omitempty" protobuf:"varint,9,opt,name=failed"`
 
-	// incomplete means that the workers of the group have not all existed at the same time since its leader was created, and that the group was
-	// recreated or has lost a worker since. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group.
+	// incomplete means that the workers of the group have not all existed at the same time since its leader was created, and that the group
+	// was recreated or has lost a worker since. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group.
 	// +optional
 	Incomplete bool `json:"incomplete,omitempty" protobuf:"varint,10,opt,name=incomplete"`
 }

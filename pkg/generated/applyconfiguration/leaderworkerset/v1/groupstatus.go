@@ -37,8 +37,8 @@ type GroupStatusApplyConfiguration struct {
 	// failed means that the group would need one more restart than maxGroupRestarts allows, and is left as it is: its leader is
 	// restartedLeader. It ends when the leader is replaced, for example by a restart on request, or when the limit is raised.
 	Failed *bool `json:"failed,omitempty"`
-	// incomplete means that the workers of the group have not all existed at the same time since its leader was created, and that the group was
-	// recreated or has lost a worker since. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group.
+	// incomplete means that the workers of the group have not all existed at the same time since its leader was created, and that the group
+	// was recreated or has lost a worker since. Until they do, a worker that is deleted is replaced, and is no reason to recreate the group.
 	Incomplete *bool `json:"incomplete,omitempty"`
 }
 
