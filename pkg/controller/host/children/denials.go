@@ -49,7 +49,9 @@ type Denials struct {
 
 // NewDenials returns Denials that know of none.
 func NewDenials(clock Clock) *Denials {
-	return &Denials{clock: clock, owners: map[cache.ObjectName]*denialsOf{}, rooms: map[cache.ObjectName]*room{}, absent: sets.New[cache.ObjectName]()}
+	return &Denials{
+		clock: clock, owners: map[cache.ObjectName]*denialsOf{}, rooms: map[cache.ObjectName]*room{}, absent: sets.New[cache.ObjectName](),
+	}
 }
 
 // DenialsOf returns the Denials that the controller has, for requests that are made without a Writer.
