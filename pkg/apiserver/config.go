@@ -22,7 +22,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/space"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
@@ -95,7 +94,7 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 		return nil, fmt.Errorf("building the API server: %w", err)
 	}
 	served := c.APIGroups.Served(c.Generic.MergedResourceConfig)
-	known := neighbors.New()
+	known := provider.Neighbors{}
 	for _, group := range c.APIGroups {
 		if !slices.ContainsFunc(group.Versions, func(v schema.GroupVersion) bool { return slices.Contains(served, v) }) {
 			continue
@@ -108,7 +107,7 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 }
 
 // install makes the server serve what is enabled of a group.
-func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Provider, known *neighbors.Neighbors) error {
+func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Provider, known provider.Neighbors) error {
 	resources, err := group.Storage(provider.Host{
 		Getter: c.generic.RESTOptionsGetter, Scheme: c.Scheme, Gates: c.Gates, Recorder: c.Recorder, Revisions: c.Revisions, Now: time.Now,
 		Neighbors: known, Admission: c.generic.AdmissionControl,

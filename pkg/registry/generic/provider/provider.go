@@ -23,7 +23,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/component-base/featuregate"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
@@ -55,8 +54,8 @@ type Host struct {
 	Recorder Recorder
 	// Revisions reads the history of objects.
 	Revisions RevisionReader
-	// Neighbors finds objects whose children would have the same names. It is nil for a server that warns of none.
-	Neighbors *neighbors.Neighbors
+	// Neighbors finds objects of all kinds. It is nil for a server that looks for none.
+	Neighbors Neighbors
 	// Now is the clock of actions and of durations.
 	Now func() time.Time
 	// Admission is what requests pass before they are stored: all plugins, with the webhooks and policies of the cluster. Actions that

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/neighbors"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
@@ -46,8 +45,6 @@ type Resource struct {
 	// Attributes, if it is set, returns the labels and fields that lists and watches can select by. Without it, they can select by the
 	// name and the namespace.
 	Attributes storage.AttrFunc
-	// Collisions, if it is set, adds a warning for each name that the children of a new object share with others.
-	Collisions func(*neighbors.Look, runtime.Object)
 }
 
 // Serve returns the storage of the resource and of its status by name, and the store below both, for other subresources.
@@ -68,9 +65,8 @@ func (r *Resource) Serve(host provider.Host) (map[string]rest.Storage, *registry
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: host.Getter, AttrFunc: r.Attributes}); err != nil {
 		return nil, nil, fmt.Errorf("completing the store of %s: %w", name, err)
 	}
-	host.Neighbors.Serve(store.DefaultQualifiedResource, store.Get)
-	if r.Collisions != nil {
-		store.BeginCreate = host.Neighbors.BeginCreate(r.Collisions)
+	if host.Neighbors != nil {
+		host.Neighbors[store.DefaultQualifiedResource] = store.Get
 	}
 	return map[string]rest.Storage{
 		name:             bounds.NewStore(store, r.Kind, r.ShortNames...).InCategories(r.Categories...),

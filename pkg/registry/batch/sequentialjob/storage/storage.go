@@ -15,7 +15,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
@@ -28,7 +27,7 @@ func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error)
 	r := resource.Resource{
 		Kind: batch.Kind("SequentialJob"), ShortNames: []string{"sqj"}, Categories: []string{"all"},
 		New: func() runtime.Object { return &batch.SequentialJob{} }, NewList: func() runtime.Object { return &batch.SequentialJobList{} },
-		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: NewTable(host.Now), Attributes: attributes, Collisions: collisions.Find,
+		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: NewTable(host.Now), Attributes: attributes,
 	}
 	served, store, err := r.Serve(host)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/disaggregatedset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
@@ -22,7 +21,7 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 		Kind:     disaggregatedset.Kind("DisaggregatedSet"),
 		New:      func() runtime.Object { return &disaggregatedset.DisaggregatedSet{} },
 		NewList:  func() runtime.Object { return &disaggregatedset.DisaggregatedSetList{} },
-		Strategy: main, Status: strategy.NewStatusStrategy(main), Collisions: collisions.Find,
+		Strategy: main, Status: strategy.NewStatusStrategy(main),
 		Table: NewTable(),
 	}
 	served, _, err := r.Serve(host)

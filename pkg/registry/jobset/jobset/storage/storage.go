@@ -14,7 +14,6 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
@@ -28,12 +27,13 @@ func New(host provider.Host, gates gates.Gates) (map[string]rest.Storage, error)
 	r := resource.Resource{
 		Kind: jobset.Kind("JobSet"), ShortNames: []string{"js"},
 		New: func() runtime.Object { return &jobset.JobSet{} }, NewList: func() runtime.Object { return &jobset.JobSetList{} },
-		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: NewTable(host.Now), Attributes: attributes, Collisions: collisions.Find,
+		Strategy: main, Status: strategy.NewStatusStrategy(main), Table: NewTable(host.Now), Attributes: attributes,
 	}
 	served, store, err := r.Serve(host)
 	if err != nil {
 		return nil, err
 	}
+	store.BeginCreate = warnOfServices(host.Neighbors)
 	served["jobsets/scale"] = scale.New(store, scaleKind(gates.ElasticJobSet))
 	actions := strategy.NewActionStrategy(main)
 	users := actor{target: action.NewTarget("JobSet", store, actions, host), strategy: actions}

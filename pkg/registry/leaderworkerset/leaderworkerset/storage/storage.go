@@ -15,7 +15,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/validation"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/collisions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/bounds"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
@@ -33,7 +32,7 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 		Kind: leaderworkerset.Kind("LeaderWorkerSet"), ShortNames: []string{"lws"},
 		New:      func() runtime.Object { return &leaderworkerset.LeaderWorkerSet{} },
 		NewList:  func() runtime.Object { return &leaderworkerset.LeaderWorkerSetList{} },
-		Strategy: main, Status: strategy.NewStatusStrategy(main), Collisions: collisions.Find,
+		Strategy: main, Status: strategy.NewStatusStrategy(main),
 		Table: table.Convertor[*leaderworkerset.LeaderWorkerSet]{Columns: columns, Row: row},
 	}
 	served, store, err := r.Serve(host)
