@@ -5,7 +5,6 @@ package unreadable
 
 import (
 	"testing"
-	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -85,7 +84,6 @@ func (e *env) serve(transformer value.Transformer, cached bool) {
 	config.Transport.ServerList, config.Transformer = []string{e.etcd.Endpoint()}, transformer
 	next := static(generic.RESTOptions{StorageConfig: config.ForResource(jobSets)})
 	e.objects = NewObjects()
-	e.objects.lookInterval = 50 * time.Millisecond
 	caching := watchcache.Decorate(next, e.codec, func(schema.GroupResource) bool { return cached }, Wrap)
 	options, err := caching.GetRESTOptions(jobSets, &jobset.JobSet{})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-base/metrics"
@@ -35,11 +34,8 @@ func (o Object) name() string {
 const maxObjects = 10_000
 
 // Objects are the objects that the server has met. Objects of lists and watches, which have all of a resource, are in it until they are
-// deleted or readable again.
+// deleted or written again. A key for encryption that comes back is no write: the server must restart.
 type Objects struct {
-	// lookInterval is the time between two looks at them: a key for encryption may have come back, which etcd does not say.
-	lookInterval time.Duration
-
 	mu  sync.Mutex
 	all map[string]Object
 }
@@ -47,7 +43,7 @@ type Objects struct {
 // NewObjects returns an empty set.
 func NewObjects() *Objects {
 	registerMetrics()
-	return &Objects{lookInterval: 30 * time.Second, all: map[string]Object{}}
+	return &Objects{all: map[string]Object{}}
 }
 
 func (s *Objects) add(o Object) {
@@ -68,6 +64,14 @@ func (s *Objects) remove(resource schema.GroupResource, key string) {
 	}
 }
 
+// forget removes the objects of a resource.
+func (s *Objects) forget(resource schema.GroupResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.all, func(_ string, o Object) bool { return o.Resource == resource })
+	s.count(resource)
+}
+
 // count shows the number of objects of a resource. The caller holds the lock.
 func (s *Objects) count(resource schema.GroupResource) {
 	n := 0
@@ -84,11 +88,6 @@ func (s *Objects) List() []Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.SortedFunc(maps.Values(s.all), func(a, b Object) int { return cmp.Compare(a.Key, b.Key) })
-}
-
-// of returns the objects of a resource.
-func (s *Objects) of(resource schema.GroupResource) []Object {
-	return slices.DeleteFunc(s.List(), func(o Object) bool { return o.Resource != resource })
 }
 
 // none returns whether there are none, of any resource.

@@ -46,10 +46,8 @@ func (r *resource) key(of metav1.Object) string {
 	return r.prefix + strings.TrimPrefix(of.GetNamespace()+"/"+of.GetName(), "/")
 }
 
-// absolute returns the key in etcd of a key that the storage is asked for, and relative is its inverse.
+// absolute returns the key in etcd of a key that the storage is asked for.
 func (r *resource) absolute(key string) string { return r.storePrefix + strings.TrimPrefix(key, "/") }
-
-func (r *resource) relative(key string) string { return "/" + strings.TrimPrefix(key, r.storePrefix) }
 
 // object returns an object as it is named to administrators.
 func (r *resource) object(key string, cause string) Object {

@@ -6,6 +6,7 @@ package unreadable
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
@@ -88,8 +90,11 @@ func (s *store) GetList(ctx context.Context, key string, opts storage.ListOption
 	return seen.check(s.of)
 }
 
-// Watch implements storage.Interface.
+// Watch implements storage.Interface. A watch that begins with all objects has those that still cannot be read.
 func (s *store) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
+	if ptr.Deref(opts.SendInitialEvents, false) && opts.Predicate.Empty() && s.of.absolute(strings.TrimSuffix(key, "/"))+"/" == s.of.prefix {
+		s.of.objects.forget(s.of.GroupResource)
+	}
 	next, err := s.Interface.Watch(withReading(ctx, tolerant), key, opts)
 	if err != nil {
 		return nil, err

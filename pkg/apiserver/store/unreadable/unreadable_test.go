@@ -145,7 +145,7 @@ func (e *env) checkRemoval() {
 	e.eventually("objects that are gone are forgotten", func() bool { return len(e.objects.List()) == 0 })
 }
 
-// TestRepairIsNoticed writes the bytes that an object had, and brings back a key for encryption, which changes nothing in etcd.
+// TestRepairIsNoticed writes the bytes that an object had, which the watch shows, and brings back a key for encryption, which a restart shows.
 func TestRepairIsNoticed(t *testing.T) {
 	e := newEnv(t)
 	keys := &switched{Transformer: identity.NewEncryptCheckTransformer()}
@@ -165,32 +165,8 @@ func TestRepairIsNoticed(t *testing.T) {
 	e.put("bad", sound)
 	e.eventually("the cache shows a placeholder", func() bool { return unreadable.Is(e.list("0")["bad"]) })
 	keys.gone.Store(false)
-	e.eventually("the key is back", repaired)
-}
-
-// TestEachObjectIsLookedAt: every object is read within few looks, however many there are.
-func TestEachObjectIsLookedAt(t *testing.T) {
-	for _, count := range []int{0, 1, maxLooks, maxLooks + 1, 3*maxLooks + 7} {
-		var known []Object
-		for i := range count {
-			known = append(known, Object{Key: fmt.Sprintf("/%04d", i)})
-		}
-		seen, behind := map[string]int{}, ""
-		for range 2 * (count/maxLooks + 1) {
-			var looked []Object
-			if looked, behind = nextLook(known, behind); len(looked) > maxLooks {
-				t.Errorf("%d objects in one look", len(looked))
-			}
-			for _, o := range looked {
-				seen[o.Key]++
-			}
-		}
-		for _, o := range known {
-			if seen[o.Key] != 2 {
-				t.Errorf("of %d objects, %s is read %d times in two rounds", count, o.Key, seen[o.Key])
-			}
-		}
-	}
+	e.start(keys)
+	e.eventually("the server has restarted with the key", repaired)
 }
 
 // switched is a transformer whose key may be gone.

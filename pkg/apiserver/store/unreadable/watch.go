@@ -4,32 +4,18 @@
 package unreadable
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/klog/v2"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-const (
-	// lookTimeout bounds a look at the objects that could not be read, and maxLooks is how many it reads. The next look
-	// goes on with those behind.
-	lookTimeout = 10 * time.Second
-	maxLooks    = 20
-	// waiting is how many events wait for the watch cache.
-	waiting = 100
-)
+// waiting is how many events wait for the watch cache.
+const waiting = 100
 
-// watching is a watch that remembers which objects cannot be read. It ends with an error when one of them can be read
-// without having been written, so that the watch cache lists again.
+// watching is a watch that remembers which objects cannot be read.
 type watching struct {
 	next   watch.Interface
 	store  *store
@@ -56,10 +42,6 @@ func (w *watching) Stop() { w.cancel() }
 func (w *watching) run() {
 	defer close(w.out)
 	defer w.next.Stop()
-	look := time.NewTicker(w.store.of.objects.lookInterval)
-	defer look.Stop()
-	mended := make(chan struct{}, 1)
-	behind := ""
 	for {
 		select {
 		case event, ok := <-w.next.ResultChan():
@@ -70,14 +52,6 @@ func (w *watching) run() {
 			if !w.send(event) || last {
 				return
 			}
-		case <-look.C:
-			var looked []Object
-			looked, behind = nextLook(w.store.of.objects.of(w.store.of.GroupResource), behind)
-			go w.look(looked, mended)
-		case <-mended:
-			klog.Background().Info("Objects can be read again; their resource is listed again", "resource", w.store.of.GroupResource)
-			w.send(again("objects that could not be read can be read again"))
-			return
 		case <-w.ctx.Done():
 			return
 		}
@@ -121,48 +95,4 @@ func (w *watching) see(event watch.Event) (out watch.Event, last bool) {
 		}
 	}
 	return event, false
-}
-
-// nextLook returns those of some objects, sorted by key, that a look reads, and the key behind which the next one goes on.
-func nextLook(known []Object, behind string) (looked []Object, last string) {
-	from, _ := slices.BinarySearchFunc(known, behind, func(o Object, key string) int {
-		return cmp.Or(cmp.Compare(o.Key, key), -1)
-	})
-	looked = known[from:min(len(known), from+maxLooks)]
-	if len(looked) < maxLooks {
-		return looked, "" // the next look begins again
-	}
-	return looked, looked[len(looked)-1].Key
-}
-
-// look reads objects that could not be read.
-func (w *watching) look(known []Object, mended chan<- struct{}) {
-	ctx, cancel := context.WithTimeout(w.ctx, lookTimeout)
-	defer cancel()
-	for _, o := range known {
-		if w.readable(ctx, o) {
-			select {
-			case mended <- struct{}{}:
-			default:
-			}
-			return
-		}
-	}
-}
-
-// readable returns whether an object can be read. One that is gone is forgotten.
-func (w *watching) readable(ctx context.Context, o Object) bool {
-	of := w.store.of
-	obj := of.newFunc()
-	err := w.store.Interface.Get(withReading(ctx, strict), of.relative(o.Key), storage.GetOptions{IgnoreNotFound: true}, obj)
-	if err != nil {
-		return false
-	}
-	of.objects.remove(of.GroupResource, o.Key)
-	return named(obj)
-}
-
-func named(obj runtime.Object) bool {
-	found, err := meta.Accessor(obj)
-	return err == nil && found.GetName() != "" && !unreadable.Is(found)
 }
