@@ -73,10 +73,16 @@ func TestOneObjectCostsOnlyItself(t *testing.T) {
 	}
 }
 
+// damaged returns whether the watch cache has a placeholder.
+func (e *env) damaged() bool {
+	bad := e.list("0")["bad"]
+	return bad != nil && unreadable.Is(bad)
+}
+
 // checkLists looks at the lists of etcd and of the watch cache.
 func (e *env) checkLists(known bool, cause string) {
 	e.t.Helper()
-	e.eventually("the cache shows a placeholder", func() bool { return unreadable.Is(e.list("0")["bad"]) })
+	e.eventually("the cache shows a placeholder", e.damaged)
 	for _, version := range []string{"", "0"} {
 		found := e.list(version)
 		if good := found["good"]; good == nil || unreadable.Is(good) || good.UID != "uid-of-good" || len(found) != 2 {
@@ -153,7 +159,7 @@ func TestRepairIsNoticed(t *testing.T) {
 	e.create("bad")
 	sound := e.stored("bad")
 	e.put("bad", []byte("damaged"))
-	e.eventually("the cache shows a placeholder", func() bool { return unreadable.Is(e.list("0")["bad"]) })
+	e.eventually("the cache shows a placeholder", e.damaged)
 	repaired := func() bool {
 		bad := e.list("0")["bad"]
 		return bad != nil && !unreadable.Is(bad) && len(bad.Spec.ReplicatedJobs) == 1 && len(e.objects.List()) == 0
@@ -163,7 +169,7 @@ func TestRepairIsNoticed(t *testing.T) {
 
 	keys.gone.Store(true)
 	e.put("bad", sound)
-	e.eventually("the cache shows a placeholder", func() bool { return unreadable.Is(e.list("0")["bad"]) })
+	e.eventually("the cache shows a placeholder", e.damaged)
 	keys.gone.Store(false)
 	e.start(keys)
 	e.eventually("the server has restarted with the key", repaired)
