@@ -80,79 +80,63 @@ func grant(resource schema.GroupResource) string {
 
 // paramPolicies returns the policies about our API groups that have parameters and a binding that names some.
 func (p *inspection) paramPolicies(ctx context.Context) ([]paramPolicy, error) {
-	validating, err := p.validatingPolicies(ctx)
+	api := p.Kube.AdmissionregistrationV1()
+	validating, err := policiesOf(ctx, p, "ValidatingAdmissionPolicy", api.ValidatingAdmissionPolicyBindings(), api.ValidatingAdmissionPolicies())
 	if err != nil {
 		return nil, err
 	}
-	mutating, err := p.mutatingPolicies(ctx)
+	mutating, err := policiesOf(ctx, p, "MutatingAdmissionPolicy", api.MutatingAdmissionPolicyBindings(), api.MutatingAdmissionPolicies())
 	if apierrors.IsNotFound(err) { // older clusters do not serve them
 		return validating, nil
 	}
 	return append(validating, mutating...), err
 }
 
-func (p *inspection) validatingPolicies(ctx context.Context) (found []paramPolicy, err error) {
-	api, bound := p.Kube.AdmissionregistrationV1(), map[string]bool{}
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := api.ValidatingAdmissionPolicyBindings().List(ctx, options)
-		if err != nil {
-			return "", err
-		}
-		for i := range list.Items {
-			if spec := &list.Items[i].Spec; spec.ParamRef != nil {
-				bound[spec.PolicyName] = true
-			}
-		}
-		return list.Continue, nil
+// policiesOf returns the policies of one kind. Mutating policies and their bindings have the fields of validating ones that are read.
+func policiesOf[B, P metav1.ListInterface](ctx context.Context, p *inspection, kind string, bindings lister[B],
+	policies lister[P]) (found []paramPolicy, err error) {
+	bound := map[string]bool{}
+	err = eachAs(ctx, p, bindings, func(binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+		bound[binding.Spec.PolicyName] = bound[binding.Spec.PolicyName] || binding.Spec.ParamRef != nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := api.ValidatingAdmissionPolicies().List(ctx, options)
-		if err != nil {
-			return "", err
+	err = eachAs(ctx, p, policies, func(policy *admissionregistrationv1.ValidatingAdmissionPolicy) {
+		if spec := &policy.Spec; spec.ParamKind != nil && bound[policy.Name] && constrains(spec.MatchConstraints) {
+			found = append(found, paramPolicy{kind, policy.Name, *spec.ParamKind, ignores(spec.FailurePolicy)})
 		}
-		for i := range list.Items {
-			if spec := &list.Items[i].Spec; spec.ParamKind != nil && bound[list.Items[i].Name] && constrains(spec.MatchConstraints) {
-				found = append(found, paramPolicy{"ValidatingAdmissionPolicy", list.Items[i].Name, *spec.ParamKind, ignores(spec.FailurePolicy)})
-			}
-		}
-		return list.Continue, nil
 	})
 	return found, err
 }
 
-func (p *inspection) mutatingPolicies(ctx context.Context) (found []paramPolicy, err error) {
-	api, bound := p.Kube.AdmissionregistrationV1(), map[string]bool{}
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := api.MutatingAdmissionPolicyBindings().List(ctx, options)
+// lister lists the objects of a kind.
+type lister[L metav1.ListInterface] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+}
+
+// eachAs calls f with each object of a kind, as one of another kind that has the same fields.
+func eachAs[L metav1.ListInterface, T any](ctx context.Context, p *inspection, all lister[L], f func(*T)) error {
+	return p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+		list, err := all.List(ctx, options)
 		if err != nil {
 			return "", err
 		}
-		for i := range list.Items {
-			if spec := &list.Items[i].Spec; spec.ParamRef != nil {
-				bound[spec.PolicyName] = true
-			}
-		}
-		return list.Continue, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := api.MutatingAdmissionPolicies().List(ctx, options)
+		data, err := json.Marshal(list)
 		if err != nil {
 			return "", err
 		}
-		for i := range list.Items {
-			if spec := &list.Items[i].Spec; spec.ParamKind != nil && bound[list.Items[i].Name] && constrains(spec.MatchConstraints) {
-				found = append(found, paramPolicy{"MutatingAdmissionPolicy", list.Items[i].Name, *spec.ParamKind, ignores(spec.FailurePolicy)})
-			}
+		var same struct {
+			Items []T `json:"items"`
 		}
-		return list.Continue, nil
+		if err := json.Unmarshal(data, &same); err != nil {
+			return "", err
+		}
+		for i := range same.Items {
+			f(&same.Items[i])
+		}
+		return list.GetContinue(), nil
 	})
-	return found, err
 }
 
 // constrains returns whether a policy is about one of our API groups.
