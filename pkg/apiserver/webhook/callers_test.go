@@ -121,9 +121,9 @@ func TestKnownCallersHaveTheirOwnTurns(t *testing.T) {
 	h := newHandler(Callers{Authorities: func() (x509.VerifyOptions, bool) {
 		return x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
 	}}, Webhook{Path: path, Mutate: labels})
-	for h.queue.free > 0 {
-		if err := h.queue.acquire(t.Context(), 0); err != nil {
-			t.Fatal(err)
+	for h.queue.Free() > 0 {
+		if !h.queue.Enter(0, 1).Wait(t.Context()) {
+			t.Fatal(t.Context().Err())
 		}
 	}
 	w, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, bytes.NewReader(review(nil)))

@@ -223,10 +223,10 @@ func count(t *testing.T, r result) float64 {
 // TestRequestsAreBounded holds all turns, so that a question finds none.
 func TestRequestsAreBounded(t *testing.T) {
 	h := newHandler(Callers{}, Webhook{Path: path, Mutate: labels})
-	turns := h.queue.free
+	turns := h.queue.Free()
 	for range turns {
-		if err := h.queue.acquire(t.Context(), 0); err != nil {
-			t.Fatal(err)
+		if !h.queue.Enter(0, 1).Wait(t.Context()) {
+			t.Fatal(t.Context().Err())
 		}
 	}
 	h.timeout = time.Millisecond
@@ -238,12 +238,12 @@ func TestRequestsAreBounded(t *testing.T) {
 		t.Errorf("%v requests counted as busy, want 1", got)
 	}
 	for range turns {
-		h.queue.release()
+		h.queue.Release(0, 1)
 	}
 	h.timeout = time.Minute
 	answered(t, send(h, bytes.NewReader(review(nil))))
-	if h.queue.free != turns || h.shares.open != 0 {
-		t.Errorf("%d turns are free, want %d; %d questions are open", h.queue.free, turns, h.shares.open)
+	if h.queue.Free() != turns || h.shares.open != 0 {
+		t.Errorf("%d turns are free, want %d; %d questions are open", h.queue.Free(), turns, h.shares.open)
 	}
 }
 

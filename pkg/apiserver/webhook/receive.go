@@ -59,7 +59,7 @@ func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.
 	if data, err = h.receiveBody(ctx, w, req, v); err == nil {
 		cost, err = h.pace(ctx, v, len(data))
 	}
-	if err == nil && h.queue.acquire(ctx, cost) != nil {
+	if err == nil && !h.queue.Enter(cost, 1).Wait(ctx) {
 		err = busy()
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.
 	}
 	v.charge(len(data))
 	return data, func() {
-		h.queue.release()
+		h.queue.Release(cost, 1)
 		v.leave()
 	}, nil
 }

@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/callers"
 )
 
 const (
@@ -52,8 +55,8 @@ type shares struct {
 	addresses *lru.Cache
 	open      int
 	receiving *list.List // of *visit, the oldest first
-	room      *rooms
-	pace      bucket
+	room      *callers.Line[*share]
+	pace      *rate.Limiter
 }
 
 // share is the share of one address.
@@ -61,7 +64,7 @@ type share struct {
 	open      int
 	receiving *list.List
 	room      *semaphore.Weighted
-	pace      bucket
+	pace      *rate.Limiter
 	used      usage
 	// held is the room that its questions have.
 	held int64
@@ -81,7 +84,7 @@ type visit struct {
 
 func newShares(c clock.PassiveClock) *shares {
 	return &shares{clock: c, addresses: lru.New(maxAddresses), receiving: list.New(), room: newRooms(room),
-		pace: newBucket(c.Now(), burst)}
+		pace: rate.NewLimiter(pace, burst)}
 }
 
 // enter begins a question. It is nil if there are too many and none of them gives way.
@@ -103,7 +106,7 @@ func (s *shares) of(address string) *share {
 	if found, ok := s.addresses.Get(address); ok {
 		return found.(*share)
 	}
-	a := &share{receiving: list.New(), room: semaphore.NewWeighted(roomOfAddress), pace: newBucket(s.clock.Now(), burstOfAddress)}
+	a := &share{receiving: list.New(), room: semaphore.NewWeighted(roomOfAddress), pace: rate.NewLimiter(paceOfAddress, burstOfAddress)}
 	s.addresses.Add(address, a)
 	return a
 }
@@ -152,9 +155,9 @@ func (v *visit) makeRoom(ctx context.Context, size int64) error {
 	if err := v.share.room.Acquire(ctx, size); err != nil {
 		return err
 	}
-	if err := v.shares.room.acquire(ctx, v.share, size); err != nil {
+	if !v.shares.room.Enter(v.share, size).Wait(ctx) {
 		v.share.room.Release(size)
-		return err
+		return ctx.Err()
 	}
 	v.charged = size
 	return nil
@@ -172,7 +175,7 @@ func (v *visit) leave() {
 func (v *visit) free() {
 	if v.charged > 0 {
 		v.share.room.Release(v.charged)
-		v.shares.room.release(v.share, v.charged)
+		v.shares.room.Release(v.share, v.charged)
 		v.charged = 0
 	}
 }
@@ -185,23 +188,26 @@ func (v *visit) bid(size int, limit time.Duration) (wait time.Duration, cost flo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	bytes := float64(size)
-	cost = a.used.now(now) + bytes
+	cost = a.used.now(now) + float64(size)
 	if size <= smallBody {
 		return 0, cost, true
 	}
-	wait = a.pace.due(now, bytes, paceOfAddress, burstOfAddress)
+	limiters := []*rate.Limiter{a.pace}
 	if cost > light {
-		wait = max(wait, s.pace.due(now, bytes, pace, burst))
+		limiters = append(limiters, s.pace)
 	}
-	if wait > limit {
-		return 0, 0, false
+	reserved := make([]*rate.Reservation, len(limiters))
+	for i, l := range limiters {
+		reserved[i] = l.ReserveN(now, size)
+		wait = max(wait, reserved[i].DelayFrom(now))
 	}
-	a.pace.left -= bytes
-	if cost > light {
-		s.pace.left -= bytes
+	if wait <= limit {
+		return wait, cost, true
 	}
-	return wait, cost, true
+	for _, r := range reserved {
+		r.CancelAt(now)
+	}
+	return 0, 0, false
 }
 
 // charge counts a question that is being answered as used. What waits does not count, so that a small question comes

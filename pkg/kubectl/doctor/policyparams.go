@@ -81,11 +81,13 @@ func grant(resource schema.GroupResource) string {
 // paramPolicies returns the policies about our API groups that have parameters and a binding that names some.
 func (p *inspection) paramPolicies(ctx context.Context) ([]paramPolicy, error) {
 	api := p.Kube.AdmissionregistrationV1()
-	validating, err := policiesOf(ctx, p, "ValidatingAdmissionPolicy", api.ValidatingAdmissionPolicyBindings(), api.ValidatingAdmissionPolicies())
+	validating, err := policiesOf(ctx, p, "ValidatingAdmissionPolicy",
+		api.ValidatingAdmissionPolicyBindings(), api.ValidatingAdmissionPolicies())
 	if err != nil {
 		return nil, err
 	}
-	mutating, err := policiesOf(ctx, p, "MutatingAdmissionPolicy", api.MutatingAdmissionPolicyBindings(), api.MutatingAdmissionPolicies())
+	mutating, err := policiesOf(ctx, p, "MutatingAdmissionPolicy",
+		api.MutatingAdmissionPolicyBindings(), api.MutatingAdmissionPolicies())
 	if apierrors.IsNotFound(err) { // older clusters do not serve them
 		return validating, nil
 	}

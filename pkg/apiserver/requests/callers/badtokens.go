@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -51,7 +52,7 @@ type BadTokens struct {
 	// connections have a *connection for each remote address and port.
 	connections *lru.Cache
 	// number is the number of the last turn, or of the last connection that began to ask.
-	number int64
+	number atomic.Int64
 }
 
 // ask is a request with a token.
@@ -145,7 +146,7 @@ func (b *BadTokens) remember(a *ask) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.known.Add(a.token, nil)
-	b.giveBack(b.current(a.address))
+	b.current(a.address).add(1)
 }
 
 // forget takes a turn for a request that had none: its token was revoked or has expired.
@@ -153,8 +154,7 @@ func (b *BadTokens) forget(a *ask) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.known.Remove(a.token)
-	t := b.current(a.address)
-	t.left = max(t.left-1, -maxBadTokensWaiting)
+	b.current(a.address).add(-1)
 }
 
 // refuseTurn asks a client to come again. It is not 401: the token was not checked.

@@ -136,7 +136,7 @@ func TestInvalidTokensArePaced(t *testing.T) {
 			t.Errorf("invalid tokens got %v", codes)
 		}
 		time.Sleep(time.Minute)
-		if left := s.limit.current("10.0.0.1").left; left != maxBadTokens {
+		if left := s.limit.current("10.0.0.1").Free(); left != maxBadTokens {
 			t.Errorf("%v turns are left after a minute, want %d", left, maxBadTokens)
 		}
 	})
@@ -171,7 +171,7 @@ func TestClientsThatGoGiveTheirTurnBack(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		if left := s.limit.current("10.0.0.1").left; left != 0 {
+		if left := s.limit.current("10.0.0.1").Free(); left != 0 {
 			t.Errorf("%v turns are left, want 0", left)
 		}
 		if asked := s.asked.Load(); asked != maxBadTokens {

@@ -20,8 +20,8 @@ import (
 )
 
 // warnOfServices returns a hook of the store. It warns users when a JobSet has been created and another object of the server needs its
-// Service. Other children of the same name need no warning: what comes later has a condition. A JobSet has none, because it uses the Service
-// that exists, and its pods get no DNS names from it.
+// Service. Other children of the same name need no warning: the owner that waits has a condition. A JobSet has none about its Service,
+// because it uses the one that exists, and its pods get no DNS names from it.
 func warnOfServices(others provider.Neighbors) registry.BeginCreateFunc {
 	return func(ctx context.Context, obj runtime.Object, _ *metav1.CreateOptions) (registry.FinishFunc, error) {
 		return func(_ context.Context, created bool) {
