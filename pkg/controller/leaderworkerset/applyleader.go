@@ -48,15 +48,10 @@ func (a *applier) createAndApply(ctx context.Context, p plan.Plan) error {
 		}
 		return err
 	}
-	switch {
-	case children.Ended(ctx):
+	if p.ApplyLeader == nil || children.Ended(ctx) {
 		return nil
-	case p.ApplyLeader != nil:
-		return a.sendAndNote(ctx, p)
-	case p.OwnLeader:
-		return a.ownLeader(ctx)
 	}
-	return nil
+	return a.sendAndNote(ctx, p)
 }
 
 // sendAndNote sends the leader StatefulSet, and notes what became of it.

@@ -5,7 +5,6 @@ package leaderworkerset
 
 import (
 	"context"
-	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,22 +84,6 @@ func (a *applier) changeLeader(ctx context.Context, live *appsv1.StatefulSet, ch
 		return err
 	})
 	return stored, err
-}
-
-// ownLeader makes the fields of the StatefulSet those of applies.
-func (a *applier) ownLeader(ctx context.Context) error {
-	ctx, end := children.Finishing(ctx)
-	defer end()
-	owned, err := a.own(ctx, a.obs.Leader)
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err): // the cache is about to show what has changed
-		return nil
-	case err != nil:
-		a.failed(ctx, plan.ActionUpdate, "statefulset", a.set.Name, err)
-		return fmt.Errorf("taking over the fields of statefulset %s: %w", a.key, err)
-	}
-	a.deps.Consistency.Wrote(a.key, resourceStatefulSets, owned.ResourceVersion)
-	return nil
 }
 
 // theManager is what others may change after fields were made those of applies.

@@ -26,16 +26,17 @@ func applyLeader(o Observed, rev revision, groups []group, p *Plan) {
 	}
 	r := rolloutOf(o, rev, groups)
 	t := r.decide()
-	p.CreateRevision, p.RevisionEvent, p.OwnLeader = rev.create, rev.event, OwnedAsCreated(o.Leader)
+	p.CreateRevision, p.RevisionEvent = rev.create, rev.event
 	right := &Reading{Set: o.Set, Revision: rev.same, Leader: o.Leader, Applied: o.Applied, Key: rev.key, Partition: t.partition,
 		Replicas: t.count}
-	if o.Before.hasLeader(o, rev.key, t) {
+	created := OwnedAsCreated(o.Leader) // until it is applied, which makes its fields those of applies
+	if !created && o.Before.hasLeader(o, rev.key, t) {
 		p.Reading = right
 		return
 	}
 	intended := leaderStatefulSet(o.Set, rev.key, t)
 	mark(o.Gang, &intended.Spec.Template)
-	if o.Applied == ApplyHash(intended) && unchanged(o, intended) {
+	if !created && o.Applied == ApplyHash(intended) && unchanged(o, intended) {
 		p.Reading = right
 		return
 	}

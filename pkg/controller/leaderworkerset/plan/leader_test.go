@@ -147,6 +147,9 @@ func TestLeaderIsAppliedOnlyIfItLacksSomething(t *testing.T) {
 		"an owner more": {func(s *appsv1.StatefulSet) {
 			s.OwnerReferences = append([]metav1.OwnerReference{{UID: "x"}}, s.OwnerReferences...)
 		}, false},
+		"fields that belong to its creation": {func(s *appsv1.StatefulSet) {
+			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: leaderworkersetv1.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate}}
+		}, true},
 		"no label":             {func(s *appsv1.StatefulSet) { delete(s.Labels, "team") }, true},
 		"another annotation":   {func(s *appsv1.StatefulSet) { s.Annotations["note"] = "c" }, true},
 		"another image":        {func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "2" }, true},

@@ -152,8 +152,6 @@ type Plan struct {
 	// reported once it was.
 	ApplyLeader  *appsv1.StatefulSet
 	LeaderEvents []Event
-	// OwnLeader means that the fields of the leader StatefulSet become those of applies, also if it is not applied.
-	OwnLeader bool
 	// CreateServices are Services to create.
 	CreateServices []*corev1.Service
 	// DeleteLeaders are leader pods to delete in the foreground.
