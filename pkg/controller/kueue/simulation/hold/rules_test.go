@@ -211,7 +211,10 @@ func (e *env) stabilize() {
 // checkPace lets time pass in which nothing happens but requests that are refused, and counts those of the last minutes.
 func (e *env) checkPace() {
 	const over, most = 4 * minute, 8
-	e.pass(15 * minute)
+	for range 15 {
+		e.pass(minute)
+		e.observe() // quota that is there all the time is not quota of long ago
+	}
 	refused := 0
 	for _, r := range e.writes() {
 		if time.Since(r.At) < over && r.Resource.GroupResource() == workloads && r.Code >= 400 {
