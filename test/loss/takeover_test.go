@@ -83,6 +83,7 @@ func (s *stage) takenOver(t *testing.T) {
 	o.deleteDefinition(t)
 	o.unchanged(t, "after the definition was deleted")
 	o.served(t)
+	o.deleteWebhooks(t)
 	o.page.Done(t)
 	o.end(t)
 }
