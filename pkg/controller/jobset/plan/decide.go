@@ -83,19 +83,21 @@ func (b *statusBuilder) advance() bool {
 // childWrites brings the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be.
 func (b *statusBuilder) childWrites() Plan {
 	o, owned := b.Observed, b.owned
-	open, inOrder := startable(o, owned.counts)
-	b.fold(startup(o, inOrder))
+	order, forTurn := awaitTurn(o, owned.counts)
+	groups, forGroup := awaitGroup(o, owned)
+	w := union(o, awaitDependencies(o, owned.counts), forTurn, awaitDomain(o, owned), forGroup)
+	b.fold(startup(o, order))
 	b.run(notePlaced)
-	b.fold(placement(b.state, closeUnplaced(o, owned, open)))
-	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: groupChanges(o, owned, open)}
+	b.fold(placement(b.state, w))
+	p := Plan{CreateService: missingService(o), CreateClaims: missingClaims(o), Groups: groups}
 	var moreDeletions, moreCreations bool
-	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(owned.previous, replaced(o, owned.active, open), shutOut(o, owned.active)))
+	p.DeleteJobs, moreDeletions = deletions(o, slices.Concat(owned.previous, replaced(o, owned.active, w), shutOut(o, owned.active)))
 	p.Backlog = backlog(o, owned)
-	patched := jobPatches(o, owned, open, p.Backlog)
+	patched := jobPatches(o, owned, w, p.Backlog)
 	p.PatchJobs, p.Resumed = patched.patches, patched.resumed
-	p.CreateJobs, moreCreations = missingJobs(o, owned, open, p.Backlog+p.Resumed)
+	p.CreateJobs, moreCreations = missingJobs(o, owned, w, p.Backlog+p.Resumed)
 	p.More = moreDeletions || patched.more || moreCreations
-	b.fold(suspension(b.state, patched.stillSuspended || inOrder == orderWaiting))
+	b.fold(suspension(b.state, patched.stillSuspended || order == orderWaiting))
 	b.run(followInPlace, noteReady)
 	b.fold(endpoints(o))
 	b.fold(changes{edits: []edit{followClock(o)}})

@@ -19,9 +19,9 @@
 //  5. advance moves a commit point, if one is due: the deadline, the failure policy and restarts in place, in this order, end
 //     the set or begin its next attempt; then success ends it; then a suspension that was taken back, the start of an
 //     execution, the nodes that pods keep off, and the move of a Job to another domain are stored. Nothing else happens then.
-//  6. childWrites brings the children to where they should be. startable, closeUnplaced and groupChanges say which
-//     replicatedJobs are open; then Jobs of earlier attempts are deleted, active ones suspended, resumed or resized, and missing
-//     ones created, at most as many as one pass and the backlog of the Job controller may hold.
+//  6. childWrites brings the children to where they should be. awaitDependencies, awaitTurn, awaitDomain and awaitGroup each return
+//     which Jobs wait (wait.go); a Job starts if it is in none of them. Jobs of earlier attempts are deleted, active ones suspended,
+//     resumed or resized, and missing ones created, at most as many as one pass and the backlog of the Job controller may hold.
 //
 // A step looks at the state (the snapshot, its Jobs, the next status so far) and returns the changes that it wants of the next
 // status, with the events that report them. Only fold makes changes; attempt.go has those of attempts, conditions.go those of

@@ -12,24 +12,23 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 )
 
-// groupChanges returns how to bring the groups of a set to where they should be. It closes the replicatedJobs whose groups are not
-// there, and has single Jobs wait for theirs.
-func groupChanges(o Observed, owned children, open []bool) gang.Changes {
+// awaitGroup returns how to bring the groups of a set to where they should be, and which Jobs wait for theirs. Where all Jobs run or have
+// ended, no condition says that groups are missing.
+func awaitGroup(o Observed, owned children) (gang.Changes, wait) {
 	if o.Grouped == nil {
-		return gang.Changes{}
+		return gang.Changes{}, wait{}
 	}
-	jobsWait := int64(startedNames(owned).Len()) < helper.TotalReplicas(o.JobSet)
-	changes, waits := gang.Decide(o.JobSet, o.Grouped, jobsWait)
-	if waits.All {
-		clear(open)
+	changes, lacking := gang.Compare(o.JobSet, o.Grouped)
+	if int64(startedNames(owned).Len()) >= helper.TotalReplicas(o.JobSet) {
+		changes = changes.Unawaited()
 	}
-	for _, name := range waits.ReplicatedJobs {
+	w := wait{reason: awaitsGroup, all: lacking.All, jobs: lacking.Jobs}
+	for _, name := range lacking.ReplicatedJobs {
 		if rj, place := o.replicatedJob(name); rj != nil {
-			open[place] = false
+			w.replicatedJobs = append(w.replicatedJobs, place)
 		}
 	}
-	o.index.awaitGroup.Insert(waits.Jobs...)
-	return changes
+	return changes, w
 }
 
 // ungroup deletes all groups of a set.

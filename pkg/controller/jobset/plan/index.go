@@ -5,7 +5,6 @@ package plan
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
@@ -25,8 +24,6 @@ type index struct {
 	placed []domains.Jobs
 	// groups are the groups of the pods of replicatedJobs, by name; nil if the set has none.
 	groups map[string]gang.Names
-	// awaitGroup are the names of Jobs that wait for their group, while others of their replicatedJob do not.
-	awaitGroup sets.Set[string]
 }
 
 // indexed returns the snapshot with its index.
@@ -35,7 +32,7 @@ func indexed(o Observed) Observed {
 	ix := &index{
 		places: make(map[string]int, len(replicatedJobs)), stored: make([]jobsetv1alpha2.ReplicatedJobStatus, len(replicatedJobs)),
 		tracksJobs: tracksJobs(o), placed: make([]domains.Jobs, len(replicatedJobs)),
-		groups: gang.NamesOf(o.JobSet, o.Grouped), awaitGroup: sets.New[string](),
+		groups: gang.NamesOf(o.JobSet, o.Grouped),
 	}
 	for i := range replicatedJobs {
 		if _, found := ix.places[replicatedJobs[i].Name]; !found {

@@ -22,12 +22,12 @@ import (
 // missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start
 // (docs/reference/jobset.md#creation-and-deletion), and whether there are more of them. The name of a Job that is being
 // deleted is not free. No more are created than leaves the backlog of the Job controller within its bound.
-func missingJobs(o Observed, owned children, open []bool, waiting int) (missing []*batchv1.Job, more bool) {
+func missingJobs(o Observed, owned children, w waits, waiting int) (missing []*batchv1.Job, more bool) {
 	policy := o.JobSet.Spec.FailurePolicy
 	if policy != nil && policy.RestartStrategy == jobsetv1alpha2.RestartStrategyBlockingRecreate && len(owned.previous) > 0 {
 		return nil, false
 	}
-	free, more := bounded(freePlaces(o, owned, open), o.maxBacklog()-waiting, MaxBacklog)
+	free, more := bounded(freePlaces(o, owned, w), o.maxBacklog()-waiting, MaxBacklog)
 	for _, place := range free {
 		missing = append(missing, place.builder.build(place.index))
 	}
@@ -42,14 +42,14 @@ type freePlace struct {
 
 // freePlaces returns the places of the missing Jobs one after the other, as there may be very many of them: from the one on
 // whose turn it is, then those before it.
-func freePlaces(o Observed, owned children, open []bool) iter.Seq[change[freePlace]] {
+func freePlaces(o Observed, owned children, w waits) iter.Seq[change[freePlace]] {
 	places, builders := positions(o.JobSet), newBuilders(o)
 	between := func(begin, end int64, yield func(change[freePlace]) bool) bool {
 		for i, at := range places {
 			rj := &o.JobSet.Spec.ReplicatedJobs[i]
-			for n := max(begin, at.first); open[i] && n < min(end, at.first+int64(helper.Replicas(rj))); n++ {
+			for n := max(begin, at.first); !w.replicatedJobs[i] && n < min(end, at.first+int64(helper.Replicas(rj))); n++ {
 				index := int32(n - at.first)
-				if name := helper.JobName(o.JobSet.Name, rj.Name, index); owned.names.Has(name) || o.index.awaitGroup.Has(name) {
+				if name := helper.JobName(o.JobSet.Name, rj.Name, index); owned.names.Has(name) || w.jobs.Has(name) {
 					continue
 				}
 				builder := builders(i)

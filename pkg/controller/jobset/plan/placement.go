@@ -91,19 +91,20 @@ func startedNames(owned children) sets.Set[string] {
 	return names
 }
 
-// closeUnplaced closes the replicatedJobs whose Jobs need a domain, and reports whether there are any.
-func closeUnplaced(o Observed, owned children, open []bool) (waits bool) {
+// awaitDomain returns which Jobs wait for a domain: all those of a replicatedJob that lacks one.
+func awaitDomain(o Observed, owned children) wait {
+	w := wait{reason: awaitsDomain}
 	if suspended(o.JobSet) {
-		return false
+		return w
 	}
-	for _, w := range unplaced(o, owned) {
-		open[w.Place], waits = false, true
+	for _, lacks := range unplaced(o, owned) {
+		w.replicatedJobs = append(w.replicatedJobs, lacks.Place)
 	}
-	return waits
+	return w
 }
 
 // placement returns what became of the question for the domains of Jobs, of which some may wait.
-func placement(s state, waits bool) changes {
+func placement(s state, w waits) changes {
 	const pending = jobsetv1alpha2.PlacementPending
 	if suspended(s.JobSet) {
 		c := wants(end(pending, reasonJobSetSuspended, messageSuspended))
@@ -114,7 +115,7 @@ func placement(s state, waits bool) changes {
 	}
 	placed, known := s.Placed.Get()
 	switch {
-	case !waits:
+	case !w.reasons[awaitsDomain]:
 		c := wants(end(pending, reasonPlaced, messagePlaced))
 		if s.next.Placement != nil && s.next.Placement.Restarts != s.JobSet.Status.Restarts {
 			c.edits = []edit{setPlacement(nil)}
@@ -157,9 +158,9 @@ func mustBeReplaced(o Observed, job *batchv1.Job) bool {
 }
 
 // replaced returns the suspended Jobs that are created once more instead of being resumed.
-func replaced(o Observed, active []*batchv1.Job, open []bool) (out []*batchv1.Job) {
+func replaced(o Observed, active []*batchv1.Job, w waits) (out []*batchv1.Job) {
 	for _, job := range active {
-		if waitsToResume(o, job, open) && mustBeReplaced(o, job) {
+		if w.resumes(o, job) && mustBeReplaced(o, job) {
 			out = append(out, job)
 		}
 	}

@@ -20,24 +20,35 @@ const (
 	orderDone
 )
 
-// startable reports for every replicatedJob of the spec whether its Jobs may be created and resumed
-// (docs/reference/jobset.md#startup-order).
-//
-// Dependencies hold back also the creation of suspended Jobs; an ordered start does not.
-func startable(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) ([]bool, startOrder) {
-	jobs := o.JobSet.Spec.ReplicatedJobs
-	open := make([]bool, len(jobs))
-	order := orderNone
-	if policy := o.JobSet.Spec.StartupPolicy; policy != nil && policy.StartupPolicyOrder == jobsetv1alpha2.InOrder {
-		order = orderDone
+// awaitTurn returns how far an ordered start is, and which Jobs wait for their turn (docs/reference/jobset.md#startup-order). It does
+// not hold back the creation of suspended Jobs.
+func awaitTurn(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) (startOrder, wait) {
+	w := wait{reason: awaitsTurn}
+	if policy := o.JobSet.Spec.StartupPolicy; policy == nil || policy.StartupPolicyOrder != jobsetv1alpha2.InOrder {
+		return orderNone, w
 	}
-	for i := range jobs {
-		open[i] = dependenciesMet(o, counts, &jobs[i]) && (order != orderWaiting || suspended(o.JobSet))
-		if order == orderDone && !started(counts[i], &jobs[i]) {
+	order := orderDone
+	for i := range counts {
+		if order == orderWaiting && !suspended(o.JobSet) {
+			w.replicatedJobs = append(w.replicatedJobs, i)
+		}
+		if !started(counts[i], &o.JobSet.Spec.ReplicatedJobs[i]) {
 			order = orderWaiting
 		}
 	}
-	return open, order
+	return order, w
+}
+
+// awaitDependencies returns which Jobs wait for the replicatedJobs that theirs depends on (docs/reference/jobset.md#startup-order). It
+// holds back the creation of suspended Jobs, too.
+func awaitDependencies(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) wait {
+	w := wait{reason: awaitsDependencies}
+	for i := range counts {
+		if !dependenciesMet(o, counts, &o.JobSet.Spec.ReplicatedJobs[i]) {
+			w.replicatedJobs = append(w.replicatedJobs, i)
+		}
+	}
+	return w
 }
 
 func dependenciesMet(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus, rj *jobsetv1alpha2.ReplicatedJob) bool {

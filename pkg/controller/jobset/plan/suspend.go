@@ -44,12 +44,12 @@ type duePatch struct {
 
 // jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume). No more are
 // resumed than leaves the backlog of the Job controller, for which so many Jobs wait, within its bound.
-func jobPatches(o Observed, owned children, open []bool, waiting int) jobChanges {
+func jobPatches(o Observed, owned children, w waits, waiting int) jobChanges {
 	active := slices.Concat(o.grouped(owned.active)...)
 	p := jobChanges{resumption: resumption{left: max(0, o.maxBacklog()-waiting)}}
 	toResume := 0
 	for _, job := range active {
-		if waitsToResume(o, job, open) {
+		if w.resumes(o, job) {
 			toResume++
 		}
 	}
@@ -58,7 +58,7 @@ func jobPatches(o Observed, owned children, open []bool, waiting int) jobChanges
 	if toResume > p.left {
 		inTurn = 0
 	}
-	due, more := bounded(duePatches(o, active, open, inTurn, &p.resumption), maxChanges, maxChanges)
+	due, more := bounded(duePatches(o, active, w, inTurn, &p.resumption), maxChanges, maxChanges)
 	for _, patch := range due {
 		if p.patches = append(p.patches, patch.JobPatch); patch.waits {
 			p.resumed++
@@ -68,17 +68,8 @@ func jobPatches(o Observed, owned children, open []bool, waiting int) jobChanges
 	return p
 }
 
-// waitsToResume reports whether a Job is to be resumed.
-func waitsToResume(o Observed, job *batchv1.Job, open []bool) bool {
-	if suspended(o.JobSet) || job.DeletionTimestamp != nil || !jobSuspended(job) || suspendedByOthers(o, job) {
-		return false
-	}
-	_, place := o.replicatedJob(replicatedJobOf(job))
-	return open[place] && !o.index.awaitGroup.Has(job.Name)
-}
-
 // duePatches returns the patches of the active Jobs one after the other, from any of them on if they are more than inTurn.
-func duePatches(o Observed, active []*batchv1.Job, open []bool, inTurn int, r *resumption) iter.Seq[change[duePatch]] {
+func duePatches(o Observed, active []*batchv1.Job, w waits, inTurn int, r *resumption) iter.Seq[change[duePatch]] {
 	builders := newBuilders(o)
 	return func(yield func(change[duePatch]) bool) {
 		for n := range rotated(o, len(active), inTurn) {
@@ -91,7 +82,7 @@ func duePatches(o Observed, active []*batchv1.Job, open []bool, inTurn int, r *r
 			switch {
 			case suspended(o.JobSet) && !jobSuspended(job):
 				suspend(o, job, &patch.JobPatch)
-			case waitsToResume(o, job, open) && !mustBeReplaced(o, job):
+			case w.resumes(o, job) && !mustBeReplaced(o, job):
 				r.resume(o, job, func() *jobBuilder { return builders(i) }, &patch)
 			}
 			if patch.Suspend == nil && patch.Size == nil {

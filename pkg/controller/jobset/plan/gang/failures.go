@@ -25,9 +25,8 @@ const noGroupsAPI = "the cluster serves no Workloads and PodGroups of scheduling
 const unknownAfter = 10 * time.Second
 
 // refusal returns why no group can be made.
-func (g *Observed) refusal(jobsWait bool) *hostplan.Refusal {
+func (g *Observed) refusal() *hostplan.Refusal {
 	switch {
-	case !jobsWait:
 	case g.Absent && g.Provider != "":
 		return &hostplan.Refusal{Reason: jobsetv1alpha2.ReasonNotSupported, Message: notInstalled(g.Provider)}
 	case g.Absent:

@@ -82,15 +82,14 @@ func AskedFor(js *jobsetv1alpha2.JobSet) bool {
 	return js.Spec.Scheduling != nil && js.DeletionTimestamp == nil
 }
 
-// Decide returns how to bring the groups of a set that has not finished to where they should be, and which Jobs wait for that. If
-// jobsWait is false, all Jobs run or have ended.
-func Decide(js *jobsetv1alpha2.JobSet, have *Observed, jobsWait bool) (Changes, Waits) {
+// Compare returns how to bring the groups of a set that has not finished to where they should be, and which Jobs wait for that.
+func Compare(js *jobsetv1alpha2.JobSet, have *Observed) (Changes, Waits) {
 	if ptr.Deref(js.Spec.Suspend, false) || js.Spec.Scheduling == nil {
 		return Delete(have), Waits{}
 	}
 	if have.API == "" {
-		changes := Changes{Waiting: jobsWait, Refusal: have.refusal(jobsWait)}
-		if jobsWait && !have.Absent {
+		changes := Changes{Waiting: true, Refusal: have.refusal()}
+		if !have.Absent {
 			changes.After = unknownAfter
 		}
 		return changes, Waits{All: true}
@@ -99,12 +98,12 @@ func Decide(js *jobsetv1alpha2.JobSet, have *Observed, jobsWait bool) (Changes, 
 	changes, ready := regroup(have, wanted.all())
 	changes.refuse(wanted.refuseFields())
 	waits := wanted.waits(ready)
-	changes.Waiting = jobsWait && len(waits.ReplicatedJobs)+len(waits.Jobs) > 0
-	if !jobsWait {
-		changes.Refusal = nil
-	}
+	changes.Waiting = len(waits.ReplicatedJobs)+len(waits.Jobs) > 0
 	return changes, waits
 }
+
+// Unawaited returns the same changes for a set all of whose Jobs run or have ended: none waits for a group.
+func (c Changes) Unawaited() Changes { return Changes{Create: c.Create, Delete: c.Delete} }
 
 // waits returns the Jobs whose groups are not ready. Those of other groups go on.
 func (g groupObjects) waits(ready sets.Set[string]) (out Waits) {
