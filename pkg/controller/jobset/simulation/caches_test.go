@@ -33,6 +33,7 @@ func (e *env) transformed(job *batchv1.Job) *batchv1.Job {
 		pod := &job.Spec.Template.Spec
 		kept.Spec.Template.Spec = corev1.PodSpec{
 			NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations, SchedulingGates: pod.SchedulingGates,
+			SchedulingGroup: pod.SchedulingGroup,
 		}
 		if e.gates.MutablePodResourcesForSuspendedJobSets {
 			for _, c := range pod.Containers {

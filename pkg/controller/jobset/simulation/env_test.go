@@ -37,6 +37,8 @@ type mutant struct {
 	misreading bool
 	// timid ones create no Job after one that was refused, and begin with that one again.
 	timid bool
+	// grouped means that the pods of sets are scheduled in groups.
+	grouped bool
 }
 
 // faultless is the real controller.
@@ -53,6 +55,8 @@ type env struct {
 	jobs     *simulation.Resource[*batchv1.Job]
 	services *simulation.Resource[*corev1.Service]
 	claims   *simulation.Resource[*corev1.PersistentVolumeClaim]
+	// gangs are the groups of pods; nil if sets ask for none.
+	gangs *groupAPI
 	// template is what the set is made of when a user creates it, and creations counts how often that was.
 	template  *jobsetv1alpha2.JobSet
 	creations int
@@ -99,6 +103,10 @@ func newEnv(seed uint64, c mutant, trace *[]string) *env {
 	e.services = simulation.NewResource[*corev1.Service](e.World, main, "service")
 	e.claims = simulation.NewResource[*corev1.PersistentVolumeClaim](e.World, main, "claim")
 	e.template = randomSet(d)
+	if c.grouped {
+		e.gates.JobSetWorkloadAwareSchedulingAPI, e.gangs = true, newGroupAPI(e, main)
+		e.template.Spec.Scheduling = randomScheduling(d, e.template)
+	}
 	e.createSet()
 	e.startProcess()
 	return e

@@ -36,7 +36,7 @@ func (e *env) randomFaults() {
 // happenings returns what may happen, the doings of the controller last.
 func (e *env) happenings() []simulation.Happening {
 	f, p := e.faults, e.process
-	return []simulation.Happening{
+	return append(e.gangs.happenings(), []simulation.Happening{
 		{Weight: f.jobLives, Do: e.liveSomeJob},
 		{Weight: f.jobs, Do: func() { e.ShowPart(&p.jobs) }},
 		{Weight: f.jobSets, Do: func() { e.ShowPart(&p.jobSets) }},
@@ -50,7 +50,7 @@ func (e *env) happenings() []simulation.Happening {
 		{Weight: 2, Do: func() { e.collectGarbage() }},
 		{Weight: f.restarts, Do: e.killIdle},
 		{Weight: f.sync, Do: func() { e.sync() }},
-	}
+	}...)
 }
 
 // controllers is the number of happenings in which the controller itself acts, or ends.

@@ -122,6 +122,9 @@ func (r *invariants) finished(o plan.Observed, p plan.Plan, results plan.Results
 		r.heldBack(o, out.DeferStatus)
 		r.Seen["statuses held back"]++
 	}
+	if p.Groups.Refusal != nil {
+		results.Refusals = append(results.Refusals, *p.Groups.Refusal)
+	}
 	r.refusalSound(o, results, out)
 	r.Seen["full plans"] += int(one(p.More && results.Accepted > 0))
 	if out.Status == nil {

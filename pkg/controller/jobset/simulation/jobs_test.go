@@ -197,7 +197,7 @@ func (e *env) collectGarbage() bool {
 			return true
 		}
 	}
-	return false
+	return e.gangs != nil && e.gangs.collect()
 }
 
 func conditionOf(job *batchv1.Job, conditionType batchv1.JobConditionType) *batchv1.JobCondition {

@@ -202,3 +202,9 @@ func setCondition(status *jobsetv1alpha2.JobSetStatus, conditionType string) *me
 func finished(status *jobsetv1alpha2.JobSetStatus) bool {
 	return conditionIs(status, jobsetv1alpha2.JobSetCompleted) || conditionIs(status, jobsetv1alpha2.JobSetFailed)
 }
+
+func sortedWords(s string) string {
+	words := strings.Fields(s)
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -43,7 +44,9 @@ type process struct {
 	jobs     simulation.Informer[*batchv1.Job]
 	services simulation.Informer[*corev1.Service]
 	claims   simulation.Informer[*corev1.PersistentVolumeClaim]
-	memory   simulation.Memory
+	// workloads and podGroups are followed if pods are scheduled in groups.
+	workloads, podGroups simulation.Informer[*unstructured.Unstructured]
+	memory               simulation.Memory
 	// syncer is the real one.
 	syncer *jobset.Syncer
 
@@ -77,6 +80,9 @@ func (e *env) startProcess() {
 	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs.Store, Handle: p.jobChanged, Transform: e.transformed, Selects: hasSetName}
 	p.services = simulation.Informer[*corev1.Service]{From: &e.services.Store, Handle: p.serviceChanged}
 	p.claims = simulation.Informer[*corev1.PersistentVolumeClaim]{From: &e.claims.Store, Handle: p.claimChanged}
+	if e.gangs != nil {
+		e.gangs.listen(p)
+	}
 	for _, c := range p.caches() {
 		c.List()
 	}
@@ -95,7 +101,11 @@ func (e *env) startProcess() {
 }
 
 func (p *process) caches() []simulation.Cache {
-	return []simulation.Cache{&p.jobSets, &p.jobs, &p.services, &p.claims}
+	all := []simulation.Cache{&p.jobSets, &p.jobs, &p.services, &p.claims}
+	if p.gangs != nil {
+		all = append(all, &p.workloads, &p.podGroups)
+	}
+	return all
 }
 
 func (p *process) enqueue() { p.worker.Add(setName) }

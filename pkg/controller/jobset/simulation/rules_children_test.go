@@ -75,7 +75,8 @@ func deletedRight(d decision) string {
 		if job == nil || job.UID != ref.UID || job.DeletionTimestamp != nil {
 			return "job " + ref.Name + " is not there, or on its way out"
 		}
-		if m := meaningOf(d.Observed, job); m != previous && (m != active || !finished(d.before)) {
+		regrouped := jobIsSuspended(job) && outsideGroup(d.JobSet, job)
+		if m := meaningOf(d.Observed, job); m != previous && (m != active || !finished(d.before) && !regrouped) {
 			return "job " + ref.Name + " is not to be deleted"
 		}
 	}

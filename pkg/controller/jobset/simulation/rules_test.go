@@ -47,6 +47,7 @@ var rules = []struct {
 	{"one attempt runs while the set does, and those that have ended stay as they are", historySound},
 	{"events come with a change of the status, one for each condition", eventsSound},
 	{"a set is deleted after its time to live only", timeToLive},
+	{gangFirst, startsAfterGang},
 }
 
 func (d decision) moved() bool {
@@ -133,12 +134,6 @@ func verdictOf(status *jobsetv1alpha2.JobSetStatus) verdicts {
 	}
 	v.jobRestarts, v.jobCounts = sortedWords(v.jobRestarts), sortedWords(v.jobCounts)
 	return v
-}
-
-func sortedWords(s string) string {
-	words := strings.Fields(s)
-	slices.Sort(words)
-	return strings.Join(words, " ")
 }
 
 // after returns the verdicts with one more ruling.

@@ -16,6 +16,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -96,6 +97,9 @@ func (e *env) tidyUp() {
 	for e.removeForeign() {
 	}
 	e.refusesPods = false
+	if e.gangs != nil {
+		e.gangs.turn(false)
+	}
 	e.fillNodes(0)
 	for _, job := range e.ownJobs() {
 		if f := e.invariants.jobs[job.UID]; f != nil && f.spoiled && e.restorable(job) {
@@ -155,6 +159,9 @@ func (e *env) truth() plan.Observed {
 		return !hasSetName(job) && (finished(&o.JobSet.Status) || !mayStart(o, job.Labels[jobsetv1alpha2.ReplicatedJobNameKey]))
 	})
 	_, o.ServiceExists = e.services.Get(helper.ServiceName(o.JobSet))
+	if e.gangs != nil {
+		o.Grouped = &gang.Observed{API: gang.V1beta1, Objects: ownGroups(o.JobSet.UID, e.gangs.workloads.Objects, e.gangs.podGroups.Objects)}
+	}
 	o.Claims = sets.New[string]()
 	for _, name := range helper.ClaimNames(o.JobSet) {
 		if _, found := e.claims.Get(name); found {

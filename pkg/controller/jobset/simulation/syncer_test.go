@@ -30,7 +30,7 @@ import (
 
 // newSyncer returns the real Syncer with the caches and the clients of a simulated process.
 func newSyncer(p *process) *jobset.Syncer {
-	return jobset.NewSyncer(jobset.SyncerConfig{
+	config := jobset.SyncerConfig{
 		Host:   &children.Host{Runner: simulation.Runner{Order: p.inBatches, Timid: p.timid}, Consistency: memory{p.memory, p}, Clock: p, Denials: p.Denials(p.hurried), Shuffle: p.Dice.Perm},
 		Caches: caches{p}, Recorder: noEvents{}, Gates: p.gates, FirstCause: p.firstCause, Restore: p.restoreState,
 		JobSets: func(string) children.OwnerClient[*jobsetv1alpha2.JobSet] { return setClient{p} },
@@ -39,7 +39,11 @@ func newSyncer(p *process) *jobset.Syncer {
 		},
 		Services: func(string) children.Client[*corev1.Service] { return creator(p, p.env.services) },
 		Claims:   func(string) children.Client[*corev1.PersistentVolumeClaim] { return creator(p, p.env.claims) },
-	})
+	}
+	if p.gangs != nil {
+		config.Groups = processGroups{p}
+	}
+	return jobset.NewSyncer(config)
 }
 
 // inBatches is the order of requests that begin in batches of growing size: any order within a batch.

@@ -165,6 +165,10 @@ func (r *invariants) jobDeleted(job *batchv1.Job) {
 	if js == nil || js.UID != r.uid || f == nil || f.spoiled || r.switched || finished(&js.Status) {
 		return
 	}
+	if outsideGroup(js, job) {
+		f.deletedByOther = true // it is created once more, in its group
+		return
+	}
 	if stored := (plan.Observed{JobSet: js, Gates: r.gates}); meaningOf(stored, job) != previous {
 		r.Fail("no Job of the present attempt is deleted", "job %s of attempt %d-%d", job.Name, f.restarts, f.jobRestarts)
 	}

@@ -1,0 +1,130 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
+	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	jobsetgang "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
+	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
+)
+
+// groupAPI is what the main API has of groups of pods.
+type groupAPI struct {
+	*env
+	workloads, podGroups *simulation.Resource[*unstructured.Unstructured]
+	// unknown means that the groups cannot be read.
+	unknown bool
+}
+
+func newGroupAPI(e *env, main *simulation.Server) *groupAPI {
+	a := &groupAPI{env: e}
+	a.workloads = simulation.NewResource[*unstructured.Unstructured](e.World, main, "workload")
+	a.podGroups = simulation.NewResource[*unstructured.Unstructured](e.World, main, "podgroup")
+	a.podGroups.Stays = func(*unstructured.Unstructured) bool { return true } // until its finalizer is removed
+	return a
+}
+
+// resources are the kinds of groups.
+func (a *groupAPI) resources() []*simulation.Resource[*unstructured.Unstructured] {
+	return []*simulation.Resource[*unstructured.Unstructured]{a.workloads, a.podGroups}
+}
+
+// collect removes PodGroups that are being deleted, and deletes groups whose set is gone. It reports whether there were any.
+func (a *groupAPI) collect() bool {
+	js := a.set()
+	for _, of := range a.resources() {
+		for _, object := range of.Objects {
+			owner := metav1.GetControllerOfNoCopy(object)
+			switch {
+			case object.GetDeletionTimestamp() != nil:
+				a.Note("%s %s is gone", of.Kind, object.GetName())
+				of.Remove(object.GetName())
+				return true
+			case js == nil || owner.UID != js.UID:
+				a.remove(of, object)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (a *groupAPI) remove(of *simulation.Resource[*unstructured.Unstructured], object *unstructured.Unstructured) {
+	a.Note("%s %s is deleted", of.Kind, object.GetName())
+	of.Delete(object, metav1.DeletePropagationBackground)
+}
+
+// meddle lets a user delete a group, or makes groups unknown or known.
+func (a *groupAPI) meddle() {
+	of := simulation.OneOf(a.Dice, a.resources()...)
+	switch {
+	case a.Dice.Percent(40):
+		a.turn(!a.unknown)
+	case len(of.Objects) > 0 && of.Objects[0].GetDeletionTimestamp() == nil:
+		a.remove(of, of.Objects[0])
+		a.Seen["groups deleted by users"]++
+	}
+}
+
+// turn makes groups unknown or known.
+func (a *groupAPI) turn(unknown bool) {
+	if a.unknown = unknown; a.process != nil {
+		a.Note("groups are unknown: %t", unknown)
+		a.process.enqueue()
+	}
+}
+
+// happenings are what may happen to groups.
+func (a *groupAPI) happenings() []simulation.Happening {
+	if a == nil {
+		return nil
+	}
+	p := a.process
+	return []simulation.Happening{
+		{Weight: a.faults.services, Do: func() { a.ShowPart(&p.workloads) }},
+		{Weight: a.faults.jobs, Do: func() { a.ShowPart(&p.podGroups) }},
+		{Weight: a.faults.children, Do: a.meddle},
+	}
+}
+
+// listen has a process follow groups.
+func (a *groupAPI) listen(p *process) {
+	for informer, of := range map[*simulation.Informer[*unstructured.Unstructured]]*simulation.Resource[*unstructured.Unstructured]{
+		&p.workloads: a.workloads, &p.podGroups: a.podGroups,
+	} {
+		*informer = simulation.Informer[*unstructured.Unstructured]{
+			From: &of.Store, Handle: func(object *unstructured.Unstructured, _ bool) { p.enqueueOwner(object) },
+		}
+	}
+}
+
+// processGroups are the groups as a process sees and writes them.
+type processGroups struct{ *process }
+
+func (g processGroups) Ask() gang.State {
+	if g.gangs.unknown {
+		return gang.State{Problem: "no answer"}
+	}
+	return gang.State{Version: jobsetgang.V1beta1.GroupVersion()}
+}
+
+func (g processGroups) Of(owner types.UID) []*unstructured.Unstructured {
+	return ownGroups(owner, g.workloads.Objects, g.podGroups.Objects)
+}
+
+func (processGroups) Provider() gangplan.Provider { return "" }
+
+func (g processGroups) Client(_ jobsetgang.API, kind, _ string) children.Client[*unstructured.Unstructured] {
+	of := g.gangs.podGroups
+	if kind == gang.Workloads.Kind {
+		of = g.gangs.workloads
+	}
+	return simulation.Client[*unstructured.Unstructured]{Resource: of, Sender: g.sender}
+}
