@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"cmp"
+
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
@@ -41,6 +43,15 @@ func (p Plan) Questions() (out []string) {
 		}
 	}
 	return out
+}
+
+// with returns these questions and more of them.
+func (a Asks) with(more Asks) Asks {
+	a.ShutOut, a.InPlace = a.ShutOut || more.ShutOut, a.InPlace || more.InPlace
+	a.Restored, a.Nodes = a.Restored || more.Restored, a.Nodes || more.Nodes
+	a.FirstInPlace, a.FirstCause = cmp.Or(a.FirstInPlace, more.FirstInPlace), cmp.Or(a.FirstCause, more.FirstCause)
+	a.Unplaced, a.Unlocated, a.Stuck = both(a.Unplaced, more.Unplaced), both(a.Unlocated, more.Unlocated), both(a.Stuck, more.Stuck)
+	return a
 }
 
 // Empty returns whether nothing is asked for.

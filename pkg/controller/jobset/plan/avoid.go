@@ -58,11 +58,11 @@ func avoidance(o Observed, status *jobsetv1alpha2.JobSetStatus) (failed []jobset
 func avoidNodes(s state) changes {
 	failed, open := avoidance(s.Observed, s.next)
 	if len(failed) == 0 {
-		return changes{nodes: open}
+		return changes{plan: Plan{Asks: Asks{Nodes: open}}}
 	}
 	note := noteAvoided(helper.RunningAttempt(s.next).Number, failed)
 	return changes{
-		nodes:  open,
+		plan:   Plan{Asks: Asks{Nodes: open}},
 		edits:  []edit{ofRunning(func(a *jobsetv1alpha2.Attempt) { a.AvoidedNodes = failed })},
 		events: []Event{{Type: corev1.EventTypeNormal, Reason: reasonNodesAvoided, Note: note}},
 	}

@@ -70,6 +70,13 @@ func rotated(o Observed, n, most int) iter.Seq[int] {
 	}
 }
 
+// deleteJobs deletes Jobs of earlier attempts, and those that are created once more.
+func deleteJobs(w work) changes {
+	due := slices.Concat(w.owned.previous, replaced(w.Observed, w.owned.active, w.waits), shutOut(w.Observed, w.owned.active))
+	refs, more := deletions(w.Observed, due)
+	return changes{plan: Plan{DeleteJobs: refs, More: more}}
+}
+
 // deletions returns the Jobs that are to be deleted and are not yet, and whether there are more of them.
 func deletions(o Observed, jobs []*batchv1.Job) (refs []JobRef, more bool) {
 	return bounded(func(yield func(change[JobRef]) bool) {

@@ -16,6 +16,11 @@ import (
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
+// createClaims creates volume claims.
+func createClaims(s state) changes {
+	return changes{plan: Plan{CreateClaims: missingClaims(s.Observed)}}
+}
+
 // missingClaims returns the volume claims that do not exist yet (docs/reference/jobset.md#volume-claims).
 func missingClaims(o Observed) []*corev1.PersistentVolumeClaim {
 	var missing []*corev1.PersistentVolumeClaim

@@ -46,21 +46,23 @@ func current(status *jobsetv1alpha2.JobSetStatus, of string) *metav1.Condition {
 	return nil
 }
 
-// put puts a condition in place: a False one only where the condition exists, and its time only with its status.
-func (b *statusBuilder) put(wanted condition) {
-	stored := meta.FindStatusCondition(b.next.Conditions, wanted.of)
+// put puts a condition in place: a False one only where the condition exists, and its time only with its status. It returns the event
+// that reports a change; nil if none does.
+func put(status *jobsetv1alpha2.JobSetStatus, wanted condition, now metav1.Time) *Event {
+	stored := meta.FindStatusCondition(status.Conditions, wanted.of)
 	if stored == nil && wanted.status == metav1.ConditionFalse {
-		return
+		return nil
 	}
 	next := metav1.Condition{
-		Type: wanted.of, Status: wanted.status, Reason: wanted.reason, Message: wanted.message, LastTransitionTime: b.Now,
+		Type: wanted.of, Status: wanted.status, Reason: wanted.reason, Message: wanted.message, LastTransitionTime: now,
 	}
 	if stored != nil {
 		next.ObservedGeneration = stored.ObservedGeneration // result sets those of all conditions
 	}
-	if meta.SetStatusCondition(&b.next.Conditions, next) && !wanted.quiet {
-		b.events = append(b.events, Event{Type: eventType(next), Reason: wanted.reason, Note: wanted.message})
+	if !meta.SetStatusCondition(&status.Conditions, next) || wanted.quiet {
+		return nil
 	}
+	return &Event{Type: eventType(next), Reason: wanted.reason, Note: wanted.message}
 }
 
 // troubles are the conditions whose beginning is worth a warning.

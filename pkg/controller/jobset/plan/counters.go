@@ -70,10 +70,15 @@ func asStored(counts []jobsetv1alpha2.ReplicatedJobStatus) []jobsetv1alpha2.Repl
 	return sorted
 }
 
-// keepEnded keeps, in the counts of a finished set, the Jobs that have succeeded or failed and do not exist any more, for example because
+// keepEnded keeps how a finished set ended in its counts.
+func keepEnded(s state) changes {
+	return changes{edits: []edit{func(next *jobsetv1alpha2.JobSetStatus) { addEnded(s.JobSet, next.ReplicatedJobsStatus) }}}
+}
+
+// addEnded keeps, in the counts of a finished set, the Jobs that have succeeded or failed and do not exist any more, for example because
 // of their own time to live: how a set ended does not change. A Job that came into being too late, and is about to be deleted, may have the
 // place of one of them: no more Jobs are counted than there are replicas.
-func keepEnded(js *jobsetv1alpha2.JobSet, next []jobsetv1alpha2.ReplicatedJobStatus) {
+func addEnded(js *jobsetv1alpha2.JobSet, next []jobsetv1alpha2.ReplicatedJobStatus) {
 	before, counts := byName(js.Status.ReplicatedJobsStatus), byName(next)
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]

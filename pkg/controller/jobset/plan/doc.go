@@ -15,17 +15,17 @@
 //     something does not take unknown for none.
 //  3. After the store was restored from a backup, attempts that only the Jobs show are taken over, and a set that may have
 //     finished since is held (afterRestore).
-//  4. Of a finished set, the Jobs that still run are deleted, and the set itself when its time is over (afterFinish).
-//  5. advance moves a commit point, if one is due: the deadline, the failure policy and restarts in place, in this order, end
-//     the set or begin its next attempt; then success ends it; then a suspension that was taken back, the start of an
-//     execution, the nodes that pods keep off, and the move of a Job to another domain are stored. Nothing else happens then.
-//  6. childWrites brings the children to where they should be. awaitDependencies, awaitTurn, awaitDomain and awaitGroup each return
+//  4. Of a finished set, the Jobs that still run are deleted, and the set itself when its time is over (removeRest).
+//  5. advance moves a commit point, if one is due: policies are asked whether the set ends or begins its next attempt, in the order
+//     success, deadline, failure, restarts in place, and the first verdict counts. Without one, a suspension that was taken back, the
+//     start of an execution, the nodes that pods keep off, or the move of a Job to another domain is stored. Nothing else happens then.
+//  6. childSteps bring the children to where they should be. awaitDependencies, awaitTurn, awaitDomain and awaitGroup each return
 //     which Jobs wait (wait.go); a Job starts if it is in none of them. Jobs of earlier attempts are deleted, active ones suspended,
 //     resumed or resized, and missing ones created, at most as many as one pass and the backlog of the Job controller may hold.
 //
-// A step looks at the state (the snapshot, its Jobs, the next status so far) and returns the changes that it wants of the next
-// status, with the events that report them. Only fold makes changes; attempt.go has those of attempts, conditions.go those of
-// conditions. Rules that need no state are in packages of their own: policy, gang, domains and inplace.
+// A step looks at the state (the snapshot, its Jobs, the next status and the rest of the plan so far) and returns what it wants:
+// conditions, edits of the status, events, children, times. Only fold changes the state; attempt.go has what attempts want,
+// conditions.go how conditions change. Rules that need no state are in packages of their own: policy, gang, domains and inplace.
 //
 // A decision that moves a commit point (the attempt counter, a terminal condition) is a status write and nothing else: the
 // next decision, made on what was stored, then deals with the children. So a controller that dies at any moment, or acts

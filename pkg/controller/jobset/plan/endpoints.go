@@ -19,8 +19,8 @@ type EndpointsRefusal struct {
 
 // endpoints reports who writes the addresses of the Service, unless it is as the set asks. The controller of the addresses
 // sends the event.
-func endpoints(o Observed) changes {
-	switch refusal := o.EndpointsRefusal; {
+func endpoints(s state) changes {
+	switch refusal := s.EndpointsRefusal; {
 	case refusal == nil:
 		return changes{}
 	case refusal.Reason == "":

@@ -36,16 +36,26 @@ func countExecution(s state) changes {
 	return c
 }
 
+// clock keeps the clock of an execution, and has the set looked at when its deadline is over.
+func clock(s state) changes {
+	left := timeToDeadline(s.Observed, startOf(s.Observed, s.next.StartTime))
+	return changes{edits: []edit{followClock(s.Observed)}, plan: Plan{ActsAfter: left, RequeueAfter: left}}
+}
+
 // followClock starts the clock of an execution, which stands still while the set is suspended.
 func followClock(o Observed) edit {
-	return func(next *jobsetv1alpha2.JobSetStatus) {
-		switch {
-		case !o.Gates.JobSetActiveDeadlineSeconds || suspended(o.JobSet):
-			next.StartTime = nil
-		case next.StartTime == nil:
-			next.StartTime = ptr.To(o.Now)
-		}
+	return func(next *jobsetv1alpha2.JobSetStatus) { next.StartTime = startOf(o, next.StartTime) }
+}
+
+// startOf returns when the execution began whose clock started at the time; now if it has not started.
+func startOf(o Observed, start *metav1.Time) *metav1.Time {
+	switch {
+	case !o.Gates.JobSetActiveDeadlineSeconds || suspended(o.JobSet):
+		return nil
+	case start == nil:
+		return ptr.To(o.Now)
 	}
+	return start
 }
 
 func clearStartTime(next *jobsetv1alpha2.JobSetStatus) { next.StartTime = nil }

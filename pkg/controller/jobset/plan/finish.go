@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -124,16 +125,13 @@ func (out *Outcome) noteResults(o Observed, p Plan, r Results, takenNames []stri
 	if len(takenNames)+len(r.Refusals) == 0 && !r.MissingRules.noted(&o.JobSet.Status) {
 		return
 	}
-	st := newStatus(o, children{})
-	st.premature = true // Decide knows whether the conditions are about the present spec
-	if out.Status != nil {
-		st.next = out.Status.DeepCopy()
-	}
-	st.events = out.Events
-	st.fold(nameConflict(o, p, takenNames, current(st.next, jobsetv1alpha2.ChildNameConflict)))
-	st.fold(creationFailure(o, p, r, current(st.next, jobsetv1alpha2.JobCreationFailure), out.RefusedSince))
-	st.fold(rulesMissing(o, r))
-	out.Status, out.Events = st.result()
+	next := cmp.Or(out.Status, &o.JobSet.Status).DeepCopy()
+	d := draft{next: next, events: out.Events, premature: true} // Decide knows whether the conditions are about the present spec
+	d = d.with(o.Now,
+		nameConflict(o, p, takenNames, current(next, jobsetv1alpha2.ChildNameConflict)),
+		creationFailure(o, p, r, current(next, jobsetv1alpha2.JobCreationFailure), out.RefusedSince),
+		rulesMissing(o, r))
+	out.Status, out.Events = d.result(o.JobSet), d.events
 }
 
 // requeue makes the next sync due after the time, unless it is due earlier; 0 is never.

@@ -42,7 +42,7 @@ func firstCause(s state, job *batchv1.Job, decided bool) (c changes) {
 	}
 	if s.Cause.Open() {
 		rj := helper.ReplicatedJob(s.JobSet, replicatedJobOf(job))
-		c.cause = &FailedJob{
+		c.plan.Asks.FirstCause = &FailedJob{
 			JobRef: refTo(job), Decided: decided, Failure: *policy.FailureOf(job),
 			InContainers: rj.Template.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever,
 		}

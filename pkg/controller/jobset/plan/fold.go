@@ -4,34 +4,36 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
-// This file has how the next status comes about. A step looks at the state and returns the changes that it wants; only fold
-// makes them.
+// This file has how a plan comes about. A step looks at the state and returns what it wants; only fold changes the state.
 
 // state is what a step looks at.
 type state struct {
 	Observed
 	// owned are the Jobs of the snapshot, classified.
 	owned children
-	// next is the next status as far as the steps before have made it. A step does not change it.
-	next *jobsetv1alpha2.JobSetStatus
+	// draft is the next status as far as the steps before have made it. A step does not change it.
+	draft
+	// plan is the rest of the plan as far as the steps before have made it.
+	plan Plan
 }
 
-// step returns what one subject wants of the next status.
+// step returns what one subject wants.
 type step func(state) changes
 
 // edit changes a part of a status that is no condition.
 type edit func(next *jobsetv1alpha2.JobSetStatus)
 
-// changes are what a subject wants of the next status.
+// changes are what a subject wants.
 type changes struct {
 	// conditions are put in place in this order. Each change of a status of one is reported in an event.
 	conditions []condition
@@ -45,13 +47,8 @@ type changes struct {
 	commits bool
 	// premature means that the conditions are not about the present spec yet.
 	premature bool
-	// nodes asks for the number of nodes, and cause for why a Job failed.
-	nodes bool
-	cause *FailedJob
-	// problems are what keeps the subject from its work, one sentence each.
-	problems []string
-	// due is when the subject has to be looked at again even if nothing happens; 0 for never.
-	due time.Duration
+	// plan is what else is to be done: children, questions, and when to look again. It has neither status nor events.
+	plan Plan
 }
 
 // wants returns changes of conditions alone.
@@ -65,68 +62,96 @@ func (c changes) and(others changes) changes {
 	return c
 }
 
-// statusBuilder makes the next status, with the events that report its changes.
-type statusBuilder struct {
-	state
-	events []Event
-	// premature means that the conditions are not about the present spec yet.
-	premature bool
-	// asks are what the status depends on and the snapshot does not have.
-	asks Asks
-	// problems are what keeps subjects from their work.
-	problems []string
-}
-
-func newStatus(o Observed, owned children) *statusBuilder {
-	return &statusBuilder{state: state{Observed: o, owned: owned, next: o.JobSet.Status.DeepCopy()}}
+// newState returns the state before the first step: the status has the counts of the Jobs.
+func newState(o Observed, owned children) state {
+	stored := o.JobSet.Status
+	stored.ReplicatedJobsStatus = nil // there may be very many
+	next := stored.DeepCopy()
+	next.ReplicatedJobsStatus = asStored(owned.counts)
+	return state{Observed: o, owned: owned, draft: draft{next: next}}
 }
 
 // run takes steps, each of which sees what those before it have changed. It stops after one that commits, and reports whether
 // one did.
-func (b *statusBuilder) run(steps ...step) bool {
+func run(s state, steps ...step) (_ state, committed bool) {
 	for _, take := range steps {
-		c := take(b.state)
-		if b.fold(c); c.commits {
-			return true
+		c := take(s)
+		if s = fold(s, c); c.commits {
+			return s, true
 		}
 	}
-	return false
+	return s, false
 }
 
-// fold makes the changes that a subject wants, and returns when it has to be looked at again.
-func (b *statusBuilder) fold(c changes) time.Duration {
-	for _, wanted := range c.conditions {
-		b.put(wanted)
+// fold returns the state with what a subject wants.
+func fold(s state, c changes) state {
+	s.draft = s.draft.with(s.Now, c)
+	s.plan = s.plan.with(c.plan)
+	return s
+}
+
+// draft is the next status in the making, with the events that report its changes.
+type draft struct {
+	next   *jobsetv1alpha2.JobSetStatus
+	events []Event
+	// premature means that the conditions are not about the present spec yet.
+	premature bool
+}
+
+// with makes the changes that subjects want.
+func (d draft) with(now metav1.Time, all ...changes) draft {
+	for _, c := range all {
+		for _, wanted := range c.conditions {
+			if news := put(d.next, wanted, now); news != nil {
+				d.events = append(d.events, *news)
+			}
+		}
+		for _, change := range c.edits {
+			change(d.next)
+		}
+		if len(c.first)+len(c.events) > 0 {
+			d.events = slices.Concat(c.first, d.events, c.events)
+		}
+		d.premature = d.premature || c.premature
 	}
-	for _, change := range c.edits {
-		change(b.next)
-	}
-	if len(c.first)+len(c.events) > 0 {
-		b.events = slices.Concat(c.first, b.events, c.events)
-	}
-	b.premature = b.premature || c.premature
-	b.asks.Nodes = b.asks.Nodes || c.nodes
-	if c.cause != nil {
-		b.asks.FirstCause = c.cause
-	}
-	b.problems = append(b.problems, c.problems...)
-	return c.due
+	return d
 }
 
 // result returns the next status, nil if the stored one is right. All conditions of it hold for the present generation of
 // the set, and say so. Conditions that an earlier version stored say nothing about generations; that alone is no reason
 // to write.
-func (b *statusBuilder) result() (*jobsetv1alpha2.JobSetStatus, []Event) {
-	generation := b.JobSet.Generation
-	outdated := !b.premature && slices.ContainsFunc(b.next.Conditions, func(c metav1.Condition) bool {
-		return c.ObservedGeneration > 0 && c.ObservedGeneration < generation
+func (d draft) result(js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSetStatus {
+	outdated := !d.premature && slices.ContainsFunc(d.next.Conditions, func(c metav1.Condition) bool {
+		return c.ObservedGeneration > 0 && c.ObservedGeneration < js.Generation
 	})
-	if !outdated && equality.Semantic.DeepEqual(&b.JobSet.Status, b.next) {
-		return nil, b.events
+	if !outdated && equality.Semantic.DeepEqual(&js.Status, d.next) {
+		return nil
 	}
-	for i := range b.next.Conditions {
-		c := &b.next.Conditions[i]
-		c.ObservedGeneration = max(c.ObservedGeneration, generation)
+	for i := range d.next.Conditions {
+		c := &d.next.Conditions[i]
+		c.ObservedGeneration = max(c.ObservedGeneration, js.Generation)
 	}
-	return b.next, b.events
+	return d.next
+}
+
+// with returns the plan with what else a subject wants.
+func (p Plan) with(more Plan) Plan {
+	p.Asks = p.Asks.with(more.Asks)
+	p.DeleteJobs, p.PatchJobs, p.CreateJobs = both(p.DeleteJobs, more.DeleteJobs), both(p.PatchJobs, more.PatchJobs),
+		both(p.CreateJobs, more.CreateJobs)
+	p.CreateService, p.CreateClaims = cmp.Or(p.CreateService, more.CreateService), both(p.CreateClaims, more.CreateClaims)
+	p.Groups = p.Groups.With(more.Groups)
+	p.Backlog, p.Resumed, p.BacklogFull = p.Backlog+more.Backlog, p.Resumed+more.Resumed, p.BacklogFull || more.BacklogFull
+	p.DeleteJobSet, p.More = p.DeleteJobSet || more.DeleteJobSet, p.More || more.More
+	p.RequeueAfter, p.ActsAfter = hostplan.Sooner(p.RequeueAfter, more.RequeueAfter), hostplan.Sooner(p.ActsAfter, more.ActsAfter)
+	p.Problems = both(p.Problems, more.Problems)
+	return p
+}
+
+// both returns the items of two lists. It may share memory with them.
+func both[T any](some, more []T) []T {
+	if len(some) == 0 {
+		return more
+	}
+	return append(some, more...)
 }

@@ -44,25 +44,25 @@ func TestSetCondition(t *testing.T) {
 			if tc.stored != nil {
 				set.Status.Conditions = []metav1.Condition{*tc.stored}
 			}
-			b := newStatus(observe(set), children{})
-			b.put(condition{of: conditionType, status: tc.next.Status, reason: tc.next.Reason, message: tc.next.Message})
-			diff(t, "conditions", tc.want, b.next.Conditions)
+			d := draft{next: set.Status.DeepCopy()}.with(now, wants(condition{of: conditionType, status: tc.next.Status, reason: tc.next.Reason, message: tc.next.Message}))
+			diff(t, "conditions", tc.want, d.next.Conditions)
 			var want []Event
 			if tc.wantEvent {
 				want = []Event{{Type: "Normal", Reason: tc.next.Reason, Note: tc.next.Message}}
 			}
-			diff(t, "events", want, b.events)
+			diff(t, "events", want, d.events)
 		})
 	}
 }
 
 func TestConditionsKeepTheirOrder(t *testing.T) {
-	b := newStatus(observe(newSet()), children{})
-	b.put(condition{of: "B", status: "True", reason: "R", message: "m"})
-	b.put(condition{of: "A", status: "True", reason: "R", message: "m"})
-	b.put(condition{of: "B", status: "False", reason: "R", message: "m"})
+	d := draft{next: newSet().Status.DeepCopy()}.with(now, wants(
+		condition{of: "B", status: "True", reason: "R", message: "m"},
+		condition{of: "A", status: "True", reason: "R", message: "m"},
+		condition{of: "B", status: "False", reason: "R", message: "m"},
+	))
 	var order []string
-	for _, c := range b.next.Conditions {
+	for _, c := range d.next.Conditions {
 		order = append(order, c.Type)
 	}
 	diff(t, "order", []string{"B", "A"}, order)
@@ -84,13 +84,12 @@ func TestObservedGeneration(t *testing.T) {
 			set := newSet()
 			set.Generation = 7
 			set.Status.Conditions = []metav1.Condition{{Type: "A", Status: "True", Reason: "R", ObservedGeneration: tc.stored}}
-			b := newStatus(observe(set), children{})
-			b.put(condition{of: "A", status: "True", reason: "R", message: ""})
+			d := draft{next: set.Status.DeepCopy()}.with(now, wants(condition{of: "A", status: "True", reason: "R", message: ""}))
 			if tc.change {
-				b.put(condition{of: "B", status: "True", reason: "R", message: "m"})
+				d = d.with(now, wants(condition{of: "B", status: "True", reason: "R", message: "m"}))
 			}
 			var got []int64
-			if next, _ := b.result(); next != nil {
+			if next := d.result(set); next != nil {
 				for _, c := range next.Conditions {
 					got = append(got, c.ObservedGeneration)
 				}

@@ -31,6 +31,11 @@ func awaitGroup(o Observed, owned children) (gang.Changes, wait) {
 	return changes, w
 }
 
+// changeGroups brings the groups to where they should be.
+func changeGroups(w work) changes {
+	return changes{plan: Plan{Groups: w.groups, RequeueAfter: w.groups.After}}
+}
+
 // ungroup deletes all groups of a set.
 func ungroup(o Observed) gang.Changes {
 	if o.Grouped == nil {

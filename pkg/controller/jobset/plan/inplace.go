@@ -50,7 +50,7 @@ func followInPlace(s state) changes {
 		pods.Problems = append(pods.Problems, err.Error())
 	}
 	if len(pods.Problems) > 0 {
-		return changes{problems: pods.Problems}
+		return changes{plan: Plan{Problems: pods.Problems}}
 	}
 	switch latest := pods.Highest; {
 	case pods.Pods > 0 && pods.Pods+pods.Succeeded == expected && pods.Lowest == latest:

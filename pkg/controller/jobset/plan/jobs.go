@@ -19,6 +19,28 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 )
 
+// writeJobs changes the active Jobs and creates missing ones. What was refused is over when none is missing.
+func writeJobs(w work) changes {
+	waiting := backlog(w.Observed, w.owned)
+	patched := jobPatches(w, waiting)
+	missing, more := missingJobs(w.Observed, w.owned, w.waits, waiting+patched.resumed)
+	c := changes{plan: Plan{
+		PatchJobs: patched.patches, CreateJobs: missing, Backlog: waiting, Resumed: patched.resumed,
+		BacklogFull: more || patched.backlogFull, More: more || patched.more,
+	}}
+	if c.plan.BacklogFull {
+		c.plan.RequeueAfter = BacklogTimeout // in case the Job controller does not take care of the Jobs that exist
+	}
+	if len(missing) > 0 || more {
+		return c
+	}
+	c.conditions = []condition{endNameConflict()}
+	if w.plan.nothingMissing(w.owned) {
+		c.conditions = append(c.conditions, end(jobsetv1alpha2.JobCreationFailure, reasonJobsCreated, messageJobsCreated))
+	}
+	return c
+}
+
 // missingJobs returns the Jobs whose names are free, of the replicatedJobs that may start
 // (docs/reference/jobset.md#creation-and-deletion), and whether there are more of them. The name of a Job that is being
 // deleted is not free. No more are created than leaves the backlog of the Job controller within its bound.

@@ -48,6 +48,14 @@ func ends(in string) edit {
 	return func(next *jobsetv1alpha2.JobSetStatus) { next.TerminalState = in }
 }
 
+// successVerdict ends a set whose Jobs have succeeded, as its policy says; nil for others.
+func successVerdict(o Observed, owned children) *policy.Verdict {
+	if len(owned.failed) > 0 || !policy.Succeeded(o.JobSet, owned.succeeded) {
+		return nil
+	}
+	return &policy.Verdict{Completes: true}
+}
+
 // failureVerdict returns what the failed Jobs mean for the set; nil if there are none.
 func failureVerdict(o Observed, owned children) *policy.Verdict {
 	return policy.OnFailure(o.JobSet, o.Gates, owned.failed, owned.failureTarget)
@@ -57,7 +65,12 @@ func failureVerdict(o Observed, owned children) *policy.Verdict {
 type verdict struct{ *policy.Verdict }
 
 // steps end the set, or move it to the next attempt.
-func (v verdict) steps() []step { return []step{v.noteCause, v.apply, avoidNodes, v.report} }
+func (v verdict) steps() []step {
+	if v.Completes {
+		return []step{endRestart, complete}
+	}
+	return []step{v.noteCause, v.apply, avoidNodes, v.report}
+}
 
 // noteCause records what failed first.
 func (v verdict) noteCause(s state) changes {
@@ -118,13 +131,13 @@ func allUp(o Observed, owned children) bool {
 
 // startup notes how far an ordered start is. Each of its two conditions ends the other one. Upstream leaves the reason and
 // the time of the ended condition as they were, which says the opposite of its status. It sends no event for it either.
-func startup(o Observed, order startOrder) changes {
+func startup(w work) changes {
 	const inProgress, hasCompleted = jobsetv1alpha2.JobSetStartupPolicyInProgress, jobsetv1alpha2.JobSetStartupPolicyCompleted
 	reason, message := reasonInOrderInProgress, "in order startup policy is in progress"
 	switch {
-	case suspended(o.JobSet) || order == orderNone:
+	case suspended(w.JobSet) || w.order == orderNone:
 		return changes{}
-	case order == orderDone:
+	case w.order == orderDone:
 		reason, message = reasonInOrderCompleted, "in order startup policy has completed"
 		return wants(begin(hasCompleted, reason, message), quietly(end(inProgress, reason, message)))
 	}

@@ -104,20 +104,20 @@ func awaitDomain(o Observed, owned children) wait {
 }
 
 // placement returns what became of the question for the domains of Jobs, of which some may wait.
-func placement(s state, w waits) changes {
+func placement(w work) changes {
 	const pending = jobsetv1alpha2.PlacementPending
-	if suspended(s.JobSet) {
+	if suspended(w.JobSet) {
 		c := wants(end(pending, reasonJobSetSuspended, messageSuspended))
-		if !mayStartPods(s.owned) {
+		if !mayStartPods(w.owned) {
 			c.edits = []edit{setPlacement(nil)}
 		}
 		return c
 	}
-	placed, known := s.Placed.Get()
+	placed, known := w.Placed.Get()
 	switch {
-	case !w.reasons[awaitsDomain]:
+	case !w.waits.reasons[awaitsDomain]:
 		c := wants(end(pending, reasonPlaced, messagePlaced))
-		if s.next.Placement != nil && s.next.Placement.Restarts != s.JobSet.Status.Restarts {
+		if w.next.Placement != nil && w.next.Placement.Restarts != w.JobSet.Status.Restarts {
 			c.edits = []edit{setPlacement(nil)}
 		}
 		return c

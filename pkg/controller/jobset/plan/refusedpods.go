@@ -42,15 +42,15 @@ const (
 
 // podsRefused reports Jobs whose pods have been refused for some time. The message stays while the number of Jobs and the
 // reason do: quotas are used up by others, so that each refusal may have other numbers.
-func podsRefused(o Observed, owned children) changes {
-	jobs, latest := refusedPods(o, owned)
-	c := current(&o.JobSet.Status, jobsetv1alpha2.PodCreationFailure)
-	head := fmt.Sprintf("pods of %d of %d Jobs%s", jobs, helper.TotalReplicas(o.JobSet), podsCannotBeCreated)
+func podsRefused(s state) changes {
+	jobs, latest := refusedPods(s.Observed, s.owned)
+	c := current(&s.JobSet.Status, jobsetv1alpha2.PodCreationFailure)
+	head := fmt.Sprintf("pods of %d of %d Jobs%s", jobs, helper.TotalReplicas(s.JobSet), podsCannotBeCreated)
 	if jobs == 0 {
 		return wants(end(jobsetv1alpha2.PodCreationFailure, reasonPodsCreated, messagePodsCreated))
 	}
-	reports, due := hostplan.ReportsRefused(c != nil, o.RefusedPods.Since, latest.At, o.Now.Time)
-	out := changes{due: cmp.Or(due, hostplan.PodsRefusedAgain)}
+	reports, due := hostplan.ReportsRefused(c != nil, s.RefusedPods.Since, latest.At, s.Now.Time)
+	out := changes{plan: Plan{RequeueAfter: cmp.Or(due, hostplan.PodsRefusedAgain)}}
 	if reports && (c == nil || c.Reason != latest.Reason || !strings.HasPrefix(c.Message, head)) {
 		refused := begin(jobsetv1alpha2.PodCreationFailure, latest.Reason, head+latest.Message)
 		refused.quiet = c != nil // another number is no news

@@ -109,29 +109,29 @@ func aheadBy(o Observed, job *batchv1.Job) (restarts, single int32) {
 }
 
 // afterRestore takes over what the Jobs say, and holds the set if that does not suffice. It reports whether nothing else may happen.
-func (b *statusBuilder) afterRestore() bool {
-	if _, restored := b.Restored.Get(); !restored && !held(b.next) {
-		return false
+func afterRestore(s state) (_ state, over bool) {
+	if _, restored := s.Restored.Get(); !restored && !held(s.next) {
+		return s, false
 	}
-	tookOver := b.run(takeOver)
-	if finishedCondition(b.next) != nil {
-		return false
+	s, tookOver := run(s, takeOver)
+	if finishedCondition(s.next) != nil {
+		return s, false
 	}
-	b.run(hold)
+	s, _ = run(s, hold)
 	switch {
 	case tookOver:
-		return true
-	case !held(b.next):
-		return false
-	case jobsLeft(b.Observed):
-		b.advance() // what its Jobs come to counts
+		return s, true
+	case !held(s.next):
+		return s, false
+	case jobsLeft(s.Observed):
+		s, _ = advance(s) // what its Jobs come to counts
 	default:
-		b.run(stopHeld)
+		s, _ = run(s, stopHeld)
 	}
-	if suspended(b.JobSet) && finishedCondition(b.next) == nil {
-		b.fold(suspension(b.state, true))
+	if suspended(s.JobSet) && finishedCondition(s.next) == nil {
+		s = fold(s, suspension(s, true))
 	}
-	return true
+	return s, true
 }
 
 // stopHeld ends the attempt of a set that is held and none of whose Jobs is left.

@@ -17,6 +17,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
+// createService creates the headless Service.
+func createService(s state) changes {
+	return changes{plan: Plan{CreateService: missingService(s.Observed)}}
+}
+
 // missingService returns the headless Service unless one of its name exists, whoever owns it (docs/reference/jobset.md#headless-service).
 func missingService(o Observed) *corev1.Service {
 	js := o.JobSet

@@ -25,8 +25,6 @@ type jobChanges struct {
 	more bool
 	// resumed is how many of the patches let a Job wait for the Job controller.
 	resumed int
-	// stillSuspended means that a Job that may run is suspended, as of the observation.
-	stillSuspended bool
 	resumption
 }
 
@@ -44,21 +42,15 @@ type duePatch struct {
 
 // jobPatches suspends, resumes and resizes the active Jobs (docs/reference/jobset.md#suspend-and-resume). No more are
 // resumed than leaves the backlog of the Job controller, for which so many Jobs wait, within its bound.
-func jobPatches(o Observed, owned children, w waits, waiting int) jobChanges {
-	active := slices.Concat(o.grouped(owned.active)...)
+func jobPatches(w work, waiting int) jobChanges {
+	o := w.Observed
+	active := slices.Concat(o.grouped(w.owned.active)...)
 	p := jobChanges{resumption: resumption{left: max(0, o.maxBacklog()-waiting)}}
-	toResume := 0
-	for _, job := range active {
-		if w.resumes(o, job) {
-			toResume++
-		}
-	}
-	p.stillSuspended = toResume > 0
 	inTurn := maxChanges
-	if toResume > p.left {
+	if w.toResume > p.left {
 		inTurn = 0
 	}
-	due, more := bounded(duePatches(o, active, w, inTurn, &p.resumption), maxChanges, maxChanges)
+	due, more := bounded(duePatches(o, active, w.waits, inTurn, &p.resumption), maxChanges, maxChanges)
 	for _, patch := range due {
 		if p.patches = append(p.patches, patch.JobPatch); patch.waits {
 			p.resumed++

@@ -53,6 +53,11 @@ func jobEnded(job *batchv1.Job) bool {
 	return helper.TrueJobCondition(job, batchv1.JobComplete) != nil || helper.TrueJobCondition(job, batchv1.JobFailed) != nil
 }
 
+// noteSuspension notes that the set is suspended, or that it runs.
+func noteSuspension(w work) changes {
+	return suspension(w.state, w.toResume > 0 || w.order == orderWaiting)
+}
+
 // suspension notes that the set is suspended, or that no Job waits to be resumed any more.
 func suspension(s state, jobsSuspended bool) changes {
 	switch {

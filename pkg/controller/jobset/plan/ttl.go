@@ -16,13 +16,13 @@ import (
 // a set that was cancelled by mistake can be retried.
 const cancelledTTL = 5 * time.Minute
 
-// afterFinish removes what still runs of a finished set, keeps its finished Jobs, and deletes the set when its time is
+// removeRest removes what still runs of a finished set, keeps its finished Jobs, and deletes the set when its time is
 // over (docs/reference/jobset.md#finish-and-time-to-live).
-func afterFinish(o Observed, owned children) Plan {
-	p := timeToLive(o)
-	p.Groups = ungroup(o)
-	p.DeleteJobs, p.More = deletions(o, slices.Concat(owned.previous, owned.active))
-	return p
+func removeRest(s state) changes {
+	p := timeToLive(s.Observed)
+	p.Groups = ungroup(s.Observed)
+	p.DeleteJobs, p.More = deletions(s.Observed, slices.Concat(s.owned.previous, s.owned.active))
+	return changes{plan: p}
 }
 
 // timeToLive deletes a finished set when its time is over. It is all that is done about sets that other controllers run.

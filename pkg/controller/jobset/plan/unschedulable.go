@@ -21,14 +21,14 @@ const (
 
 // unschedulable reports pods that have waited for a node for some time. The message stays while the number of pods does: the
 // words of the scheduler change with each try.
-func unschedulable(o Observed) changes {
-	waits, c := o.Unschedulable, current(&o.JobSet.Status, jobsetv1alpha2.PodsUnschedulable)
+func unschedulable(s state) changes {
+	waits, c := s.Unschedulable, current(&s.JobSet.Status, jobsetv1alpha2.PodsUnschedulable)
 	head := hostplan.CountPods(waits.Pods) + cannotBeScheduled
-	switch left := hostplan.JobSetUnschedulableAfter - o.Now.Sub(waits.Since); {
+	switch left := hostplan.JobSetUnschedulableAfter - s.Now.Sub(waits.Since); {
 	case waits.Pods == 0:
 		return wants(end(jobsetv1alpha2.PodsUnschedulable, reasonPodsScheduled, messagePodsScheduled))
 	case c == nil && left > 0:
-		return changes{due: left}
+		return changes{plan: Plan{RequeueAfter: left}}
 	case c != nil && strings.HasPrefix(c.Message, head):
 		return changes{}
 	}

@@ -9,6 +9,7 @@
 package gang
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -100,6 +101,17 @@ func Compare(js *jobsetv1alpha2.JobSet, have *Observed) (Changes, Waits) {
 	waits := wanted.waits(ready)
 	changes.Waiting = len(waits.ReplicatedJobs)+len(waits.Jobs) > 0
 	return changes, waits
+}
+
+// With returns these changes and more of them.
+func (c Changes) With(more Changes) Changes {
+	if len(c.Create)+len(c.Delete) == 0 && c.Refusal == nil && !c.Waiting && c.After == 0 {
+		return more
+	}
+	return Changes{
+		Create: slices.Concat(c.Create, more.Create), Delete: slices.Concat(c.Delete, more.Delete), Refusal: cmp.Or(c.Refusal, more.Refusal),
+		Waiting: c.Waiting || more.Waiting, After: hostplan.Sooner(c.After, more.After),
+	}
 }
 
 // Unawaited returns the same changes for a set all of whose Jobs run or have ended: none waits for a group.

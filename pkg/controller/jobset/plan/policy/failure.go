@@ -30,8 +30,10 @@ const (
 	messageReachedMaximum = "jobset failed due to reaching max number of restarts"
 )
 
-// Verdict is what a failure means for the set.
+// Verdict is what a policy means for the set.
 type Verdict struct {
+	// Completes means that the set has succeeded. Nothing else is set then.
+	Completes bool
 	// Action is FailJobSet, or one of the restarts.
 	Action jobsetv1alpha2.FailurePolicyAction
 	// Reason and Message are the reason and the message of the condition.
