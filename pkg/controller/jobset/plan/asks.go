@@ -6,7 +6,6 @@ package plan
 import (
 	"cmp"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
@@ -58,37 +57,9 @@ func (a Asks) with(more Asks) Asks {
 func (a *Asks) Empty() bool { return len(Plan{Asks: *a}.Questions()) == 0 }
 
 // asksFirst returns what is asked for before Jobs are looked at one by one, so that another round costs little.
-func asksFirst(o Observed) Asks {
-	return Asks{
-		ShutOut:  o.ShutOut.Open() && o.Unschedulable.Pods > 0 && shutsOut(helper.RunningAttempt(&o.JobSet.Status)),
-		InPlace:  o.InPlace.Open() && inplace.Restarts(o.JobSet, o.Gates),
-		Restored: o.Restored.Open() && restoreMatters(o),
+func asksFirst(o Observed) (all Asks) {
+	for _, ask := range []func(Observed) Asks{askShutOut, askInPlace, askRestored} {
+		all = all.with(ask(o))
 	}
-}
-
-// asksOfJobs returns what is asked for about Jobs, and whether any of them waits for a domain.
-func asksOfJobs(o Observed, owned children) (a Asks, awaitsDomains bool) {
-	if o.FailedInPlace.Open() {
-		a.FirstInPlace = firstInPlace(o)
-	}
-	if !placeable(o) {
-		return a, false
-	}
-	if awaitsPlacement(o.JobSet) {
-		waits := unplaced(o, owned)
-		awaitsDomains = len(waits) > 0
-		// Domains depend on the nodes that pods keep off, which are stored first.
-		if nodes, open := avoidance(o, &o.JobSet.Status); o.Placed.Open() && len(nodes) == 0 && !open {
-			a.Unplaced = waits
-		} else if awaitsDomains {
-			a.Nodes = open
-		}
-	}
-	if o.Located.Open() {
-		a.Unlocated = unlocated(o, owned)
-	}
-	if o.Moving.Open() {
-		a.Stuck = stuckJobs(o, owned)
-	}
-	return a, awaitsDomains
+	return all
 }

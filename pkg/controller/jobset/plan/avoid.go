@@ -147,6 +147,11 @@ func shutsOut(a *jobsetv1alpha2.Attempt) bool {
 	return a != nil && len(a.AvoidedNodes) > 0 && a.ReadyTime == nil
 }
 
+// askShutOut asks which Jobs find no room, if some may not.
+func askShutOut(o Observed) Asks {
+	return Asks{ShutOut: o.ShutOut.Open() && o.Unschedulable.Pods > 0 && shutsOut(helper.RunningAttempt(&o.JobSet.Status))}
+}
+
 // shutOut returns the Jobs that are created once more because they find no room without nodes that are forgotten.
 func shutOut(o Observed, active []*batchv1.Job) []*batchv1.Job {
 	if a := helper.RunningAttempt(&o.JobSet.Status); !shutsOut(a) || a.ForgetTime == nil {

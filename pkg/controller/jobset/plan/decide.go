@@ -24,18 +24,16 @@ func Decide(o Observed) Plan {
 	if asks := asksFirst(o); !asks.Empty() {
 		return Plan{Asks: asks}
 	}
-	owned := classify(o)
-	asks, awaitsDomains := asksOfJobs(o, owned)
-	if !asks.Empty() {
-		return Plan{Asks: asks}
+	s := state{Observed: o, owned: classify(o)}
+	if s, _ = run(s, noteQueue, askFailureInPlace, askDomains, askLocated, askMoves); s.plan.Asks.Empty() {
+		s.draft = newDraft(s)
+		s = decide(s)
 	}
-	s := decide(newState(o, owned))
 	if !s.plan.Asks.Empty() {
 		return Plan{Asks: s.plan.Asks}
 	}
 	p := s.plan
-	p.Status, p.Events, p.Problems = s.result(o.JobSet), s.events, slices.Concat(p.Problems, owned.problems)
-	p.AwaitsDomains, p.DespiteQueue = awaitsDomains, runsDespiteQueue(o.JobSet)
+	p.Status, p.Events, p.Problems = s.result(o.JobSet), s.events, slices.Concat(p.Problems, s.owned.problems)
 	return p
 }
 
@@ -79,12 +77,13 @@ func advance(s state) (_ state, over bool) {
 // decided before the first of them.
 func childSteps() []childStep {
 	return []childStep{
-		startup, of(notePlaced), placement, of(createService), of(createClaims), changeGroups, deleteJobs, noteSuspension, of(followInPlace),
-		of(noteReady), of(endpoints), of(clock), of(unschedulable), of(lookAgain), of(podsRefused), writeJobs,
+		of(createService), of(createClaims), deleteJobs, noteSuspension, of(followInPlace), of(noteReady), of(endpoints), of(clock),
+		of(unschedulable), of(lookAgain), of(podsRefused), writeJobs,
 	}
 }
 
 func bringChildren(s state) state {
+	s, _ = run(s, notePlaced)
 	w := newWork(s)
 	for _, take := range childSteps() {
 		w.state = fold(w.state, take(w))

@@ -54,6 +54,11 @@ const (
 	kueueGroup         = "kueue.x-k8s.io"
 )
 
+// noteQueue notes whether the set runs despite its queue.
+func noteQueue(s state) changes {
+	return changes{plan: Plan{DespiteQueue: runsDespiteQueue(s.JobSet)}}
+}
+
 // runsDespiteQueue returns whether the set names a queue and does not wait for it. In a cluster without Kueue, such a
 // set runs without quota.
 func runsDespiteQueue(js *jobsetv1alpha2.JobSet) bool {

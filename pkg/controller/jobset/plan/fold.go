@@ -62,15 +62,6 @@ func (c changes) and(others changes) changes {
 	return c
 }
 
-// newState returns the state before the first step: the status has the counts of the Jobs.
-func newState(o Observed, owned children) state {
-	stored := o.JobSet.Status
-	stored.ReplicatedJobsStatus = nil // there may be very many
-	next := stored.DeepCopy()
-	next.ReplicatedJobsStatus = asStored(owned.counts)
-	return state{Observed: o, owned: owned, draft: draft{next: next}}
-}
-
 // run takes steps, each of which sees what those before it have changed. It stops after one that commits, and reports whether
 // one did.
 func run(s state, steps ...step) (_ state, committed bool) {
@@ -96,6 +87,15 @@ type draft struct {
 	events []Event
 	// premature means that the conditions are not about the present spec yet.
 	premature bool
+}
+
+// newDraft returns the stored status with the counts of the Jobs.
+func newDraft(s state) draft {
+	stored := s.JobSet.Status
+	stored.ReplicatedJobsStatus = nil // there may be very many
+	next := stored.DeepCopy()
+	next.ReplicatedJobsStatus = asStored(s.owned.counts)
+	return draft{next: next}
 }
 
 // with makes the changes that subjects want.
@@ -137,6 +137,7 @@ func (d draft) result(js *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSetStatus {
 // with returns the plan with what else a subject wants.
 func (p Plan) with(more Plan) Plan {
 	p.Asks = p.Asks.with(more.Asks)
+	p.AwaitsDomains, p.DespiteQueue = p.AwaitsDomains || more.AwaitsDomains, p.DespiteQueue || more.DespiteQueue
 	p.DeleteJobs, p.PatchJobs, p.CreateJobs = both(p.DeleteJobs, more.DeleteJobs), both(p.PatchJobs, more.PatchJobs),
 		both(p.CreateJobs, more.CreateJobs)
 	p.CreateService, p.CreateClaims = cmp.Or(p.CreateService, more.CreateService), both(p.CreateClaims, more.CreateClaims)

@@ -12,28 +12,24 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
 )
 
-// awaitGroup returns how to bring the groups of a set to where they should be, and which Jobs wait for theirs. Where all Jobs run or have
-// ended, no condition says that groups are missing.
-func awaitGroup(o Observed, owned children) (gang.Changes, wait) {
-	if o.Grouped == nil {
-		return gang.Changes{}, wait{}
+// awaitGroup returns which Jobs wait for their group, and how to bring the groups of the set to where they should be. Where all Jobs run or
+// have ended, no condition says that groups are missing.
+func awaitGroup(s state) wait {
+	if s.Grouped == nil {
+		return wait{reason: awaitsGroup}
 	}
-	changes, lacking := gang.Compare(o.JobSet, o.Grouped)
-	if int64(startedNames(owned).Len()) >= helper.TotalReplicas(o.JobSet) {
-		changes = changes.Unawaited()
+	changed, lacking := gang.Compare(s.JobSet, s.Grouped)
+	if int64(startedNames(s.owned).Len()) >= helper.TotalReplicas(s.JobSet) {
+		changed = changed.Unawaited()
 	}
 	w := wait{reason: awaitsGroup, all: lacking.All, jobs: lacking.Jobs}
 	for _, name := range lacking.ReplicatedJobs {
-		if rj, place := o.replicatedJob(name); rj != nil {
+		if rj, place := s.replicatedJob(name); rj != nil {
 			w.replicatedJobs = append(w.replicatedJobs, place)
 		}
 	}
-	return changes, w
-}
-
-// changeGroups brings the groups to where they should be.
-func changeGroups(w work) changes {
-	return changes{plan: Plan{Groups: w.groups, RequeueAfter: w.groups.After}}
+	w.changes.plan = Plan{Groups: changed, RequeueAfter: changed.After}
+	return w
 }
 
 // ungroup deletes all groups of a set.

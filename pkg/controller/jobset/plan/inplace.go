@@ -12,6 +12,19 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/policy"
 )
 
+// askInPlace asks how far pods have come that restart where they are.
+func askInPlace(o Observed) Asks {
+	return Asks{InPlace: o.InPlace.Open() && inplace.Restarts(o.JobSet, o.Gates)}
+}
+
+// askFailureInPlace asks what failed in the pod that was the first to restart.
+func askFailureInPlace(s state) (c changes) {
+	if s.FailedInPlace.Open() {
+		c.plan.Asks.FirstInPlace = firstInPlace(s.Observed)
+	}
+	return c
+}
+
 // firstInPlace returns the pod that was the first to restart; nil if none has.
 func firstInPlace(o Observed) *inplace.Pod {
 	pods := o.InPlace.Value()

@@ -32,6 +32,14 @@ func unlocated(o Observed, owned children) (out []domains.Unlocated) {
 	return out
 }
 
+// askLocated asks for domains that the scheduler has chosen.
+func askLocated(s state) (c changes) {
+	if s.Located.Open() {
+		c.plan.Asks.Unlocated = unlocated(s.Observed, s.owned)
+	}
+	return c
+}
+
 // locate notes the domains that the scheduler has chosen.
 func locate(s state) changes {
 	located := s.Located.Value().Domains

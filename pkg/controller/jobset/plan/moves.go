@@ -41,6 +41,14 @@ func stuckJobs(o Observed, owned children) (out []domains.Stuck) {
 	return out
 }
 
+// askMoves asks where Jobs go whose pods get no nodes.
+func askMoves(s state) (c changes) {
+	if s.Moving.Open() {
+		c.plan.Asks.Stuck = stuckJobs(s.Observed, s.owned)
+	}
+	return c
+}
+
 // starting reports whether pods of a Job are still to become ready.
 func starting(job *batchv1.Job) bool {
 	return job.DeletionTimestamp == nil && !jobSuspended(job) && !allPodsReady(job) &&

@@ -131,13 +131,13 @@ func allUp(o Observed, owned children) bool {
 
 // startup notes how far an ordered start is. Each of its two conditions ends the other one. Upstream leaves the reason and
 // the time of the ended condition as they were, which says the opposite of its status. It sends no event for it either.
-func startup(w work) changes {
+func startup(o Observed, order startOrder) changes {
 	const inProgress, hasCompleted = jobsetv1alpha2.JobSetStartupPolicyInProgress, jobsetv1alpha2.JobSetStartupPolicyCompleted
 	reason, message := reasonInOrderInProgress, "in order startup policy is in progress"
 	switch {
-	case suspended(w.JobSet) || w.order == orderNone:
+	case suspended(o.JobSet) || order == orderNone:
 		return changes{}
-	case w.order == orderDone:
+	case order == orderDone:
 		reason, message = reasonInOrderCompleted, "in order startup policy has completed"
 		return wants(begin(hasCompleted, reason, message), quietly(end(inProgress, reason, message)))
 	}

@@ -91,33 +91,48 @@ func startedNames(owned children) sets.Set[string] {
 	return names
 }
 
+// askDomains asks for the domains of Jobs that have none. Domains depend on the nodes that pods keep off, which are stored first.
+func askDomains(s state) (c changes) {
+	if !placeable(s.Observed) || !awaitsPlacement(s.JobSet) {
+		return changes{}
+	}
+	waits := unplaced(s.Observed, s.owned)
+	c.plan.AwaitsDomains = len(waits) > 0
+	if nodes, open := avoidance(s.Observed, &s.JobSet.Status); s.Placed.Open() && len(nodes) == 0 && !open {
+		c.plan.Asks.Unplaced = waits
+	} else if c.plan.AwaitsDomains {
+		c.plan.Asks.Nodes = open
+	}
+	return c
+}
+
 // awaitDomain returns which Jobs wait for a domain: all those of a replicatedJob that lacks one.
-func awaitDomain(o Observed, owned children) wait {
+func awaitDomain(s state) wait {
 	w := wait{reason: awaitsDomain}
-	if suspended(o.JobSet) {
-		return w
+	if !suspended(s.JobSet) {
+		for _, lacks := range unplaced(s.Observed, s.owned) {
+			w.replicatedJobs = append(w.replicatedJobs, lacks.Place)
+		}
 	}
-	for _, lacks := range unplaced(o, owned) {
-		w.replicatedJobs = append(w.replicatedJobs, lacks.Place)
-	}
+	w.changes = placement(s, len(w.replicatedJobs) > 0)
 	return w
 }
 
 // placement returns what became of the question for the domains of Jobs, of which some may wait.
-func placement(w work) changes {
+func placement(s state, waits bool) changes {
 	const pending = jobsetv1alpha2.PlacementPending
-	if suspended(w.JobSet) {
+	if suspended(s.JobSet) {
 		c := wants(end(pending, reasonJobSetSuspended, messageSuspended))
-		if !mayStartPods(w.owned) {
+		if !mayStartPods(s.owned) {
 			c.edits = []edit{setPlacement(nil)}
 		}
 		return c
 	}
-	placed, known := w.Placed.Get()
+	placed, known := s.Placed.Get()
 	switch {
-	case !w.waits.reasons[awaitsDomain]:
+	case !waits:
 		c := wants(end(pending, reasonPlaced, messagePlaced))
-		if w.next.Placement != nil && w.next.Placement.Restarts != w.JobSet.Status.Restarts {
+		if s.next.Placement != nil && s.next.Placement.Restarts != s.JobSet.Status.Restarts {
 			c.edits = []edit{setPlacement(nil)}
 		}
 		return c

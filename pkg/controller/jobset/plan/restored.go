@@ -32,6 +32,11 @@ import (
 // reasonRestartsTakenOver is the reason of the event about restarts of which only the Jobs know.
 const reasonRestartsTakenOver = "RestartsTakenOver"
 
+// askRestored asks whether the store was restored, if that matters.
+func askRestored(o Observed) Asks {
+	return Asks{Restored: o.Restored.Open() && restoreMatters(o)}
+}
+
 // restoreMatters reports whether the decision on a snapshot depends on Observed.Restored.
 func restoreMatters(o Observed) bool {
 	js := o.JobSet

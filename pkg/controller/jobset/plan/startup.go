@@ -20,31 +20,38 @@ const (
 	orderDone
 )
 
-// awaitTurn returns how far an ordered start is, and which Jobs wait for their turn (docs/reference/jobset.md#startup-order). It does
-// not hold back the creation of suspended Jobs.
-func awaitTurn(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) (startOrder, wait) {
-	w := wait{reason: awaitsTurn}
-	if policy := o.JobSet.Spec.StartupPolicy; policy == nil || policy.StartupPolicyOrder != jobsetv1alpha2.InOrder {
-		return orderNone, w
+// orderOf returns how far an ordered start is, and the position of the replicatedJob that it waits for.
+func orderOf(s state) (order startOrder, waitsFor int) {
+	if policy := s.JobSet.Spec.StartupPolicy; policy == nil || policy.StartupPolicyOrder != jobsetv1alpha2.InOrder {
+		return orderNone, 0
 	}
-	order := orderDone
-	for i := range counts {
-		if order == orderWaiting && !suspended(o.JobSet) {
+	for i := range s.owned.counts {
+		if !started(s.owned.counts[i], &s.JobSet.Spec.ReplicatedJobs[i]) {
+			return orderWaiting, i
+		}
+	}
+	return orderDone, 0
+}
+
+// awaitTurn returns which Jobs wait for their turn in an ordered start, and the conditions of that start
+// (docs/reference/jobset.md#startup-order). It does not hold back the creation of suspended Jobs.
+func awaitTurn(s state) wait {
+	order, waitsFor := orderOf(s)
+	w := wait{reason: awaitsTurn, changes: startup(s.Observed, order)}
+	if order == orderWaiting && !suspended(s.JobSet) {
+		for i := waitsFor + 1; i < len(s.owned.counts); i++ {
 			w.replicatedJobs = append(w.replicatedJobs, i)
 		}
-		if !started(counts[i], &o.JobSet.Spec.ReplicatedJobs[i]) {
-			order = orderWaiting
-		}
 	}
-	return order, w
+	return w
 }
 
 // awaitDependencies returns which Jobs wait for the replicatedJobs that theirs depends on (docs/reference/jobset.md#startup-order). It
 // holds back the creation of suspended Jobs, too.
-func awaitDependencies(o Observed, counts []jobsetv1alpha2.ReplicatedJobStatus) wait {
+func awaitDependencies(s state) wait {
 	w := wait{reason: awaitsDependencies}
-	for i := range counts {
-		if !dependenciesMet(o, counts, &o.JobSet.Spec.ReplicatedJobs[i]) {
+	for i := range s.owned.counts {
+		if !dependenciesMet(s.Observed, s.owned.counts, &s.JobSet.Spec.ReplicatedJobs[i]) {
 			w.replicatedJobs = append(w.replicatedJobs, i)
 		}
 	}

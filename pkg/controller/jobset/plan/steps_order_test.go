@@ -48,7 +48,9 @@ func TestNoOrderOfStepsStartsJobsThatWait(t *testing.T) {
 			o = indexed(o)
 			dice := rand.New(rand.NewPCG(1, 2))
 			for range 200 {
-				w := newWork(newState(o, classify(o)))
+				s := state{Observed: o, owned: classify(o)}
+				s.draft = newDraft(s)
+				w := newWork(s)
 				steps := slices.Clone(childSteps())
 				dice.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 				for _, take := range steps {

@@ -55,7 +55,8 @@ func jobEnded(job *batchv1.Job) bool {
 
 // noteSuspension notes that the set is suspended, or that it runs.
 func noteSuspension(w work) changes {
-	return suspension(w.state, w.toResume > 0 || w.order == orderWaiting)
+	order, _ := orderOf(w.state)
+	return suspension(w.state, w.toResume > 0 || order == orderWaiting)
 }
 
 // suspension notes that the set is suspended, or that no Job waits to be resumed any more.

@@ -35,6 +35,13 @@ type wait struct {
 	// replicatedJobs are the positions in the spec of replicatedJobs all of whose Jobs wait, and jobs are the names of single Jobs.
 	replicatedJobs []int
 	jobs           []string
+	// changes are what else the subject wants, such as a condition that says so.
+	changes changes
+}
+
+// awaits return what Jobs wait for.
+func awaits() []func(state) wait {
+	return []func(state) wait{awaitDependencies, awaitTurn, awaitDomain, awaitGroup}
 }
 
 // waits is which Jobs wait, for any reason.

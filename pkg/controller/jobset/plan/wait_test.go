@@ -90,11 +90,11 @@ func TestWaits(t *testing.T) {
 			o := observe(newSet(append([]func(*jobsetv1alpha2.JobSet){with("w", 2), with("other", 1)}, tc.set...)...), tc.jobs...)
 			o.Gates.ExclusivePlacement, o.Grouped = true, tc.groups
 			o = indexed(o)
-			owned := classify(o)
-			_, forTurn := awaitTurn(o, owned.counts)
-			_, forGroup := awaitGroup(o, owned)
+			s := state{Observed: o, owned: classify(o)}
+			s.draft = newDraft(s)
 			got := map[awaited]string{}
-			for _, w := range []wait{awaitDependencies(o, owned.counts), forTurn, awaitDomain(o, owned), forGroup} {
+			for _, await := range awaits() {
+				w := await(s)
 				var words []string
 				if w.all {
 					words = append(words, "all")

@@ -3,20 +3,13 @@
 
 package plan
 
-import (
-	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
-)
+import hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 
 // work is what a step looks at that writes children.
 type work struct {
 	state
 	// waits are the Jobs that may be neither created nor resumed.
 	waits waits
-	// order is how far an ordered start is.
-	order startOrder
-	// groups is how to bring the groups of the pods to where they should be.
-	groups gang.Changes
 	// toResume is how many Jobs are to be resumed.
 	toResume int
 }
@@ -31,11 +24,12 @@ func of(take step) childStep {
 
 // newWork decides which Jobs wait.
 func newWork(s state) work {
-	w := work{state: s}
-	var forTurn, forGroup wait
-	w.order, forTurn = awaitTurn(s.Observed, s.owned.counts)
-	w.groups, forGroup = awaitGroup(s.Observed, s.owned)
-	w.waits = union(s.Observed, awaitDependencies(s.Observed, s.owned.counts), forTurn, awaitDomain(s.Observed, s.owned), forGroup)
+	var all []wait
+	for _, await := range awaits() {
+		one := await(s)
+		s, all = fold(s, one.changes), append(all, one)
+	}
+	w := work{state: s, waits: union(s.Observed, all...)}
 	for _, job := range s.owned.active {
 		if w.waits.resumes(s.Observed, job) {
 			w.toResume++
