@@ -251,6 +251,6 @@ func AvoidedNodes(js *jobsetv1alpha2.JobSet, now time.Time) (names []string) {
 func avoidedKey(names []string) string { return strings.Join(names, ",") }
 
 // avoidsOtherNodes reports whether the pods of a Job keep off other nodes than they would if it were created now.
-func avoidsOtherNodes(o Observed, job *batchv1.Job) bool {
+func avoidsOtherNodes(o *Observed, job *batchv1.Job) bool {
 	return job.Annotations[jobsetv1alpha2.AvoidedNodesKey] != avoidedKey(AvoidedNodes(o.JobSet, o.Now.Time))
 }

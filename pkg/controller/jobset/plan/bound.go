@@ -89,7 +89,7 @@ func deletions(o Observed, jobs []*batchv1.Job) (refs []JobRef, more bool) {
 }
 
 // maxBacklog returns how many Jobs of the set may wait for the Job controller.
-func (o Observed) maxBacklog() int {
+func (o *Observed) maxBacklog() int {
 	if o.MaxBacklog > 0 {
 		return min(o.MaxBacklog, MaxBacklog)
 	}
@@ -99,8 +99,8 @@ func (o Observed) maxBacklog() int {
 // backlog returns the number of Jobs that the Job controller has not taken care of yet.
 func backlog(o Observed, owned children) (n int) {
 	for _, job := range owned.active {
-		if job.DeletionTimestamp == nil && job.Status.StartTime == nil && (waitsNew(o, job) || waitsResumed(o, job)) &&
-			!managedElsewhere(o, job) {
+		if job.DeletionTimestamp == nil && job.Status.StartTime == nil && (waitsNew(&o, job) || waitsResumed(&o, job)) &&
+			!managedElsewhere(&o, job) {
 			n++
 		}
 	}
@@ -108,19 +108,19 @@ func backlog(o Observed, owned children) (n int) {
 }
 
 // waitsNew reports whether the Job controller has not seen a Job since its creation.
-func waitsNew(o Observed, job *batchv1.Job) bool {
+func waitsNew(o *Observed, job *batchv1.Job) bool {
 	return len(job.Status.Conditions) == 0 && o.Now.Sub(job.CreationTimestamp.Time) < BacklogTimeout
 }
 
 // waitsResumed reports whether the Job controller has not seen a Job since it was resumed. It gives such a Job a start time.
-func waitsResumed(o Observed, job *batchv1.Job) bool {
+func waitsResumed(o *Observed, job *batchv1.Job) bool {
 	return !o.Stalled && !jobSuspended(job) && slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
 	})
 }
 
 // managedElsewhere returns whether another controller than that of the cluster takes care of a Job.
-func managedElsewhere(o Observed, job *batchv1.Job) bool {
+func managedElsewhere(o *Observed, job *batchv1.Job) bool {
 	rj, _ := o.replicatedJob(replicatedJobOf(job))
 	return ptr.Deref(rj.Template.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
 }

@@ -36,11 +36,12 @@ type children struct {
 // classify sorts the Jobs by meaning (docs/reference/jobset.md#child-categories). One Job with bad labels does not stop
 // the whole set, as it does upstream: it is left alone, holds its name, and counts nowhere.
 func classify(o Observed) children {
-	owned := children{names: sets.New[string]()}
-	jobs := slices.SortedFunc(slices.Values(o.Jobs), func(a, b *batchv1.Job) int { return strings.Compare(a.Name, b.Name) })
+	owned := children{names: make(sets.Set[string], len(o.Jobs))}
+	jobs := slices.Clone(o.Jobs)
+	slices.SortFunc(jobs, func(a, b *batchv1.Job) int { return strings.Compare(a.Name, b.Name) })
 	for _, job := range jobs {
 		owned.names.Insert(job.Name)
-		previous, err := isPrevious(o, job)
+		previous, err := isPrevious(&o, job)
 		switch {
 		case err != nil:
 			owned.problems = append(owned.problems, fmt.Sprintf("job %q is ignored: %v", job.Name, err))
@@ -63,7 +64,7 @@ func classify(o Observed) children {
 
 // isPrevious reports whether the Job belongs to an attempt before the current one, of the set or of this single Job, or to
 // a domain that it has left.
-func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
+func isPrevious(o *Observed, job *batchv1.Job) (bool, error) {
 	place, index, err := placeOf(o, job)
 	if err != nil {
 		return false, err
@@ -93,7 +94,7 @@ func isPrevious(o Observed, job *batchv1.Job) (bool, error) {
 }
 
 // placeOf returns the position of the replicatedJob of a Job and its index, or what is wrong with the labels that say so.
-func placeOf(o Observed, job *batchv1.Job) (place int, index int32, err error) {
+func placeOf(o *Observed, job *batchv1.Job) (place int, index int32, err error) {
 	rj, place := o.replicatedJob(replicatedJobOf(job))
 	if rj == nil {
 		return 0, 0, fmt.Errorf("label %s must be the name of a replicatedJob, not %q", jobsetv1alpha2.ReplicatedJobNameKey, replicatedJobOf(job))

@@ -12,7 +12,7 @@ import (
 
 // resized returns the size that the template asks for if the Job has another one (docs/reference/jobset.md#elastic-sizes); nil if not. A
 // template without a size, for which upstream patches in every pass, leaves the Job alone.
-func resized(o Observed, rj *jobsetv1alpha2.ReplicatedJob, job *batchv1.Job) *Size {
+func resized(o *Observed, rj *jobsetv1alpha2.ReplicatedJob, job *batchv1.Job) *Size {
 	wanted, current := rj.Template.Spec, job.Spec
 	if !o.Gates.ElasticJobSet || wanted.Parallelism == nil || !ptr.Equal(wanted.Parallelism, wanted.Completions) {
 		return nil

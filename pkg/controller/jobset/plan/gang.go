@@ -49,7 +49,7 @@ func withRefusal(changes gang.Changes, r Results) Results {
 }
 
 // groupNamesOf returns the groups of the Jobs of a replicatedJob; none if its pods have none.
-func groupNamesOf(o Observed, name string) gang.Names {
+func groupNamesOf(o *Observed, name string) gang.Names {
 	if o.Grouped == nil {
 		return gang.Names{}
 	}
@@ -58,7 +58,7 @@ func groupNamesOf(o Observed, name string) gang.Names {
 
 // groupedElsewhere reports whether the pods of a suspended Job would name another group than the set has now. That
 // cannot be changed in a Job.
-func groupedElsewhere(o Observed, job *batchv1.Job) bool {
+func groupedElsewhere(o *Observed, job *batchv1.Job) bool {
 	if o.Grouped == nil {
 		return false
 	}

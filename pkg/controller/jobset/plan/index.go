@@ -68,7 +68,7 @@ func entryOf(counts map[string]*jobsetv1alpha2.ReplicatedJobStatus, name string)
 }
 
 // replicatedJob returns the replicatedJob of the name and its position in the spec; nil if there is none.
-func (o Observed) replicatedJob(name string) (*jobsetv1alpha2.ReplicatedJob, int) {
+func (o *Observed) replicatedJob(name string) (*jobsetv1alpha2.ReplicatedJob, int) {
 	i, found := o.index.places[name]
 	if !found {
 		return nil, 0
@@ -77,7 +77,7 @@ func (o Observed) replicatedJob(name string) (*jobsetv1alpha2.ReplicatedJob, int
 }
 
 // jobRestarts returns how often a single Job of the replicatedJob at the position was restarted.
-func (o Observed) jobRestarts(place int, index int32) int32 {
+func (o *Observed) jobRestarts(place int, index int32) int32 {
 	return restartsOf(o.index.stored[place].JobRestarts, index)
 }
 
@@ -89,7 +89,7 @@ func restartsOf(restarts []int32, index int32) int32 {
 }
 
 // grouped returns the Jobs by the position of their replicatedJob in the spec, in the order that they have.
-func (o Observed) grouped(jobs []*batchv1.Job) [][]*batchv1.Job {
+func (o *Observed) grouped(jobs []*batchv1.Job) [][]*batchv1.Job {
 	out := make([][]*batchv1.Job, len(o.JobSet.Spec.ReplicatedJobs))
 	for _, job := range jobs {
 		_, place := o.replicatedJob(replicatedJobOf(job))

@@ -140,7 +140,7 @@ func newJobBuilder(o Observed, rj *jobsetv1alpha2.ReplicatedJob, at position) *j
 	js := o.JobSet
 	b := &jobBuilder{o: o, rj: rj, at: at, common: *rj.Template.Spec.DeepCopy(), placement: helper.Placement(js.Annotations,
 		rj.Template.Annotations)}
-	b.domains, b.groups = domainsOf(o, rj), groupNamesOf(o, rj.Name)
+	b.domains, b.groups = domainsOf(o, rj), groupNamesOf(&o, rj.Name)
 	b.common.Suspend = ptr.To(suspended(js))
 	pod := &b.common.Template.Spec
 	if service := helper.ServiceName(js); service != "" {

@@ -83,7 +83,7 @@ func moveJob(s state) changes {
 
 // leftDomain reports whether a Job has left its domain, so that it is to be created once more in another one. A Job that was done
 // before that was known stays.
-func leftDomain(o Observed, place int, index int32, job *batchv1.Job) bool {
+func leftDomain(o *Observed, place int, index int32, job *batchv1.Job) bool {
 	at := o.index.placed[place]
 	if at.At == nil || int(index) >= len(at.At.Jobs) {
 		return false

@@ -164,7 +164,7 @@ func domainsOf(o Observed, rj *jobsetv1alpha2.ReplicatedJob) domains.Jobs {
 // mustBeReplaced reports whether a suspended Job cannot be resumed where it belongs: pods can be given a node selector
 // then, but no affinity to each other, and no other group. Jobs that keep off other nodes than they should are rare,
 // and are replaced too.
-func mustBeReplaced(o Observed, job *batchv1.Job) bool {
+func mustBeReplaced(o *Observed, job *batchv1.Job) bool {
 	if avoidsOtherNodes(o, job) || groupedElsewhere(o, job) {
 		return true
 	}
@@ -175,7 +175,7 @@ func mustBeReplaced(o Observed, job *batchv1.Job) bool {
 // replaced returns the suspended Jobs that are created once more instead of being resumed.
 func replaced(o Observed, active []*batchv1.Job, w waits) (out []*batchv1.Job) {
 	for _, job := range active {
-		if w.resumes(o, job) && mustBeReplaced(o, job) {
+		if w.resumes(&o, job) && mustBeReplaced(&o, job) {
 			out = append(out, job)
 		}
 	}

@@ -90,14 +90,14 @@ func mayRun(job *batchv1.Job) bool {
 // jobsAhead reports whether a Job is in a later attempt than the status knows.
 func jobsAhead(o Observed) bool {
 	return slices.ContainsFunc(o.Jobs, func(job *batchv1.Job) bool {
-		restarts, single := aheadBy(o, job)
+		restarts, single := aheadBy(&o, job)
 		return restarts > 0 || single > 0
 	})
 }
 
 // aheadBy returns how many restarts of the set and of the single Job the status does not know. Jobs that are being deleted do not count:
 // what replaces them says more.
-func aheadBy(o Observed, job *batchv1.Job) (restarts, single int32) {
+func aheadBy(o *Observed, job *batchv1.Job) (restarts, single int32) {
 	place, index, err := placeOf(o, job)
 	if err != nil || job.DeletionTimestamp != nil {
 		return 0, 0
@@ -178,7 +178,7 @@ func takeOver(s state) changes {
 	}
 	var ahead aheadJobs
 	for _, job := range slices.SortedFunc(slices.Values(s.Jobs), func(a, b *batchv1.Job) int { return strings.Compare(a.Name, b.Name) }) {
-		ofSet, ofJob := aheadBy(s.Observed, job)
+		ofSet, ofJob := aheadBy(&s.Observed, job)
 		ahead.restarts, ahead.attempts = max(ahead.restarts, ofSet), max(ahead.attempts, ofSet, ofJob)
 		if ofJob > 0 {
 			ahead.jobs, ahead.by = append(ahead.jobs, job), append(ahead.by, ofJob)

@@ -70,11 +70,11 @@ func duePatches(o Observed, active []*batchv1.Job, w waits, inTurn int, r *resum
 				continue
 			}
 			rj, i := o.replicatedJob(replicatedJobOf(job))
-			patch := duePatch{JobPatch: JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(o, rj, job)}}
+			patch := duePatch{JobPatch: JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(&o, rj, job)}}
 			switch {
 			case suspended(o.JobSet) && !jobSuspended(job):
 				suspend(o, job, &patch.JobPatch)
-			case w.resumes(o, job) && !mustBeReplaced(o, job):
+			case w.resumes(&o, job) && !mustBeReplaced(&o, job):
 				r.resume(o, job, func() *jobBuilder { return builders(i) }, &patch)
 			}
 			if patch.Suspend == nil && patch.Size == nil {
@@ -89,7 +89,7 @@ func duePatches(o Observed, active []*batchv1.Job, w waits, inTurn int, r *resum
 
 // resume resumes a Job, unless it would wait for the Job controller and may not.
 func (r *resumption) resume(o Observed, job *batchv1.Job, builder func() *jobBuilder, patch *duePatch) {
-	elsewhere := managedElsewhere(o, job)
+	elsewhere := managedElsewhere(&o, job)
 	if !elsewhere && r.left == 0 {
 		r.backlogFull = true
 		return
@@ -111,7 +111,7 @@ func suspend(o Observed, job *batchv1.Job, patch *JobPatch) {
 
 // suspendedByOthers reports whether another controller, like a queueing system that evicted the Job, or a user has suspended
 // it since it was released. Resuming it would only be undone. It is resumed with the set, or by whoever suspended it.
-func suspendedByOthers(o Observed, job *batchv1.Job) bool {
+func suspendedByOthers(o *Observed, job *batchv1.Job) bool {
 	return job.Annotations[jobsetv1alpha2.ReleasedKey] == released(o.JobSet)
 }
 

@@ -75,7 +75,7 @@ func union(o Observed, all ...wait) waits {
 func (w waits) job(place int, name string) bool { return w.replicatedJobs[place] || w.jobs.Has(name) }
 
 // resumes reports whether a Job is to be resumed.
-func (w waits) resumes(o Observed, job *batchv1.Job) bool {
+func (w waits) resumes(o *Observed, job *batchv1.Job) bool {
 	if suspended(o.JobSet) || job.DeletionTimestamp != nil || !jobSuspended(job) || suspendedByOthers(o, job) {
 		return false
 	}

@@ -31,7 +31,7 @@ func newWork(s state) work {
 	}
 	w := work{state: s, waits: union(s.Observed, all...)}
 	for _, job := range s.owned.active {
-		if w.waits.resumes(s.Observed, job) {
+		if w.waits.resumes(&s.Observed, job) {
 			w.toResume++
 		}
 	}

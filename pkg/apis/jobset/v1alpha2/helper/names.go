@@ -7,6 +7,7 @@ import (
 	"crypto/sha1" //nolint:gosec // a name that clients know, not a secret
 	"encoding/hex"
 	"fmt"
+	"strconv"
 
 	"k8s.io/utils/ptr"
 
@@ -36,7 +37,7 @@ func TotalReplicas(js *jobsetv1alpha2.JobSet) (n int64) {
 
 // JobName returns the name of a Job of a set.
 func JobName[N int | int32](set, replicatedJob string, index N) string {
-	return fmt.Sprintf("%s-%s-%d", set, replicatedJob, index)
+	return set + "-" + replicatedJob + "-" + strconv.Itoa(int(index)) // for each of very many Jobs
 }
 
 // JobKey returns the value of the label JobKey of a Job.
