@@ -70,7 +70,7 @@ func asStored(counts []jobsetv1alpha2.ReplicatedJobStatus) []jobsetv1alpha2.Repl
 	return sorted
 }
 
-// keepEnded keeps how a finished set ended in its counts.
+// keepEnded keeps in the counts of a finished set how it ended.
 func keepEnded(s state) changes {
 	return changes{edits: []edit{func(next *jobsetv1alpha2.JobSetStatus) { addEnded(s.JobSet, next.ReplicatedJobsStatus) }}}
 }

@@ -24,8 +24,8 @@ func Decide(o Observed) Plan {
 	if asks := asksFirst(o); !asks.Empty() {
 		return Plan{Asks: asks}
 	}
-	s := state{Observed: o, owned: classify(o)}
-	if s, _ = run(s, noteQueue, askFailureInPlace, askDomains, askLocated, askMoves); s.plan.Asks.Empty() {
+	s, _ := run(state{Observed: o, owned: classify(o)}, noteQueue, askFailureInPlace, askDomains, askLocated, askMoves)
+	if s.plan.Asks.Empty() {
 		s.draft = newDraft(s)
 		s = decide(s)
 	}
@@ -82,6 +82,7 @@ func childSteps() []childStep {
 	}
 }
 
+// bringChildren takes these steps.
 func bringChildren(s state) state {
 	s, _ = run(s, notePlaced)
 	w := newWork(s)

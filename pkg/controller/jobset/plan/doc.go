@@ -9,10 +9,10 @@
 //
 //  1. A set that is being deleted is left to the garbage collector. A set that another controller runs is only deleted when
 //     its time to live is over.
-//  2. asksFirst and asksOfJobs ask for what depends on the set and its Jobs (Asks). classify sorts the Jobs between them:
-//     previous, succeeded, failed, active. A plan that asks for something holds nothing else; the loop answers, and decides
-//     again. What is known of an answer is unknown, none or a value (Known). A rule that stops, deletes or replaces
-//     something does not take unknown for none.
+//  2. Subjects ask for what the decision depends on and the snapshot does not have (Asks): asksFirst before classify sorts the Jobs
+//     into previous, succeeded, failed and active ones, and others after that. A plan that asks for something holds nothing else; the
+//     loop answers, and decides again. What is known of an answer is unknown, none or a value (Known). A rule that stops, deletes or
+//     replaces something does not take unknown for none.
 //  3. After the store was restored from a backup, attempts that only the Jobs show are taken over, and a set that may have
 //     finished since is held (afterRestore).
 //  4. Of a finished set, the Jobs that still run are deleted, and the set itself when its time is over (removeRest).

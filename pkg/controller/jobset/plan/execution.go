@@ -47,7 +47,7 @@ func followClock(o Observed) edit {
 	return func(next *jobsetv1alpha2.JobSetStatus) { next.StartTime = startOf(o, next.StartTime) }
 }
 
-// startOf returns when the execution began whose clock started at the time; now if it has not started.
+// startOf returns when the clock of an execution started, given when it did so far: now if it has not, and nil while it must stand still.
 func startOf(o Observed, start *metav1.Time) *metav1.Time {
 	switch {
 	case !o.Gates.JobSetActiveDeadlineSeconds || suspended(o.JobSet):

@@ -54,11 +54,13 @@ type changes struct {
 // wants returns changes of conditions alone.
 func wants(conditions ...condition) changes { return changes{conditions: conditions} }
 
-// and returns changes of conditions, with the edits and the events of others.
+// and returns these changes and others.
 func (c changes) and(others changes) changes {
 	c.conditions = slices.Concat(c.conditions, others.conditions)
 	c.edits = slices.Concat(c.edits, others.edits)
 	c.first, c.events = slices.Concat(c.first, others.first), slices.Concat(c.events, others.events)
+	c.commits, c.premature = c.commits || others.commits, c.premature || others.premature
+	c.plan = c.plan.with(others.plan)
 	return c
 }
 

@@ -23,11 +23,9 @@ const (
 	awaitsDomain
 	// awaitsGroup means the group of their pods.
 	awaitsGroup
-	// allAwaited is the number of these.
-	allAwaited
 )
 
-// wait is which Jobs wait for something.
+// wait is which Jobs wait, and why.
 type wait struct {
 	reason awaited
 	// all means that all Jobs wait.
@@ -49,8 +47,6 @@ type waits struct {
 	// replicatedJobs has by position in the spec whether all Jobs of a replicatedJob wait, and jobs are the names of others that do.
 	replicatedJobs []bool
 	jobs           sets.Set[string]
-	// reasons has whether Jobs wait for each reason.
-	reasons [allAwaited]bool
 }
 
 // union joins what Jobs of a set wait for.
@@ -66,12 +62,11 @@ func union(o Observed, all ...wait) waits {
 		if len(one.jobs) > 0 {
 			w.jobs = w.jobs.Union(sets.New(one.jobs...))
 		}
-		w.reasons[one.reason] = w.reasons[one.reason] || one.all || len(one.replicatedJobs)+len(one.jobs) > 0
 	}
 	return w
 }
 
-// job returns whether a Job waits of the replicatedJob at the position.
+// job returns whether a Job of the replicatedJob at the position waits.
 func (w waits) job(place int, name string) bool { return w.replicatedJobs[place] || w.jobs.Has(name) }
 
 // resumes reports whether a Job is to be resumed.
