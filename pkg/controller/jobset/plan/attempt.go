@@ -51,7 +51,7 @@ func createTime(s state, a *jobsetv1alpha2.Attempt) *metav1.MicroTime {
 	if n := deferredOf(s.Observed, a); n.CreateTime != nil {
 		return n.CreateTime.DeepCopy()
 	}
-	if present(s.owned.active, s.owned.succeeded, s.owned.failed) < helper.TotalReplicas(s.JobSet) {
+	if present(s.owned.active)+present(s.owned.succeeded)+present(s.owned.failed) < helper.TotalReplicas(s.JobSet) {
 		return nil
 	}
 	return helper.NotBeforeAttempts(s.next, s.Now.Time)
@@ -66,12 +66,10 @@ func deferredOf(o Observed, a *jobsetv1alpha2.Attempt) Deferred {
 }
 
 // present counts the Jobs that are not being deleted.
-func present(lists ...[]*batchv1.Job) (n int64) {
-	for _, jobs := range lists {
-		for _, job := range jobs {
-			if job.DeletionTimestamp == nil {
-				n++
-			}
+func present[J metav1.Object](jobs []J) (n int64) {
+	for _, job := range jobs {
+		if job.GetDeletionTimestamp() == nil {
+			n++
 		}
 	}
 	return n

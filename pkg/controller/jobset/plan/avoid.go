@@ -153,17 +153,17 @@ func askShutOut(o Observed) Asks {
 }
 
 // shutOut returns the Jobs that are created once more because they find no room without nodes that are forgotten.
-func shutOut(o Observed, active []*batchv1.Job) []*batchv1.Job {
+func shutOut(o Observed, active []child) []*batchv1.Job {
 	if a := helper.RunningAttempt(&o.JobSet.Status); !shutsOut(a) || a.ForgetTime == nil {
 		return nil
 	}
 	return withoutRoom(o, active)
 }
 
-func withoutRoom(o Observed, active []*batchv1.Job) (out []*batchv1.Job) {
+func withoutRoom(o Observed, active []child) (out []*batchv1.Job) {
 	for _, job := range active {
 		if o.ShutOut.Value().Has(job.UID) && job.Annotations[jobsetv1alpha2.AvoidedNodesKey] != "" && job.DeletionTimestamp == nil {
-			out = append(out, job)
+			out = append(out, job.Job)
 		}
 	}
 	return out

@@ -99,7 +99,7 @@ func (o *Observed) maxBacklog() int {
 // backlog returns the number of Jobs that the Job controller has not taken care of yet.
 func backlog(o Observed, owned children) (n int) {
 	for _, job := range owned.active {
-		if job.DeletionTimestamp == nil && job.Status.StartTime == nil && (waitsNew(&o, job) || waitsResumed(&o, job)) &&
+		if job.DeletionTimestamp == nil && job.Status.StartTime == nil && (waitsNew(&o, job.Job) || waitsResumed(&o, job.Job)) &&
 			!managedElsewhere(&o, job) {
 			n++
 		}
@@ -120,7 +120,6 @@ func waitsResumed(o *Observed, job *batchv1.Job) bool {
 }
 
 // managedElsewhere returns whether another controller than that of the cluster takes care of a Job.
-func managedElsewhere(o *Observed, job *batchv1.Job) bool {
-	rj, _ := o.replicatedJob(replicatedJobOf(job))
-	return ptr.Deref(rj.Template.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
+func managedElsewhere(o *Observed, job child) bool {
+	return ptr.Deref(o.JobSet.Spec.ReplicatedJobs[job.place].Template.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
 }

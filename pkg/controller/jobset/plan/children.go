@@ -24,13 +24,53 @@ type children struct {
 	// previous belong to an earlier attempt.
 	previous []*batchv1.Job
 	// succeeded, failed and active belong to the current attempt.
-	succeeded, failed, active []*batchv1.Job
+	succeeded, failed []*batchv1.Job
+	active            []child
 	// failureTarget are the active Jobs that are bound to fail once their pods have ended.
 	failureTarget []*batchv1.Job
 	// problems tell of Jobs that are in no list because their labels make no sense.
 	problems []string
 	// counts are the numbers of Jobs of each replicatedJob, in the order of the spec.
 	counts []jobsetv1alpha2.ReplicatedJobStatus
+}
+
+// child is a Job with its place in the set.
+type child struct {
+	*batchv1.Job
+	// place is the position of its replicatedJob in the spec, and index that of the Job.
+	place int
+	index int32
+}
+
+// jobsOf returns the Jobs without their places.
+func jobsOf(all []child) []*batchv1.Job {
+	jobs := make([]*batchv1.Job, len(all))
+	for i := range all {
+		jobs[i] = all[i].Job
+	}
+	return jobs
+}
+
+// inSpecOrder returns the Jobs in the order of their replicatedJobs in the spec, those of one replicatedJob in the order that they have.
+func inSpecOrder(js *jobsetv1alpha2.JobSet, all []child) []child {
+	next := make([]int, len(js.Spec.ReplicatedJobs)+1)
+	for i := range all {
+		next[all[i].place+1]++
+	}
+	for place := 1; place < len(next); place++ {
+		next[place] += next[place-1]
+	}
+	out := make([]child, len(all))
+	for _, job := range all {
+		out[next[job.place]] = job
+		next[job.place]++
+	}
+	return out
+}
+
+// anyActive returns whether the condition holds for an active Job.
+func (owned *children) anyActive(condition func(*batchv1.Job) bool) bool {
+	return slices.ContainsFunc(owned.active, func(c child) bool { return condition(c.Job) })
 }
 
 // classify sorts the Jobs by meaning (docs/reference/jobset.md#child-categories). One Job with bad labels does not stop
@@ -41,7 +81,11 @@ func classify(o Observed) children {
 	slices.SortFunc(jobs, func(a, b *batchv1.Job) int { return strings.Compare(a.Name, b.Name) })
 	for _, job := range jobs {
 		owned.names.Insert(job.Name)
-		previous, err := isPrevious(&o, job)
+		place, index, err := placeOf(&o, job)
+		var previous bool
+		if err == nil {
+			previous, err = isPrevious(&o, child{job, place, index})
+		}
 		switch {
 		case err != nil:
 			owned.problems = append(owned.problems, fmt.Sprintf("job %q is ignored: %v", job.Name, err))
@@ -52,7 +96,7 @@ func classify(o Observed) children {
 		case helper.TrueJobCondition(job, batchv1.JobFailed) != nil:
 			owned.failed = append(owned.failed, job)
 		default:
-			owned.active = append(owned.active, job)
+			owned.active = append(owned.active, child{job, place, index})
 			if helper.TrueJobCondition(job, batchv1.JobFailureTarget) != nil {
 				owned.failureTarget = append(owned.failureTarget, job)
 			}
@@ -64,19 +108,15 @@ func classify(o Observed) children {
 
 // isPrevious reports whether the Job belongs to an attempt before the current one, of the set or of this single Job, or to
 // a domain that it has left.
-func isPrevious(o *Observed, job *batchv1.Job) (bool, error) {
-	place, index, err := placeOf(o, job)
-	if err != nil {
-		return false, err
-	}
-	attempt, err := intLabel(job, jobsetv1alpha2.RestartsKey)
+func isPrevious(o *Observed, job child) (bool, error) {
+	attempt, err := intLabel(job.Job, jobsetv1alpha2.RestartsKey)
 	if err != nil {
 		return false, err
 	}
 	if attempt < o.JobSet.Status.Restarts {
 		return true, nil
 	}
-	if leftDomain(o, place, index, job) {
+	if leftDomain(o, job) {
 		return true, nil
 	}
 	if !o.index.tracksJobs {
@@ -86,11 +126,11 @@ func isPrevious(o *Observed, job *batchv1.Job) (bool, error) {
 	// that one failure of it is counted again and again.
 	var jobAttempt int32
 	if _, found := job.Labels[jobsetv1alpha2.JobRestartAttemptKey]; found {
-		if jobAttempt, err = intLabel(job, jobsetv1alpha2.JobRestartAttemptKey); err != nil {
+		if jobAttempt, err = intLabel(job.Job, jobsetv1alpha2.JobRestartAttemptKey); err != nil {
 			return false, err
 		}
 	}
-	return jobAttempt < o.jobRestarts(place, index), nil
+	return jobAttempt < o.jobRestarts(job.place, job.index), nil
 }
 
 // placeOf returns the position of the replicatedJob of a Job and its index, or what is wrong with the labels that say so.

@@ -31,7 +31,7 @@ func countJobs(o Observed, owned children) []jobsetv1alpha2.ReplicatedJobStatus 
 	}
 	stops := suspended(o.JobSet) || finishedCondition(&o.JobSet.Status) != nil
 	for _, job := range owned.active {
-		countActive(job, stops, countOf(job))
+		countActive(job.Job, stops, &counts[job.place])
 	}
 	for _, job := range owned.previous {
 		// Upstream counts no Jobs of earlier attempts, and no pods that are being deleted; but queueing systems take the quota of a

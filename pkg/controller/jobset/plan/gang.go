@@ -4,7 +4,6 @@
 package plan
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -58,17 +57,17 @@ func groupNamesOf(o *Observed, name string) gang.Names {
 
 // groupedElsewhere reports whether the pods of a suspended Job would name another group than the set has now. That
 // cannot be changed in a Job.
-func groupedElsewhere(o *Observed, job *batchv1.Job) bool {
+func groupedElsewhere(o *Observed, job child) bool {
 	if o.Grouped == nil {
 		return false
 	}
-	rj, _ := o.replicatedJob(replicatedJobOf(job))
+	rj := &o.JobSet.Spec.ReplicatedJobs[job.place]
 	want := ""
 	if rj.Template.Spec.Template.Spec.SchedulingGroup != nil {
 		want = ptr.Deref(rj.Template.Spec.Template.Spec.SchedulingGroup.PodGroupName, "")
 	}
 	groups := groupNamesOf(o, rj.Name)
-	if name := groups.Of(jobIndex(job)).PodGroup; name != "" && groups.Provider == "" {
+	if name := groups.Of(job.index).PodGroup; name != "" && groups.Provider == "" {
 		want = name
 	}
 	have := ptr.Deref(job.Spec.Template.Spec.SchedulingGroup, corev1.PodSchedulingGroup{})

@@ -4,8 +4,6 @@
 package plan
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
-
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
@@ -86,14 +84,4 @@ func restartsOf(restarts []int32, index int32) int32 {
 		return 0
 	}
 	return restarts[index]
-}
-
-// grouped returns the Jobs by the position of their replicatedJob in the spec, in the order that they have.
-func (o *Observed) grouped(jobs []*batchv1.Job) [][]*batchv1.Job {
-	out := make([][]*batchv1.Job, len(o.JobSet.Spec.ReplicatedJobs))
-	for _, job := range jobs {
-		_, place := o.replicatedJob(replicatedJobOf(job))
-		out[place] = append(out[place], job)
-	}
-	return out
 }

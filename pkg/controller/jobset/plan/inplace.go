@@ -36,7 +36,7 @@ func firstInPlace(o Observed) *inplace.Pod {
 
 // podsInPlace adds up how far the pods of the present Jobs have come.
 func podsInPlace(o Observed, owned children) inplace.State {
-	return inplace.Sum(o.InPlace.Value(), owned.active, owned.succeeded, owned.failed)
+	return inplace.Sum(o.InPlace.Value(), jobsOf(owned.active), owned.succeeded, owned.failed)
 }
 
 // inPlaceVerdict ends a set whose pods have restarted too often; nil for others.

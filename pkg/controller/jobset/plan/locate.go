@@ -21,12 +21,10 @@ func unlocated(o Observed, owned children) (out []domains.Unlocated) {
 		return nil
 	}
 	for _, job := range owned.active {
-		_, place := o.replicatedJob(replicatedJobOf(job))
-		index := jobIndex(job)
-		at := o.index.placed[place]
+		at, index := o.index.placed[job.place], job.index
 		placed := job.Annotations[jobsetv1alpha2.PlacementKey] == jobsetv1alpha2.PlacementByAffinity && at.ByScheduler(index)
-		if placed && job.DeletionTimestamp == nil && !jobSuspended(job) && at.IsFor(index, o.jobRestarts(place, index)) {
-			out = append(out, domains.Unlocated{Place: place, Index: index, UID: job.UID, Topology: at.Topology})
+		if placed && job.DeletionTimestamp == nil && !jobSuspended(job.Job) && at.IsFor(index, o.jobRestarts(job.place, index)) {
+			out = append(out, domains.Unlocated{Place: job.place, Index: index, UID: job.UID, Topology: at.Topology})
 		}
 	}
 	return out

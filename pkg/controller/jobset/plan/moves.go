@@ -27,14 +27,13 @@ func stuckJobs(o Observed, owned children) (out []domains.Stuck) {
 	}
 	for _, job := range owned.active {
 		waiting, found := o.Waiting[job.UID]
-		if !found || !starting(job) {
+		if !found || !starting(job.Job) {
 			continue
 		}
-		_, place := o.replicatedJob(replicatedJobOf(job))
-		index := jobIndex(job)
-		if at := o.index.placed[place]; at.Domain(index) != "" && at.IsFor(index, o.jobRestarts(place, index)) && !at.At.Jobs[index].Ready {
+		at, index := o.index.placed[job.place], job.index
+		if at.Domain(index) != "" && at.IsFor(index, o.jobRestarts(job.place, index)) && !at.At.Jobs[index].Ready {
 			out = append(out, domains.Stuck{
-				Waiting: waiting, Place: place, Index: index, UID: job.UID, Topology: at.Topology, At: at.At.Jobs[index],
+				Waiting: waiting, Place: job.place, Index: index, UID: job.UID, Topology: at.Topology, At: at.At.Jobs[index],
 			})
 		}
 	}
@@ -83,13 +82,13 @@ func moveJob(s state) changes {
 
 // leftDomain reports whether a Job has left its domain, so that it is to be created once more in another one. A Job that was done
 // before that was known stays.
-func leftDomain(o *Observed, place int, index int32, job *batchv1.Job) bool {
-	at := o.index.placed[place]
-	if at.At == nil || int(index) >= len(at.At.Jobs) {
+func leftDomain(o *Observed, job child) bool {
+	at := o.index.placed[job.place]
+	if at.At == nil || int(job.index) >= len(at.At.Jobs) {
 		return false
 	}
-	moves := at.At.Jobs[index].Moves
-	return moves != nil && moves.ReplacedJob == job.UID && helper.TrueJobCondition(job, batchv1.JobComplete) == nil
+	moves := at.At.Jobs[job.index].Moves
+	return moves != nil && moves.ReplacedJob == job.UID && helper.TrueJobCondition(job.Job, batchv1.JobComplete) == nil
 }
 
 // notePlaced notes which Jobs have had all of their pods ready where they are. They do not move any more.
@@ -98,11 +97,10 @@ func notePlaced(s state) (c changes) {
 		return changes{}
 	}
 	for _, job := range s.owned.active {
-		rj, place := s.replicatedJob(replicatedJobOf(job))
-		at, index := s.index.placed[place], jobIndex(job)
-		news := at.Domain(index) != "" && !at.At.Jobs[index].Ready && at.IsFor(index, s.jobRestarts(place, index))
-		if news && !jobSuspended(job) && job.DeletionTimestamp == nil && allPodsReady(job) {
-			c.edits = append(c.edits, setReady(rj.Name, at.Topology, index, true))
+		at, index := s.index.placed[job.place], job.index
+		news := at.Domain(index) != "" && !at.At.Jobs[index].Ready && at.IsFor(index, s.jobRestarts(job.place, index))
+		if news && !jobSuspended(job.Job) && job.DeletionTimestamp == nil && allPodsReady(job.Job) {
+			c.edits = append(c.edits, setReady(replicatedJobOf(job.Job), at.Topology, index, true))
 		}
 	}
 	return c
@@ -115,10 +113,9 @@ func unpin(s state) (c changes) {
 		return changes{}
 	}
 	for _, job := range s.owned.active {
-		rj, place := s.replicatedJob(replicatedJobOf(job))
-		at, index := s.index.placed[place], jobIndex(job)
-		if jobSuspended(job) && at.Domain(index) != "" && at.At.Jobs[index].Ready {
-			c.edits = append(c.edits, setReady(rj.Name, at.Topology, index, false))
+		at, index := s.index.placed[job.place], job.index
+		if jobSuspended(job.Job) && at.Domain(index) != "" && at.At.Jobs[index].Ready {
+			c.edits = append(c.edits, setReady(replicatedJobOf(job.Job), at.Topology, index, false))
 		}
 	}
 	c.commits = len(c.edits) > 0

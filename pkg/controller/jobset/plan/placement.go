@@ -81,7 +81,7 @@ func unplaced(o Observed, owned children) (out []domains.Unplaced) {
 // startedNames returns the names of the Jobs of the current attempt that need no domain: they run, or have ended.
 func startedNames(owned children) sets.Set[string] {
 	names := sets.New[string]()
-	for _, jobs := range [][]*batchv1.Job{owned.succeeded, owned.failed, owned.active} {
+	for _, jobs := range [][]*batchv1.Job{owned.succeeded, owned.failed, jobsOf(owned.active)} {
 		for _, job := range jobs {
 			if job.DeletionTimestamp == nil && !jobSuspended(job) {
 				names.Insert(job.Name)
@@ -164,19 +164,18 @@ func domainsOf(o Observed, rj *jobsetv1alpha2.ReplicatedJob) domains.Jobs {
 // mustBeReplaced reports whether a suspended Job cannot be resumed where it belongs: pods can be given a node selector
 // then, but no affinity to each other, and no other group. Jobs that keep off other nodes than they should are rare,
 // and are replaced too.
-func mustBeReplaced(o *Observed, job *batchv1.Job) bool {
-	if avoidsOtherNodes(o, job) || groupedElsewhere(o, job) {
+func mustBeReplaced(o *Observed, job child) bool {
+	if avoidsOtherNodes(o, job.Job) || groupedElsewhere(o, job) {
 		return true
 	}
-	_, place := o.replicatedJob(replicatedJobOf(job))
-	return job.Annotations[jobsetv1alpha2.PlacementKey] == "" && o.index.placed[place].ByScheduler(jobIndex(job))
+	return job.Annotations[jobsetv1alpha2.PlacementKey] == "" && o.index.placed[job.place].ByScheduler(job.index)
 }
 
 // replaced returns the suspended Jobs that are created once more instead of being resumed.
-func replaced(o Observed, active []*batchv1.Job, w waits) (out []*batchv1.Job) {
+func replaced(o Observed, active []child, w waits) (out []*batchv1.Job) {
 	for _, job := range active {
 		if w.resumes(&o, job) && mustBeReplaced(&o, job) {
-			out = append(out, job)
+			out = append(out, job.Job)
 		}
 	}
 	return out

@@ -44,7 +44,7 @@ type duePatch struct {
 // resumed than leaves the backlog of the Job controller, for which so many Jobs wait, within its bound.
 func jobPatches(w work, waiting int) jobChanges {
 	o := w.Observed
-	active := slices.Concat(o.grouped(w.owned.active)...)
+	active := inSpecOrder(o.JobSet, w.owned.active)
 	p := jobChanges{resumption: resumption{left: max(0, o.maxBacklog()-waiting)}}
 	inTurn := maxChanges
 	if w.toResume > p.left {
@@ -61,7 +61,7 @@ func jobPatches(w work, waiting int) jobChanges {
 }
 
 // duePatches returns the patches of the active Jobs one after the other, from any of them on if they are more than inTurn.
-func duePatches(o Observed, active []*batchv1.Job, w waits, inTurn int, r *resumption) iter.Seq[change[duePatch]] {
+func duePatches(o Observed, active []child, w waits, inTurn int, r *resumption) iter.Seq[change[duePatch]] {
 	builders := newBuilders(o)
 	return func(yield func(change[duePatch]) bool) {
 		for n := range rotated(o, len(active), inTurn) {
@@ -69,13 +69,13 @@ func duePatches(o Observed, active []*batchv1.Job, w waits, inTurn int, r *resum
 			if job.DeletionTimestamp != nil {
 				continue
 			}
-			rj, i := o.replicatedJob(replicatedJobOf(job))
-			patch := duePatch{JobPatch: JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(&o, rj, job)}}
+			rj := &o.JobSet.Spec.ReplicatedJobs[job.place]
+			patch := duePatch{JobPatch: JobPatch{JobRef: refTo(job), ResourceVersion: job.ResourceVersion, Size: resized(&o, rj, job.Job)}}
 			switch {
-			case suspended(o.JobSet) && !jobSuspended(job):
-				suspend(o, job, &patch.JobPatch)
+			case suspended(o.JobSet) && !jobSuspended(job.Job):
+				suspend(o, job.Job, &patch.JobPatch)
 			case w.resumes(&o, job) && !mustBeReplaced(&o, job):
-				r.resume(o, job, func() *jobBuilder { return builders(i) }, &patch)
+				r.resume(o, job, func() *jobBuilder { return builders(job.place) }, &patch)
 			}
 			if patch.Suspend == nil && patch.Size == nil {
 				continue
@@ -88,7 +88,7 @@ func duePatches(o Observed, active []*batchv1.Job, w waits, inTurn int, r *resum
 }
 
 // resume resumes a Job, unless it would wait for the Job controller and may not.
-func (r *resumption) resume(o Observed, job *batchv1.Job, builder func() *jobBuilder, patch *duePatch) {
+func (r *resumption) resume(o Observed, job child, builder func() *jobBuilder, patch *duePatch) {
 	elsewhere := managedElsewhere(&o, job)
 	if !elsewhere && r.left == 0 {
 		r.backlogFull = true
@@ -117,8 +117,8 @@ func suspendedByOthers(o *Observed, job *batchv1.Job) bool {
 
 // resume lets a Job run with the scheduling directives that the set has now. Upstream only adds directives, so that what
 // an earlier admission by a queueing system put there stays for ever; here the Job gets exactly those of the set.
-func resume(builder *jobBuilder, job *batchv1.Job, patch *JobPatch) {
-	o, template := builder.o, builder.template(jobIndex(job))
+func resume(builder *jobBuilder, job child, patch *JobPatch) {
+	o, template := builder.o, builder.template(job.index)
 	wanted, current := directives(&template), directives(&job.Spec.Template)
 	keep(wanted.Labels, current.Labels)
 	keep(wanted.Annotations, current.Annotations)

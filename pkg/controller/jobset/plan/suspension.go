@@ -36,12 +36,12 @@ func suspensionMark(js *jobsetv1alpha2.JobSet) string {
 // mayStartPods reports whether any Job of the set may start pods: it has not ended, and is neither suspended nor being
 // deleted.
 func mayStartPods(owned children) bool {
-	return slices.ContainsFunc(owned.active, mayRun) || slices.ContainsFunc(owned.previous, mayRun)
+	return owned.anyActive(mayRun) || slices.ContainsFunc(owned.previous, mayRun)
 }
 
 // stillRuns reports whether any Job of the set may start pods, or has pods that have not ended.
 func stillRuns(owned children) bool {
-	return mayStartPods(owned) || slices.ContainsFunc(owned.active, runsPods) || slices.ContainsFunc(owned.previous, runsPods)
+	return mayStartPods(owned) || owned.anyActive(runsPods) || slices.ContainsFunc(owned.previous, runsPods)
 }
 
 // runsPods reports whether a Job has pods that have not ended. Those that are being deleted are among them.
@@ -94,7 +94,7 @@ func recordSuspension(s state) (c changes) {
 	mark := SuspendedInAttempt(a.Number)
 	marked := func(job *batchv1.Job) bool { return job.Annotations[jobsetv1alpha2.ReleasedKey] == mark }
 	switch {
-	case !slices.ContainsFunc(s.owned.active, marked):
+	case !s.owned.anyActive(marked):
 		return changes{}
 	case mayStartPods(s.owned):
 		c.edits = []edit{endAttempt(s.Observed, jobsetv1alpha2.OutcomeSuspended, messageTakenBack)}

@@ -21,7 +21,7 @@ const cancelledTTL = 5 * time.Minute
 func removeRest(s state) changes {
 	p := timeToLive(s.Observed)
 	p.Groups = ungroup(s.Observed)
-	p.DeleteJobs, p.More = deletions(s.Observed, slices.Concat(s.owned.previous, s.owned.active))
+	p.DeleteJobs, p.More = deletions(s.Observed, slices.Concat(s.owned.previous, jobsOf(s.owned.active)))
 	return changes{plan: p}
 }
 

@@ -3,10 +3,7 @@
 
 package plan
 
-import (
-	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-)
+import "k8s.io/apimachinery/pkg/util/sets"
 
 // What Jobs wait for before they are created or resumed is a value: each subject returns which Jobs wait for it, and union joins
 // these. Nothing changes the union afterwards, so that no subject can start a Job that waits for another one.
@@ -70,10 +67,7 @@ func union(o Observed, all ...wait) waits {
 func (w waits) job(place int, name string) bool { return w.replicatedJobs[place] || w.jobs.Has(name) }
 
 // resumes reports whether a Job is to be resumed.
-func (w waits) resumes(o *Observed, job *batchv1.Job) bool {
-	if suspended(o.JobSet) || job.DeletionTimestamp != nil || !jobSuspended(job) || suspendedByOthers(o, job) {
-		return false
-	}
-	_, place := o.replicatedJob(replicatedJobOf(job))
-	return !w.job(place, job.Name)
+func (w waits) resumes(o *Observed, job child) bool {
+	return !suspended(o.JobSet) && job.DeletionTimestamp == nil && jobSuspended(job.Job) && !suspendedByOthers(o, job.Job) &&
+		!w.job(job.place, job.Name)
 }
