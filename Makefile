@@ -179,7 +179,7 @@ unit: ## Run the unit tests.
 # Some packages wait for etcd or for real time, so one package more than there are processors is tested at a time.
 .PHONY: unit-packages
 unit-packages:
-	$(GO_TEST) -p $$(($$(nproc) + 1)) $(test_flags) -timeout 20m ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
+	$(GO_TEST) -p $$(($$(nproc) + 1)) $(test_flags) -timeout 20m ./pkg/... ./cmd/... ./hack/... ./test/bench/... ./test/ceilings/... ./test/docs/... ./test/hostile/... ./test/localcluster/... ./test/framework/... ./test/history/... ./test/simulation/...
 
 # The modules of tools, with -count=1 where tests read files of the checkout outside of their module: go test does not see that these have changed.
 .PHONY: unit-modules

@@ -17,6 +17,7 @@ failed=0
 readonly hub="${apis}/[a-z]+|${apis}/[a-z]+/(fuzzer|install|validation)(/.*)?"
 readonly version="${apis}/[a-z]+/v[0-9][0-9a-z]*"
 readonly helper="${version}/helper"
+readonly reasons="${apis}/generic/reasons"
 readonly gates="${apis}/[a-z]+/(gates|podgroups)"
 readonly server="${module}/pkg/(apiserver|registry)(/.*)?"
 readonly generated="${module}/pkg/generated(/.*)?"
@@ -103,7 +104,7 @@ forbid "${module}/pkg/controller/host/(loop|plan)" "${version}" "the loop runs o
 forbid "${module}/pkg/controller/host/(children|queue|consistency|namespaces|informers)" "${module}/pkg/controller/host/loop" \
   "the loop uses what controllers share, and is not used by it"
 allow_only "${plan}" \
-  "${version}|${helper}|${gates}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|runtime/schema|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|k8s.io/component-helpers/resource|[a-z]+(/[a-z0-9]+)*" \
+  "${version}|${helper}|${reasons}|${gates}|${plan}|k8s.io/api/.*|k8s.io/apimachinery/pkg/(api|apis|labels|fields|runtime/schema|selection|types|util)(/.*)?|k8s.io/utils/(ptr|set)|k8s.io/component-helpers/resource|[a-z]+(/[a-z0-9]+)*" \
   "deciding uses values only: versioned types and facts about them, k8s.io/api and value packages of apimachinery"
 
 # The plugin. It shows what the controller would create, and so uses its decisions.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
@@ -37,7 +38,7 @@ func troubleOf(what plan.Refusal, err error) hostplan.Trouble {
 		Reason: why.Reason.Word(), Message: why.Message, MayPass: why.Reason == children.FailedCreate,
 	}}
 	if errors.Is(err, errNameTaken) || errors.Is(err, errGoing) {
-		t.Reason, t.MayPass = hostplan.ReasonNameConflict, errors.Is(err, errGoing)
+		t.Reason, t.MayPass = reasons.NameConflict, errors.Is(err, errGoing)
 	}
 	return t
 }

@@ -6,12 +6,15 @@ package jobset
 import (
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/metrics"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
@@ -20,9 +23,11 @@ const causeOther = "Other"
 
 // causes are reasons of pods, containers and Jobs by which first failures are counted.
 var causes = []string{
-	"Error", "OOMKilled", "ContainerCannotRun", "StartError", "Evicted", "Preempting", "PreemptionByScheduler", "DeletionByTaintManager",
-	"DeletionByPodGC", "EvictionByEvictionAPI", "TerminationByKubelet", "NodeLost", "UnexpectedAdmissionError",
-	"BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy", "FailedIndexes", "MaxFailedIndexesExceeded", causeOther,
+	helper.ReasonError, helper.ReasonOOMKilled, "ContainerCannotRun", "StartError", helper.ReasonEvicted, helper.ReasonPreempting,
+	corev1.PodReasonPreemptionByScheduler, helper.ReasonDeletionByTaintManager, helper.ReasonDeletionByPodGC,
+	helper.ReasonEvictionByEvictionAPI, corev1.PodReasonTerminationByKubelet, helper.ReasonNodeLost, helper.ReasonUnassigned,
+	batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonPodFailurePolicy,
+	batchv1.JobReasonFailedIndexes, batchv1.JobReasonMaxFailedIndexesExceeded, causeOther,
 }
 
 var (

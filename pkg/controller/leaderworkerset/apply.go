@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
@@ -88,7 +89,7 @@ func (a *applier) trouble(ctx context.Context, child string, err error) {
 		Reason: why.Reason.Word(), Message: why.Message, MayPass: why.Reason == children.FailedCreate,
 	}}
 	if errors.Is(err, errTaken) {
-		t.Reason, t.MayPass = hostplan.ReasonNameConflict, false
+		t.Reason, t.MayPass = reasons.NameConflict, false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,9 +30,9 @@ type PlacementState string
 
 const (
 	// Placed is that each Job would get a topology domain.
-	Placed PlacementState = "Placed"
+	Placed PlacementState = helper.ReasonPlaced
 	// NoDomain is that there are not enough domains with room.
-	NoDomain PlacementState = "NoDomain"
+	NoDomain PlacementState = helper.ReasonNoDomain
 	// Later is that the set is suspended, and gets its domains when it is resumed.
 	Later PlacementState = "Later"
 	// Ignored is that the feature gate is off.

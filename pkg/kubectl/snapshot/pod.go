@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
@@ -37,7 +38,7 @@ func PodState(pod *corev1.Pod) string {
 	switch {
 	case pod.DeletionTimestamp == nil || PodEnded(pod):
 		return state
-	case pod.Status.Reason == "NodeLost":
+	case pod.Status.Reason == helper.ReasonNodeLost:
 		return "Unknown"
 	}
 	return "Terminating"

@@ -5,6 +5,13 @@ package why
 
 import (
 	"slices"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	lwshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
 // Cause is the reason for the state of an object, in one word. Causes are an interface for scripts; docs/why.md describes each.
@@ -32,11 +39,11 @@ var (
 	Deleting                = cause("Deleting")
 	// WorkerClusterUnreachable and WorkerClusterPending are causes of what Kueue runs in another cluster.
 	WorkerClusterUnreachable = cause("WorkerClusterUnreachable")
-	ManagedByOther           = cause("ManagedByOther")
-	OlderThanNamespace       = cause("OlderThanNamespace")
+	ManagedByOther           = cause(helper.ReasonManagedByOther)
+	OlderThanNamespace       = cause(namespaceuid.ReasonOlderThanNamespace)
 	HeldAfterRestore         = cause("HeldAfterRestore")
-	Cancelled                = cause("Cancelled")
-	DeadlineExceeded         = cause("DeadlineExceeded")
+	Cancelled                = cause(reasons.Cancelled)
+	DeadlineExceeded         = cause(reasons.DeadlineExceeded)
 
 	QueueMissing          = cause("QueueMissing")
 	QueueStopped          = cause("QueueStopped")
@@ -56,16 +63,16 @@ var (
 	ControllerNotRunning = cause("ControllerNotRunning")
 	ControllerNotActing  = cause("ControllerNotActing")
 	// ReconciliationFailed is a cause of sequences only.
-	ReconciliationFailed = cause("ReconciliationFailed")
+	ReconciliationFailed = cause(batchv1alpha1.ReasonReconciliationFailed)
 
 	JobNameTaken        = cause("JobNameTaken")
 	JobTemplateRefused  = cause("JobTemplateRefused")
 	JobRefusedByQuota   = cause("JobRefusedByQuota")
 	JobRefusedByWebhook = cause("JobRefusedByWebhook")
 	JobRefusedByPolicy  = cause("JobRefusedByPolicy")
-	JobCreationFailed   = cause("JobCreationFailed")
+	JobCreationFailed   = cause(reasons.JobCreationFailed)
 	// ClusterOverloaded is a cause of sequences only.
-	ClusterOverloaded    = cause("ClusterOverloaded")
+	ClusterOverloaded    = cause(batchv1alpha1.ReasonClusterOverloaded)
 	StatefulSetNameTaken = cause("StatefulSetNameTaken")
 	StatefulSetRefused   = cause("StatefulSetRefused")
 	// LeaderWorkerSetNameTaken and the next two are causes of DisaggregatedSets only.
@@ -74,7 +81,7 @@ var (
 	LeaderWorkerSetRefused   = cause("LeaderWorkerSetRefused")
 	JobSuspendedByOther      = cause("JobSuspendedByOther")
 	// ChildUnreadable means that the server cannot read a child, of sequences and DisaggregatedSets.
-	ChildUnreadable = cause("ChildUnreadable")
+	ChildUnreadable = cause(reasons.ChildUnreadable)
 	// ChildUndoneByOther means that another party deletes a child each time it was created, or removes what the controller sets on it.
 	ChildUndoneByOther = cause("ChildUndoneByOther")
 
@@ -83,7 +90,7 @@ var (
 	PodsRefusedByWebhook  = cause("PodsRefusedByWebhook")
 	PodCreationFailed     = cause("PodCreationFailed")
 
-	NodeLost             = cause("NodeLost")
+	NodeLost             = cause(helper.ReasonNodeLost)
 	TerminatingPodsBlock = cause("TerminatingPodsBlockRestart")
 	// EarlierStepRuns is a cause of sequences only.
 	EarlierStepRuns = cause("EarlierStepRuns")
@@ -92,7 +99,7 @@ var (
 	DeviceClaimMissing = cause("DeviceClaimMissing")
 	SchedulingGate     = cause("SchedulingGate")
 
-	NodesUnknown           = cause("NodesUnknown")
+	NodesUnknown           = cause(helper.ReasonNodesUnknown)
 	NoFreeDomain           = cause("NoFreeDomain")
 	TopologyLabelMissing   = cause("TopologyLabelMissing")
 	TooFewDomains          = cause("TooFewDomains")
@@ -103,8 +110,8 @@ var (
 	UnschedulableTaint     = cause("UnschedulableTaint")
 	UnschedulableAffinity  = cause("UnschedulableAffinity")
 	UnschedulableResources = cause("UnschedulableResources")
-	RestartRulesMissing    = cause("RestartRulesMissing")
-	Unschedulable          = cause("Unschedulable")
+	RestartRulesMissing    = cause(jobsetv1alpha2.RestartRulesMissing)
+	Unschedulable          = cause(reasons.Unschedulable)
 	PodGroupWaits          = cause("PodGroupWaits")
 	SchedulerSilent        = cause("SchedulerSilent")
 
@@ -112,8 +119,8 @@ var (
 	ContainerConfig = cause("ContainerConfig")
 	VolumeMount     = cause("VolumeMount")
 	OutOfMemory     = cause("OutOfMemory")
-	Evicted         = cause("Evicted")
-	Preempted       = cause("Preempted")
+	Evicted         = cause(string(helper.Evicted))
+	Preempted       = cause(string(helper.Preempted))
 
 	ServiceForeign             = cause("ServiceForeign")
 	ServiceMissing             = cause("ServiceMissing")
@@ -128,25 +135,25 @@ var (
 	GroupRestarts      = cause("GroupRestarts")
 	CrashLoop          = cause("CrashLoop")
 	ExitCode           = cause("ExitCode")
-	JobFailed          = cause("JobFailed")
+	JobFailed          = cause(batchv1alpha1.ReasonJobFailed)
 	// UpdateStuck means that an update replaces no group.
 	UpdateStuck = cause("UpdateStuck")
 	// RequestFailed means that a request of the controller failed for a reason that passes by itself, such as a server that is away.
 	RequestFailed = cause("RequestFailed")
 
 	// NoJobs means that the spec asks for no Jobs.
-	NoJobs       = cause("NoJobs")
+	NoJobs       = cause(helper.ReasonNoJobs)
 	DependsOn    = cause("DependsOn")
 	StartupOrder = cause("StartupOrder")
 	// LeaderNotReady means that workers wait for their leader.
 	LeaderNotReady = cause("LeaderNotReady")
-	Restarting     = cause("Restarting")
+	Restarting     = cause(helper.PhaseRestarting)
 	// Updating means that groups are being replaced.
-	Updating     = cause("Updating")
+	Updating     = cause(lwshelper.PhaseUpdating)
 	PodsNotReady = cause("PodsNotReady")
-	Starting     = cause("Starting")
-	Running      = cause("Running")
-	Completed    = cause("Completed")
+	Starting     = cause(helper.PhaseStarting)
+	Running      = cause(helper.PhaseRunning)
+	Completed    = cause(helper.PhaseCompleted)
 )
 
 // Normal reports that nothing is wrong.

@@ -3,6 +3,10 @@
 
 package v1alpha1
 
+import (
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
+)
+
 // SequentialJobControllerName is the value of spec.managedBy that means the built-in controller, as its absence does.
 const SequentialJobControllerName = "jobset-apiserver.io/sequentialjob-controller"
 
@@ -79,12 +83,12 @@ const (
 	// ReasonOperational is the reason of Available while it is True.
 	ReasonOperational = "Operational"
 	// ReasonJobCreationFailed is the reason of Available while the API refuses to create a child.
-	ReasonJobCreationFailed = "JobCreationFailed"
+	ReasonJobCreationFailed = reasons.JobCreationFailed
 	// ReasonUndoneByOthers is the reason of Available while a child is not created, because another party deletes it each
 	// time, or removes its label.
-	ReasonUndoneByOthers = "UndoneByOthers"
+	ReasonUndoneByOthers = reasons.UndoneByOthers
 	// ReasonNameConflict is the reason of Available while another object has the name of a child.
-	ReasonNameConflict = "NameConflict"
+	ReasonNameConflict = reasons.NameConflict
 	// ReasonFailed is the reason of Available when the sequence has failed.
 	ReasonFailed = "Failed"
 
@@ -95,7 +99,7 @@ const (
 	// ReasonSuspended is the reason of Progressing and of Suspended while the sequence is suspended.
 	ReasonSuspended = "Suspended"
 	// ReasonResumed is the reason of Suspended after the sequence was resumed.
-	ReasonResumed = "Resumed"
+	ReasonResumed = reasons.Resumed
 	// ReasonWaitingForQuota is the reason of Progressing while the current child waits in a queue.
 	ReasonWaitingForQuota = "WaitingForQuota"
 	// ReasonWaitingForPods is the reason of Progressing while the current step waits until the pods of earlier ones have ended.
@@ -104,33 +108,35 @@ const (
 	// not, because another party suspended it again three times within a minute after the controller had resumed it.
 	ReasonSuspendedByOthers = "SuspendedByOthers"
 	// ReasonChildUnreadable is the reason of Progressing while the server cannot read the JobSet of a step that may run.
-	ReasonChildUnreadable = "ChildUnreadable"
+	ReasonChildUnreadable = reasons.ChildUnreadable
 	// ReasonCompleted is the reason of Progressing when all steps have completed.
 	ReasonCompleted = "Completed"
 	// ReasonJobFailed is the reason of Failed and Progressing when a step has failed permanently.
 	ReasonJobFailed = "JobFailed"
 
 	// ReasonDeadlineExceeded is the reason of Failed after activeDeadlineSeconds.
-	ReasonDeadlineExceeded = "DeadlineExceeded"
+	ReasonDeadlineExceeded = reasons.DeadlineExceeded
 	// ReasonCancelled is the reason of Failed after a user cancelled the sequence.
-	ReasonCancelled = "Cancelled"
+	ReasonCancelled = reasons.Cancelled
 	// ReasonReconciliationError is the reason of Failed while the controller fails to reconcile the object.
 	ReasonReconciliationError = "ReconciliationError"
+	// ReasonReconciliationFailed is the reason of the event about that.
+	ReasonReconciliationFailed = "ReconciliationFailed"
 	// ReasonReconciled is the reason of Failed, which is False, after the controller could reconcile the object again.
 	ReasonReconciled = "Reconciled"
 	// ReasonRetried is the reason of Failed and Available after a user asked to run a failed sequence again.
-	ReasonRetried = "Retried"
+	ReasonRetried = reasons.Retried
 
 	// ReasonAllJobsCompleted is the reason of Complete.
-	ReasonAllJobsCompleted = "AllJobsCompleted"
+	ReasonAllJobsCompleted = reasons.AllJobsCompleted
 
 	// ReasonClusterOverloaded is the reason of ResourcesUnavailable while the API asks for fewer requests, times out, or
 	// cannot call a webhook.
 	ReasonClusterOverloaded = "ClusterOverloaded"
 	// ReasonQuotaExceeded is the reason of ResourcesUnavailable while a ResourceQuota has no room for the current child or for its pods.
-	ReasonQuotaExceeded = "QuotaExceeded"
+	ReasonQuotaExceeded = reasons.QuotaExceeded
 	// ReasonUnschedulable is the reason of ResourcesUnavailable while pods have waited for a node for 30 seconds.
-	ReasonUnschedulable = "Unschedulable"
+	ReasonUnschedulable = reasons.Unschedulable
 	// ReasonPodsRefused is the reason of ResourcesUnavailable while the API refuses pods of the current child and it is not known why. If it
 	// is, the condition has the reason that PodCreationFailure of a JobSet has for it.
 	ReasonPodsRefused = "PodsRefused"
@@ -138,7 +144,7 @@ const (
 	ReasonQueueUnavailable = "QueueUnavailable"
 	// ReasonRestoredFromBackup is the reason of Held and Progressing while it is not known what became of the sequence since the backup from
 	// which the store was restored.
-	ReasonRestoredFromBackup = "RestoredFromBackup"
+	ReasonRestoredFromBackup = reasons.RestoredFromBackup
 	// ReasonResourcesAvailable is the reason of ResourcesUnavailable after the cause has gone.
 	ReasonResourcesAvailable = "ResourcesAvailable"
 )

@@ -3,6 +3,10 @@
 
 package v1
 
+import (
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
+)
+
 // Keys of labels and annotations (docs/reference/leaderworkerset.md#disaggregatedset).
 const (
 	// SetNameLabelKey is on all children and their pods: the name of the set.
@@ -38,7 +42,7 @@ const (
 	// ReasonRolloutInProgress is the reason of Progressing.
 	ReasonRolloutInProgress = "RolloutInProgress"
 	// ReasonChildUnreadable is the reason of Progressing while the set waits for a child that the server cannot read.
-	ReasonChildUnreadable = "ChildUnreadable"
+	ReasonChildUnreadable = reasons.ChildUnreadable
 	// ReasonRolesUnblocked is the reason of RolesBlocked, which is False, once no LeaderWorkerSet has a fault.
 	ReasonRolesUnblocked = "RolesUnblocked"
 	// ReasonBound is the reason of Ready.

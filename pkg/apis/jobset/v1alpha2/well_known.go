@@ -3,6 +3,10 @@
 
 package v1alpha2
 
+import (
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
+)
+
 import "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 
 // JobSetControllerName is the value of spec.managedBy that means the built-in controller, as its absence does.
@@ -58,32 +62,32 @@ const (
 
 // ReasonRestoredFromBackup is the reason of Held while it is True: the store was restored from a backup, and what became of the set
 // since the backup is not known.
-const ReasonRestoredFromBackup = "RestoredFromBackup"
+const ReasonRestoredFromBackup = reasons.RestoredFromBackup
 
 // Reasons of JobCreationFailure and PodCreationFailure while they are True.
 const (
 	// ReasonQuotaExceeded means that a ResourceQuota is used up.
-	ReasonQuotaExceeded = "QuotaExceeded"
+	ReasonQuotaExceeded = reasons.QuotaExceeded
 	// ReasonForbidden means that the controller lacks a permission.
-	ReasonForbidden = "Forbidden"
+	ReasonForbidden = reasons.Forbidden
 	// ReasonAdmissionDenied means that a webhook, a policy or an admission plugin refused the object.
-	ReasonAdmissionDenied = "AdmissionDenied"
+	ReasonAdmissionDenied = reasons.AdmissionDenied
 	// ReasonInvalid means that the API considers the object invalid.
-	ReasonInvalid = "Invalid"
+	ReasonInvalid = reasons.Invalid
 	// ReasonNotSupported means that the cluster lacks an API or a feature that the set asks for.
-	ReasonNotSupported = "NotSupported"
+	ReasonNotSupported = reasons.NotSupported
 	// ReasonFailedCreate is for all other failures, for example a webhook that does not answer.
-	ReasonFailedCreate = "FailedCreate"
+	ReasonFailedCreate = reasons.FailedCreate
 	// ReasonUndoneByOthers means that the API was not asked, because another party deletes the object each time it was
 	// created, or removes its labels.
-	ReasonUndoneByOthers = "UndoneByOthers"
+	ReasonUndoneByOthers = reasons.UndoneByOthers
 )
 
 // ReasonUnschedulable is the reason of PodsUnschedulable while it is True.
-const ReasonUnschedulable = "Unschedulable"
+const ReasonUnschedulable = reasons.Unschedulable
 
 // ReasonCancelled is the reason of Failed after a user cancelled the set.
-const ReasonCancelled = "Cancelled"
+const ReasonCancelled = reasons.Cancelled
 
 // Values of status.terminalState.
 const (

@@ -3,6 +3,10 @@
 
 package v1
 
+import (
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
+)
+
 // Keys of labels (docs/reference/leaderworkerset.md#labels).
 const (
 	// SetNameLabelKey is on all children: the name of the set.
@@ -106,10 +110,10 @@ const (
 	// ReasonGroupsUpdating is the reason of UpdateInProgress.
 	ReasonGroupsUpdating = "GroupsUpdating"
 	// ReasonPodsCreated is the reason of PodCreationFailure, which is False, once no pods are refused.
-	ReasonPodsCreated = "PodsCreated"
+	ReasonPodsCreated = reasons.PodsCreated
 	// ReasonUnschedulable is the reason of PodsUnschedulable, and ReasonPodsScheduled its reason once no pod waits for a node.
-	ReasonUnschedulable = "Unschedulable"
-	ReasonPodsScheduled = "PodsScheduled"
+	ReasonUnschedulable = reasons.Unschedulable
+	ReasonPodsScheduled = reasons.PodsScheduled
 	// ReasonMaxGroupRestartsExceeded is the reason of Failed.
 	ReasonMaxGroupRestartsExceeded = "MaxGroupRestartsExceeded"
 )

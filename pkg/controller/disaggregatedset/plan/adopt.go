@@ -14,6 +14,7 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
@@ -133,6 +134,6 @@ func (o *Observed) orphanedName(kind OrphanKind, name string) bool {
 
 // adopted returns the event about the adoptions of one pass.
 func adopted(p Plan, which []int) Event {
-	return Event{Type: corev1.EventTypeNormal, Reason: "AdoptedChild", Action: actionAdopt, Note: hostplan.NoteAdopted(len(which),
+	return Event{Type: corev1.EventTypeNormal, Reason: reasons.AdoptedChild, Action: actionAdopt, Note: hostplan.NoteAdopted(len(which),
 		func(i int) string { return string(p.Adopt[which[i]].Kind) + " " + p.Adopt[which[i]].Name })}
 }

@@ -16,6 +16,7 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
@@ -44,7 +45,7 @@ func reportTroubles(obs Observed, p Plan, r Results, next *disaggregatedsetv1.Di
 	troubles := r.Troubles
 	for _, name := range p.Conflicts {
 		troubles = append(troubles, hostplan.Trouble{What: "scaler " + name + " could not be created", Refusal: hostplan.Refusal{
-			Reason:  hostplan.ReasonNameConflict,
+			Reason:  reasons.NameConflict,
 			Message: "a scaler with this name exists and does not belong to the DisaggregatedSet; it is created once that one is deleted",
 		}})
 	}

@@ -10,16 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
-)
 
-// ReasonFailedCreate is the reason of events about objects whose pods were not created.
-const ReasonFailedCreate = "FailedCreate"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
+)
 
 // FailedCreations are the events of the main API about objects whose pods were not created.
 func (f *Factory) FailedCreations() Resource {
 	return NewResource(f.main, corev1.SchemeGroupVersion.WithResource("events"), &corev1.Event{}, f.kube,
 		selected[*corev1.EventList]{f.kube.CoreV1().Events(metav1.NamespaceAll),
-			fields.OneTermEqualSelector("reason", ReasonFailedCreate).String()})
+			fields.OneTermEqualSelector("reason", reasons.FailedCreate).String()})
 }
 
 // selected follows the objects whose fields match a selector.

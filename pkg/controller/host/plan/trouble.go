@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 )
 
 // Trouble is a child that is not as its owner wants it, because the API refuses it, its name is taken, or another party undoes each write.
@@ -18,16 +20,6 @@ type Trouble struct {
 	What string
 	Refusal
 }
-
-// Reasons of the condition about troubles that are no answers of the API.
-const (
-	// ReasonNameConflict is for children whose names other objects have.
-	ReasonNameConflict = "NameConflict"
-	// ReasonUndoneByOthers is for children each write of which another party undoes. Their messages say when the next write is.
-	ReasonUndoneByOthers = "UndoneByOthers"
-	// ReasonChildrenCreated is the reason of the condition once it is False.
-	ReasonChildrenCreated = "ChildrenCreated"
-)
 
 // ChildFailure is what the condition about troubles says next. The zero value leaves it as it is.
 type ChildFailure struct {
@@ -53,7 +45,7 @@ func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Tim
 		same = slices.IndexFunc(inOrder, func(t Trouble) bool { return t.isThatOf(c) })
 	}
 	switch {
-	case same >= 0 && c.Reason == ReasonUndoneByOthers:
+	case same >= 0 && c.Reason == reasons.UndoneByOthers:
 		first = inOrder[same]
 	case same >= 0:
 		return ChildFailure{}
@@ -75,7 +67,7 @@ func withoutTrouble(ends bool) ChildFailure {
 	if !ends {
 		return ChildFailure{}
 	}
-	return ChildFailure{Status: metav1.ConditionFalse, Reason: ReasonChildrenCreated, Message: "no child is refused"}
+	return ChildFailure{Status: metav1.ConditionFalse, Reason: reasons.ChildrenCreated, Message: "no child is refused"}
 }
 
 func passes(t Trouble) int {

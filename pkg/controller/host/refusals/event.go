@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
@@ -105,7 +106,7 @@ func Need(factory *informers.Kind, kind string) informers.Need {
 		Resource: factory.FailedCreations(),
 		Only: func(obj runtime.Object) bool {
 			e, ok := obj.(*corev1.Event)
-			return ok && e.InvolvedObject.Kind == kind && e.Reason == informers.ReasonFailedCreate
+			return ok && e.InvolvedObject.Kind == kind && e.Reason == reasons.FailedCreate
 		},
 		Transform: func(obj any) (any, error) {
 			if e, ok := obj.(*corev1.Event); ok {

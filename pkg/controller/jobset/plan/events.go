@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
@@ -42,17 +43,14 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 		warn("FeatureGateMismatch", mismatch)
 	}
 	if r.IgnoredQueue != "" {
-		warn(reasonQueueIgnored, fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so "+
+		warn(reasons.QueueIgnored, fmt.Sprintf("the label %s names the queue %s, but the cluster does not serve %s: Kueue is not installed, so "+
 			"that the jobset runs without quota",
 			jobsetv1alpha2.QueueNameKey, r.IgnoredQueue, kueueGroup))
 	}
 	return events
 }
 
-const (
-	reasonQueueIgnored = "QueueIgnored"
-	kueueGroup         = "kueue.x-k8s.io"
-)
+const kueueGroup = "kueue.x-k8s.io"
 
 // noteQueue notes whether the set runs despite its queue.
 func noteQueue(s state) changes {

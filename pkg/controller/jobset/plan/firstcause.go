@@ -15,9 +15,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/policy"
 )
 
-// reasonOfAnyContainer is the reason of a container that failed for an unknown reason.
-const reasonOfAnyContainer = "Error"
-
 // FailedJob is a Job whose pods hold the first cause of the end of an attempt.
 type FailedJob struct {
 	JobRef
@@ -82,7 +79,7 @@ func describeCause(cause *jobsetv1alpha2.FailureCause) string {
 	case cause.Pod != "":
 		note.WriteString(" failed")
 	}
-	if cause.Reason != "" && cause.Reason != reasonOfAnyContainer {
+	if cause.Reason != "" && cause.Reason != helper.ReasonError {
 		fmt.Fprintf(&note, " (%s)", cause.Reason)
 	}
 	if message := lastLine(cause.Message); message != "" {

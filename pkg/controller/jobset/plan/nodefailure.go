@@ -14,9 +14,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
-// unassigned is the reason of a pod for which the node had no device.
-const unassigned = "UnexpectedAdmissionError"
-
 // deviceErrors are what drivers and libraries write, in lower case, when a device fails.
 var deviceErrors = []string{
 	"nvrm: xid", "xid error", "fallen off the bus", "uncorrectable ecc", "ecc uncorrectable", "ecc_uncorrectable", "double bit ecc",
@@ -35,7 +32,7 @@ func nodeFailure(cause *jobsetv1alpha2.FailureCause) string {
 	case helper.Evicted, helper.LostNode:
 		return helper.AvoidedReason(cause.Reason)
 	}
-	if cause.Reason == unassigned {
+	if cause.Reason == helper.ReasonUnassigned {
 		return helper.AvoidedReason(cause.Reason)
 	}
 	if found := deviceError(cause.Message); found != "" {
@@ -45,7 +42,7 @@ func nodeFailure(cause *jobsetv1alpha2.FailureCause) string {
 		return ""
 	}
 	reason := fmt.Sprintf("container %s was ended by signal %d", cause.Container, *cause.Signal)
-	if cause.Reason != "" && cause.Reason != reasonOfAnyContainer {
+	if cause.Reason != "" && cause.Reason != helper.ReasonError {
 		reason += " (" + cause.Reason + ")"
 	}
 	return helper.AvoidedReason(reason)

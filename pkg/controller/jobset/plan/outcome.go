@@ -8,26 +8,26 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
-	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/policy"
 )
 
 // Reasons of conditions. The events about them have the same reasons (docs/reference/jobset.md#conditions).
 const (
-	reasonAllJobsCompleted  = "AllJobsCompleted"
+	reasonAllJobsCompleted  = reasons.AllJobsCompleted
 	reasonSuspendedJobs     = "SuspendedJobs"
 	reasonResumeJobs        = "ResumeJobs"
 	reasonJobsReady         = "JobsReady"
-	reasonJobSetFailed      = "JobSetFailed"
+	reasonJobSetFailed      = helper.ReasonJobSetFailed
 	reasonJobSetCompleted   = "JobSetCompleted"
 	reasonJobSetSuspended   = "JobSetSuspended"
 	reasonInOrderInProgress = "InOrderStartupPolicyInProgress"
 	reasonInOrderCompleted  = "InOrderStartupPolicyCompleted"
 	reasonDeadlineExceeded  = helper.ReasonDeadlineExceeded
 	// Reasons of the condition that upstream does not have.
-	reasonJobNameTaken = hostplan.ReasonNameConflict // as of the other kinds
+	reasonJobNameTaken = reasons.NameConflict // as of the other kinds
 	// Reasons of events that upstream does not have.
 	reasonFirstFailure  = "FirstFailure"
 	reasonJobsRecreated = "JobsRecreated"

@@ -18,7 +18,7 @@ import (
 // that decides it writes the status only.
 
 const (
-	reasonPlaced  = "Placed"
+	reasonPlaced  = helper.ReasonPlaced
 	messagePlaced = "the jobs have their domains"
 )
 

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
@@ -36,7 +37,7 @@ type PodRefusal struct {
 
 const (
 	podsCannotBeCreated = " cannot be created: "
-	reasonPodsCreated   = "PodsCreated"
+	reasonPodsCreated   = reasons.PodsCreated
 	messagePodsCreated  = "no pods are refused"
 )
 

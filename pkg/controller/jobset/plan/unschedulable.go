@@ -6,6 +6,7 @@ package plan
 import (
 	"strings"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
@@ -15,7 +16,7 @@ type Unschedulable = hostplan.Unschedulable
 
 const (
 	cannotBeScheduled    = " cannot be scheduled: "
-	reasonPodsScheduled  = "PodsScheduled"
+	reasonPodsScheduled  = reasons.PodsScheduled
 	messagePodsScheduled = "no pod waits for a node"
 )
 

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
@@ -25,9 +26,9 @@ const (
 	reasonFailedUpdate     = helper.ReasonFailedUpdate
 	reasonFailedDelete     = helper.ReasonFailedDelete
 	reasonRolloutPaused    = "RolloutPaused"
-	reasonAdoptedChild     = "AdoptedChild"
+	reasonAdoptedChild     = reasons.AdoptedChild
 	reasonFailedAdopt      = "FailedAdopt"
-	reasonQueueIgnored     = "QueueIgnored"
+	reasonQueueIgnored     = reasons.QueueIgnored
 )
 
 // Actions of events, and of writes.

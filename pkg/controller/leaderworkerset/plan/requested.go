@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 )
@@ -127,4 +128,4 @@ func (r *restarts) unavailable() int32 {
 }
 
 // reasonRestartRequested is the reason of the events about groups that users recreate.
-const reasonRestartRequested = "RestartRequested"
+const reasonRestartRequested = reasons.RestartRequested

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
@@ -25,7 +26,7 @@ func troublesOf(o Observed, p Plan, r Results, taken Taken) []hostplan.Trouble {
 	troubles := r.Troubles
 	conflict := func(kind, name, owner string) {
 		troubles = append(troubles, hostplan.Trouble{What: kind + " " + name + " could not be created", Refusal: hostplan.Refusal{
-			Reason:  hostplan.ReasonNameConflict,
+			Reason:  reasons.NameConflict,
 			Message: fmt.Sprintf("a %s with this name exists and does not belong to the %s; it is created once that one is deleted", kind, owner),
 		}})
 	}

@@ -22,7 +22,7 @@ const (
 	reasonJobVanished          = "JobVanished"
 	reasonJobStopped           = "JobStopped"
 	reasonJobNotStopped        = "JobNotStopped"
-	reasonReconciliationFailed = "ReconciliationFailed"
+	reasonReconciliationFailed = batchv1alpha1.ReasonReconciliationFailed
 )
 
 // Finish returns what to store, report and remember about a sequence, given what was observed and decided, and what became of

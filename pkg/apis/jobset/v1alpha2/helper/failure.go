@@ -156,8 +156,24 @@ func wasKilled(ended *corev1.ContainerStateTerminated) bool {
 	return ended.ExitCode == killed && ended.Reason != ReasonOOMKilled
 }
 
-// ReasonOOMKilled is the reason of a container that was killed for lack of memory.
-const ReasonOOMKilled = "OOMKilled"
+// Reasons of pods and containers that kubelets, the scheduler and controllers of the cluster give, and for which k8s.io/api has no
+// constants.
+const (
+	// ReasonOOMKilled is the reason of a container that was killed for lack of memory, and ReasonError of one that failed for a reason that
+	// is not known.
+	ReasonOOMKilled = "OOMKilled"
+	ReasonError     = "Error"
+	// ReasonUnassigned is the reason of a pod for which the node had no device.
+	ReasonUnassigned = "UnexpectedAdmissionError"
+
+	// The others are reasons of pods that were interrupted.
+	ReasonEvicted                = "Evicted"
+	ReasonEvictionByEvictionAPI  = "EvictionByEvictionAPI"
+	ReasonPreempting             = "Preempting"
+	ReasonNodeLost               = "NodeLost"
+	ReasonDeletionByTaintManager = "DeletionByTaintManager"
+	ReasonDeletionByPodGC        = "DeletionByPodGC"
+)
 
 // Interruption is what ended a pod, if its containers did not.
 type Interruption string
@@ -171,9 +187,10 @@ const (
 
 // interruptions are the interruptions by the reasons of pods and of their condition DisruptionTarget.
 var interruptions = map[string]Interruption{
-	"Evicted": Evicted, "EvictionByEvictionAPI": Evicted, "TerminationByKubelet": Evicted,
-	"Preempting": Preempted, "Preempted": Preempted, "PreemptionByScheduler": Preempted,
-	"NodeLost": LostNode, "DeletionByTaintManager": LostNode, "DeletionByPodGC": LostNode, "NodeShutdown": LostNode, "Terminated": LostNode,
+	ReasonEvicted: Evicted, ReasonEvictionByEvictionAPI: Evicted, corev1.PodReasonTerminationByKubelet: Evicted,
+	ReasonPreempting: Preempted, "Preempted": Preempted, corev1.PodReasonPreemptionByScheduler: Preempted,
+	ReasonNodeLost: LostNode, ReasonDeletionByTaintManager: LostNode, ReasonDeletionByPodGC: LostNode, "NodeShutdown": LostNode,
+	"Terminated": LostNode,
 }
 
 // InterruptionOf returns what ended a pod, by the reason of its failure; empty if its containers did.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
@@ -32,16 +33,20 @@ const (
 
 // The reasons of conditions and events that the controller sets and others read (docs/reference/jobset.md#conditions).
 const (
-	ReasonReachedMaxRestarts = "ReachedMaxRestarts" // of Failed: no restart is left
-	ReasonDeadlineExceeded   = "DeadlineExceeded"   // of Failed: it ran longer than activeDeadlineSeconds
+	ReasonReachedMaxRestarts = "ReachedMaxRestarts"     // of Failed: no restart is left
+	ReasonDeadlineExceeded   = reasons.DeadlineExceeded // of Failed: it ran longer than activeDeadlineSeconds
 	// The next three are of PlacementPending, and of the event about Jobs whose domain the scheduler chooses.
 	ReasonNoDomain        = "NoDomain"        // no topology domain is free and suitable
 	ReasonNodesUnknown    = "NodesUnknown"    // nodes and pods have not been read yet
 	ReasonInvalidTemplate = "InvalidTemplate" // it is not known on which nodes the pods may run
 	// The next three are of events.
-	ReasonJobCreationFailed             = "JobCreationFailed"
+	ReasonJobCreationFailed             = reasons.JobCreationFailed
 	ReasonHeadlessServiceCreationFailed = "HeadlessServiceCreationFailed"
 	ReasonPVCCreationFailed             = "PVCCreationFailed"
+	// The next one is of the end of other conditions, once the set has failed.
+	ReasonJobSetFailed = "JobSetFailed"
+	// The next one is of PlacementPending once it is False.
+	ReasonPlaced = "Placed"
 )
 
 // up are the phases in which a set is to run and does not yet.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
@@ -26,7 +27,7 @@ const (
 
 // The reasons of events about children that the API refuses, of LeaderWorkerSets and DisaggregatedSets.
 const (
-	ReasonFailedCreate = "FailedCreate"
+	ReasonFailedCreate = reasons.FailedCreate
 	ReasonFailedUpdate = "FailedUpdate"
 	ReasonFailedDelete = "FailedDelete"
 )

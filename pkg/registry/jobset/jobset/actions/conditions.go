@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
@@ -16,16 +17,16 @@ import (
 // Reasons of conditions that actions set.
 const (
 	// ReasonRestartRequested is the reason of RestartingJobSet after a restart.
-	ReasonRestartRequested = "RestartRequested"
+	ReasonRestartRequested = reasons.RestartRequested
 	// ReasonRetryRequested is the reason of RestartingJobSet after a retry.
 	ReasonRetryRequested = "RetryRequested"
 	// ReasonRetried is the reason of Retried, after the retry of a suspended set.
-	ReasonRetried = "Retried"
+	ReasonRetried = reasons.Retried
 	// ReasonCancelled is the reason of Failed after a cancellation.
 	ReasonCancelled = jobsetv1alpha2.ReasonCancelled
 
 	// Those that the controller gives, when it fails a set.
-	reasonJobSetFailed = "JobSetFailed"
+	reasonJobSetFailed = helper.ReasonJobSetFailed
 )
 
 // setCondition puts a condition in place as the controller does: its time changes with its status only.

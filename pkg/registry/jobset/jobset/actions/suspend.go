@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -115,7 +116,7 @@ func checkSwitch(js *jobset.JobSet, p *batch.ActionPreconditions, action string)
 // by resuming, cancelling or deleting the set, or by an edit that resumes it.
 
 // ReasonResumed is the reason of Held after a user has resumed the set.
-const ReasonResumed = "Resumed"
+const ReasonResumed = reasons.Resumed
 
 func held(js *jobset.JobSet) bool {
 	return meta.IsStatusConditionTrue(js.Status.Conditions, jobset.ConditionHeld)
