@@ -4,6 +4,7 @@
 package gitops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -113,8 +114,13 @@ func TestScriptsOfConditions(t *testing.T) {
 		"a sequence of a former namespace":        {"sequentialjob/starting", "NamespaceRecreated", argoHealth{"Degraded", "why"}},
 		"a sequence that a restore holds":         {"sequentialjob/starting", "Held", argoHealth{"Suspended", "why"}},
 		"a sequence whose pods are refused":       {"sequentialjob/starting", "ResourcesUnavailable", argoHealth{"Progressing", "why"}},
+		"a sequence whose step is refused":        {"sequentialjob/starting", "Available=False", argoHealth{"Progressing", "why"}},
 		"a LeaderWorkerSet of a former namespace": {"leaderworkerset/available", "NamespaceRecreated", argoHealth{"Degraded", "why"}},
 		"a LeaderWorkerSet without pods":          {"leaderworkerset/progressing", "PodCreationFailure", argoHealth{"Progressing", "0 of 2 groups are ready. why"}},
+		"a LeaderWorkerSet without a child":       {"leaderworkerset/progressing", "ChildCreationFailure", argoHealth{"Progressing", "0 of 2 groups are ready. why"}},
+		"a LeaderWorkerSet without nodes":         {"leaderworkerset/progressing", "PodsUnschedulable", argoHealth{"Progressing", "0 of 2 groups are ready. why"}},
+		"a role set without a child":              {"disaggregatedset/progressing", "ChildCreationFailure", argoHealth{"Progressing", "why"}},
+		"a role set with a fault of a role":       {"disaggregatedset/progressing", "RolesBlocked", argoHealth{"Progressing", "why"}},
 		"a role set of a former namespace":        {"disaggregatedset/available", "NamespaceRecreated", argoHealth{"Degraded", "why"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +132,8 @@ func TestScriptsOfConditions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			added := map[string]any{"type": c.condition, "status": "True", "reason": "Test", "message": "why"}
+			condition, status, _ := strings.Cut(c.condition, "=")
+			added := map[string]any{"type": condition, "status": cmp.Or(status, "True"), "reason": "Test", "message": "why"}
 			if err := unstructured.SetNestedSlice(object.Object, append(conditions, added), "status", "conditions"); err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
@@ -19,8 +20,7 @@ import (
 
 // conditions are the conditions that say why a set does not have all its children.
 var conditions = children.NewConditionCounts("disaggregatedset_disaggregatedsets_with_condition",
-	"Number of DisaggregatedSets by condition that is true: ChildCreationFailure or RolesBlocked.",
-	disaggregatedsetv1.ConditionChildCreationFailure, disaggregatedsetv1.ConditionRolesBlocked)
+	"DisaggregatedSets", helper.Troubles())
 
 var registerMetrics = sync.OnceFunc(func() { legacyregistry.CustomMustRegister(conditions) })
 

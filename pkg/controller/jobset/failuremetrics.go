@@ -44,10 +44,7 @@ var (
 
 	// conditions are the conditions that say why a set does not go on by itself.
 	conditions = children.NewConditionCounts("jobset_jobsets_with_condition",
-		"Number of JobSets by condition that is true: ChildNameConflict, JobCreationFailure, PodCreationFailure, PodsUnschedulable, "+
-			"PlacementPending or Held.",
-		jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure, jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable,
-		jobsetv1alpha2.PlacementPending, jobsetv1alpha2.Held)
+		"JobSets", helper.Troubles())
 )
 
 // countConditions counts the conditions of a set that has not finished: a finished one waits for nothing.

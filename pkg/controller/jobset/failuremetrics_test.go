@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 func TestFirstCausesAreCounted(t *testing.T) {
@@ -99,7 +100,7 @@ func TestFinishedSetsHaveNoConditions(t *testing.T) {
 	js := newSet()
 	js.Status.Conditions = []metav1.Condition{{Type: jobsetv1alpha2.Held, Status: metav1.ConditionTrue}}
 	countPhase(js)
-	if lines := series(t, "jobset_jobsets_with_condition{"); len(lines) != 6 || !slices.Contains(lines, held+"1") {
+	if lines := series(t, "jobset_jobsets_with_condition{"); len(lines) != len(helper.Troubles()) || !slices.Contains(lines, held+"1") {
 		t.Errorf("a set that is held: %q", lines)
 	}
 	js.Status.TerminalState = jobsetv1alpha2.TerminalStateFailed

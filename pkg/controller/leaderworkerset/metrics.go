@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
@@ -55,9 +56,7 @@ var (
 
 	// conditions are the conditions that say why a set does not have all its groups.
 	conditions = children.NewConditionCounts("leaderworkerset_leaderworkersets_with_condition",
-		"Number of LeaderWorkerSets by condition that is true: ChildCreationFailure, PodCreationFailure, PodsUnschedulable or Failed.",
-		leaderworkersetv1.ConditionChildCreationFailure, leaderworkersetv1.ConditionPodCreationFailure,
-		leaderworkersetv1.ConditionPodsUnschedulable, leaderworkersetv1.ConditionFailed)
+		"LeaderWorkerSets", helper.Troubles())
 )
 
 var registerMetrics = sync.OnceFunc(func() {

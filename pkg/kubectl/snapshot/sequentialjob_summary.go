@@ -48,25 +48,22 @@ func SummarizeSequence(sj *batchv1alpha1.SequentialJob) SequenceSummary {
 	return s
 }
 
-// message is the message of the condition that explains the state; "" while the sequence runs as it should.
+// message is the message of the condition that explains the state, which is the one that has its reason; "" while the sequence runs as it
+// should.
 func message(sj *batchv1alpha1.SequentialJob) string {
-	c := helper.Finished(sj)
-	for _, cause := range []struct {
-		condition string
-		status    metav1.ConditionStatus
-	}{
-		{batchv1alpha1.ConditionFailed, metav1.ConditionTrue},
-		{batchv1alpha1.ConditionAvailable, metav1.ConditionFalse},
-		{batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionTrue},
-		{batchv1alpha1.ConditionSuspended, metav1.ConditionTrue},
-		{batchv1alpha1.ConditionProgressing, metav1.ConditionFalse},
-	} {
-		if found := meta.FindStatusCondition(sj.Status.Conditions, cause.condition); c == nil && found != nil && found.Status == cause.status {
-			c = found
-		}
-	}
-	if c == nil || c.Type == batchv1alpha1.ConditionComplete {
+	if c := helper.Finished(sj); c != nil && c.Type == batchv1alpha1.ConditionComplete {
 		return ""
 	}
-	return c.Message
+	if c := helper.Explanation(sj); c != nil {
+		return c.Message
+	}
+	for _, cause := range []helper.Trouble{
+		{Condition: batchv1alpha1.ConditionSuspended, Status: metav1.ConditionTrue},
+		{Condition: batchv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse},
+	} {
+		if c := meta.FindStatusCondition(sj.Status.Conditions, cause.Condition); c != nil && c.Status == cause.Status {
+			return c.Message
+		}
+	}
+	return ""
 }

@@ -4,6 +4,7 @@
 package children
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -30,8 +31,11 @@ type ConditionCounts struct {
 
 var _ metrics.StableCollector = &ConditionCounts{}
 
-// NewConditionCounts returns a metric of a name with the label condition, which has one of the types of conditions, at most 64.
-func NewConditionCounts(name, help string, conditions ...string) *ConditionCounts {
+// NewConditionCounts returns a metric of a name that counts objects of a kind, in the plural, with the label condition. The label has one of
+// the types of conditions, at most 64.
+func NewConditionCounts(name, kind string, conditions []string) *ConditionCounts {
+	last := len(conditions) - 1
+	help := "Number of " + kind + " by condition that is true: " + strings.Join(conditions[:last], ", ") + " or " + conditions[last] + "."
 	return &ConditionCounts{
 		desc: metrics.NewDesc(name, help, []string{"condition"}, nil, metrics.ALPHA, ""), conditions: conditions,
 		owners: map[cache.ObjectName]uint64{}, counts: make([]int, len(conditions)),

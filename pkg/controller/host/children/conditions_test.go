@@ -16,14 +16,14 @@ import (
 )
 
 func TestOwnersAreCountedByCondition(t *testing.T) {
-	counts := children.NewConditionCounts("test_owners_with_condition", "Help.", "Held", "Waiting")
+	counts := children.NewConditionCounts("test_owners_with_condition", "Owners", []string{"Held", "Waiting"})
 	registry := metrics.NewKubeRegistry()
 	registry.CustomMustRegister(counts)
 	check := func(when string, lines ...string) {
 		t.Helper()
 		want := ""
 		if len(lines) > 0 {
-			want = "# HELP test_owners_with_condition [ALPHA] Help.\n# TYPE test_owners_with_condition gauge\n" + strings.Join(lines, "\n") + "\n"
+			want = "# HELP test_owners_with_condition [ALPHA] Number of Owners by condition that is true: Held or Waiting.\n# TYPE test_owners_with_condition gauge\n" + strings.Join(lines, "\n") + "\n"
 		}
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "test_owners_with_condition"); err != nil {
 			t.Errorf("%s: %v", when, err)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // This file has how conditions change.
@@ -66,11 +67,7 @@ func put(status *jobsetv1alpha2.JobSetStatus, wanted condition, now metav1.Time)
 }
 
 // troubles are the conditions whose beginning is worth a warning.
-var troubles = []string{
-	jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.ChildNameConflict, jobsetv1alpha2.JobCreationFailure,
-	jobsetv1alpha2.PodCreationFailure, jobsetv1alpha2.PodsUnschedulable, jobsetv1alpha2.PlacementPending, jobsetv1alpha2.Held,
-	jobsetv1alpha2.RestartRulesMissing,
-}
+var troubles = append(helper.Troubles(), jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.RestartRulesMissing)
 
 func eventType(c metav1.Condition) string {
 	if c.Status == metav1.ConditionTrue && slices.Contains(troubles, c.Type) {

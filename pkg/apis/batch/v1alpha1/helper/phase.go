@@ -74,38 +74,54 @@ func blocked(status *batchv1alpha1.SequentialJobStatus) bool {
 // waits are the reasons of Progressing that say more than the phase.
 var waits = []string{batchv1alpha1.ReasonWaitingForPods, batchv1alpha1.ReasonSuspendedByOthers, batchv1alpha1.ReasonChildUnreadable}
 
-// Reason returns why a sequence is in its phase, in one word; "" while it runs as it should, has completed, or is suspended.
-func Reason(sj *batchv1alpha1.SequentialJob) string {
-	if unreadable.Is(sj) {
-		return unreadable.Phase
-	}
-	if c := Finished(sj); c != nil {
-		switch {
-		case c.Type == batchv1alpha1.ConditionComplete:
-			return ""
-		case c.Reason == batchv1alpha1.ReasonJobFailed && sj.Status.Progress.FailureReason != "":
-			return sj.Status.Progress.FailureReason
-		}
-		return c.Reason
-	}
-	for _, cause := range []struct {
-		condition string
-		status    metav1.ConditionStatus
-	}{
+// Trouble is a condition that keeps a sequence from running while it has a status.
+type Trouble struct {
+	Condition string
+	Status    metav1.ConditionStatus
+}
+
+// Troubles returns the conditions that keep a sequence from running. The first that has its status is the reason of the sequence.
+func Troubles() []Trouble {
+	return []Trouble{
 		{batchv1alpha1.ConditionFailed, metav1.ConditionTrue}, // the controller fails to reconcile it
 		{batchv1alpha1.ConditionAvailable, metav1.ConditionFalse},
 		{batchv1alpha1.ConditionResourcesUnavailable, metav1.ConditionTrue},
 		{namespaceuid.Condition, metav1.ConditionTrue},
 		{batchv1alpha1.ConditionHeld, metav1.ConditionTrue},
-	} {
-		if c := meta.FindStatusCondition(sj.Status.Conditions, cause.condition); c != nil && c.Status == cause.status {
-			return c.Reason
+	}
+}
+
+// Explanation returns the condition that explains the state of a sequence; nil while the sequence runs as it should, has completed, or is
+// suspended.
+func Explanation(sj *batchv1alpha1.SequentialJob) *metav1.Condition {
+	if c := Finished(sj); c != nil {
+		if c.Type == batchv1alpha1.ConditionComplete {
+			return nil
+		}
+		return c
+	}
+	for _, t := range Troubles() {
+		if c := meta.FindStatusCondition(sj.Status.Conditions, t.Condition); c != nil && c.Status == t.Status {
+			return c
 		}
 	}
 	if c := meta.FindStatusCondition(sj.Status.Conditions, batchv1alpha1.ConditionProgressing); c != nil && slices.Contains(waits, c.Reason) {
-		return c.Reason
+		return c
 	}
-	if Phase(sj) == batchv1alpha1.PhaseWaiting {
+	return nil
+}
+
+// Reason returns why a sequence is in its phase, in one word; "" while it runs as it should, has completed, or is suspended.
+func Reason(sj *batchv1alpha1.SequentialJob) string {
+	if unreadable.Is(sj) {
+		return unreadable.Phase
+	}
+	switch c := Explanation(sj); {
+	case c != nil && Finished(sj) != nil && c.Reason == batchv1alpha1.ReasonJobFailed && sj.Status.Progress.FailureReason != "":
+		return sj.Status.Progress.FailureReason
+	case c != nil:
+		return c.Reason
+	case Phase(sj) == batchv1alpha1.PhaseWaiting:
 		return batchv1alpha1.ReasonWaitingForQuota
 	}
 	return ""

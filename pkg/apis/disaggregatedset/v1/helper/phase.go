@@ -37,11 +37,13 @@ type RoleCount struct {
 	Ready, Updated, Wanted int
 }
 
-// explanations are the conditions that explain the state while they are True, in order of precedence.
-var explanations = []string{
+// troubles are the conditions that keep a set from having all its roles while they are True, in order of precedence.
+var troubles = []string{
 	namespaceuid.Condition, disaggregatedsetv1.ConditionChildCreationFailure, disaggregatedsetv1.ConditionRolesBlocked,
-	disaggregatedsetv1.ConditionProgressing,
 }
+
+// Troubles returns the conditions that keep a set from having all its roles while they are True. The first that is True is its reason.
+func Troubles() []string { return slices.Clone(troubles) }
 
 // Summarize returns the state of a set.
 func Summarize(set *disaggregatedsetv1.DisaggregatedSet) Summary {
@@ -53,7 +55,7 @@ func Summarize(set *disaggregatedsetv1.DisaggregatedSet) Summary {
 	if s.Phase == lwshelper.PhaseTerminating {
 		return s
 	}
-	for _, conditionType := range explanations {
+	for _, conditionType := range append(Troubles(), disaggregatedsetv1.ConditionProgressing) {
 		if c := meta.FindStatusCondition(set.Status.Conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
 			s.Reason, s.Message = c.Reason, c.Message
 			break

@@ -52,22 +52,52 @@ const (
 // up are the phases in which a set is to run and does not yet.
 var up = []string{PhaseRestarting, PhasePending, PhaseStarting}
 
-// explanations are the conditions that explain a phase while they are True. The first that is True gives the reason.
-var explanations = []struct {
+// troubles are the conditions that keep a set from running while they are True. Those of a suspended set explain why it stays suspended.
+var troubles = []struct {
+	condition string
+	suspended bool
+}{
+	{namespaceuid.Condition, true}, {jobsetv1alpha2.Held, true}, {jobsetv1alpha2.ChildNameConflict, false},
+	{jobsetv1alpha2.JobCreationFailure, false}, {jobsetv1alpha2.PodCreationFailure, false}, {jobsetv1alpha2.PlacementPending, false},
+	{jobsetv1alpha2.PodsUnschedulable, false},
+}
+
+// Troubles returns the conditions that keep a set from running while they are True. The first that is True is its reason.
+func Troubles() []string {
+	var conditions []string
+	for _, t := range troubles {
+		conditions = append(conditions, t.condition)
+	}
+	return conditions
+}
+
+// explanation is a condition that explains phases while it is True.
+type explanation struct {
 	condition string
 	phases    []string
-}{
-	{jobsetv1alpha2.JobSetCompleted, []string{PhaseCompleted}},
-	{jobsetv1alpha2.JobSetFailed, []string{PhaseFailed}},
-	{namespaceuid.Condition, append([]string{PhaseSuspended}, up...)},
-	{jobsetv1alpha2.Held, append([]string{PhaseSuspended}, up...)},
-	{jobsetv1alpha2.JobSetSuspended, []string{PhaseSuspended}},
-	{jobsetv1alpha2.ChildNameConflict, up},
-	{jobsetv1alpha2.JobCreationFailure, up},
-	{jobsetv1alpha2.PodCreationFailure, up},
-	{jobsetv1alpha2.PodsUnschedulable, up},
-	{jobsetv1alpha2.JobSetRestarting, []string{PhaseRestarting}},
-	{jobsetv1alpha2.JobSetStartupPolicyInProgress, []string{PhasePending, PhaseStarting}},
+}
+
+// explanations are in order: the first that is True gives the reason.
+var explanations = slices.Concat(
+	[]explanation{{jobsetv1alpha2.JobSetCompleted, []string{PhaseCompleted}}, {jobsetv1alpha2.JobSetFailed, []string{PhaseFailed}}},
+	troublesExplain(),
+	[]explanation{
+		{jobsetv1alpha2.JobSetSuspended, []string{PhaseSuspended}},
+		{jobsetv1alpha2.JobSetRestarting, []string{PhaseRestarting}},
+		{jobsetv1alpha2.JobSetStartupPolicyInProgress, []string{PhasePending, PhaseStarting}},
+	},
+)
+
+// troublesExplain returns the phases that troubles explain.
+func troublesExplain() (all []explanation) {
+	for _, t := range troubles {
+		e := explanation{t.condition, up}
+		if t.suspended {
+			e.phases = append([]string{PhaseSuspended}, up...)
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // Reason returns why a set is in its phase, in one word, and in a sentence if there is more to say. It is "" for a set that runs;

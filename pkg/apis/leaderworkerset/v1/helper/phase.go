@@ -4,6 +4,8 @@
 package helper
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -73,6 +75,10 @@ var troubles = []string{
 	namespaceuid.Condition, leaderworkersetv1.ConditionFailed, leaderworkersetv1.ConditionChildCreationFailure,
 	leaderworkersetv1.ConditionPodCreationFailure, leaderworkersetv1.ConditionPodsUnschedulable,
 }
+
+// Troubles returns the conditions about what keeps a set from having all its groups while they are True. The first that is True is its
+// reason.
+func Troubles() []string { return slices.Clone(troubles) }
 
 // Trouble returns the condition about what keeps a set from having all its groups; nil if nothing is known to do so.
 func Trouble(conditions []metav1.Condition) *metav1.Condition {
