@@ -15,6 +15,7 @@ import (
 	dshelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	rolesplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	groupsplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
 )
@@ -26,7 +27,7 @@ func groupsOf(_ *testing.T, a *api, f fault, set *leaderworkersetv1.LeaderWorker
 	for _, at := range later() {
 		o := groupsplan.Observed{Set: set, Leader: leader, LeaderTaken: f.taken, Now: at, ServedSince: began.Time, TroubledSince: began.Time}
 		if leader != nil && f.refused != "" {
-			o.RefusedPods = groupsplan.RefusedPods{StatefulSets: 1, Reason: f.reason(), Message: f.refused, At: at.Time, Since: began.Time}
+			o.RefusedPods = hostplan.RefusedPods{Owners: 1, Reason: f.reason(), Message: f.refused, At: at.Time, Since: began.Time}
 		}
 		if pod != nil {
 			o.Leaders, o.UnschedulableSince = []groupsplan.Pod{groupsplan.PodOf(pod)}, began.Time

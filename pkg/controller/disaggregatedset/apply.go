@@ -160,7 +160,7 @@ func (a *applier) refuse(what plan.Refusal, kind string, err error) {
 func (a *applier) report(what plan.Refusal, err error) {
 	if len(a.results.Refusals) < maxRefusals {
 		if what.Verb == plan.Create || what.Verb == plan.Update {
-			a.results.Troubles = append(a.results.Troubles, troubleOf(what, cmp.Or(errors.Unwrap(err), err)))
+			a.results.Blocked = append(a.results.Blocked, blockedOf(what, cmp.Or(errors.Unwrap(err), err)))
 		}
 		what.Note = fmt.Sprintf("%s: %v", what.Note, cmp.Or(errors.Unwrap(err), err))
 		a.results.Refusals = append(a.results.Refusals, what)

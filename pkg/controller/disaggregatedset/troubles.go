@@ -31,10 +31,10 @@ func countConditions(obj any) {
 	}
 }
 
-// troubleOf describes why a child could not be created or updated in the words of conditions.
-func troubleOf(what plan.Refusal, err error) hostplan.Trouble {
+// blockedOf describes why a child could not be created or updated in the words of conditions.
+func blockedOf(what plan.Refusal, err error) hostplan.BlockedChild {
 	why := children.RefusalOf(err)
-	t := hostplan.Trouble{What: what.Note, Refusal: hostplan.Refusal{
+	t := hostplan.BlockedChild{What: what.Note, Refusal: hostplan.Refusal{
 		Reason: why.Reason.Word(), Message: why.Message, MayPass: why.Reason == children.FailedCreate,
 	}}
 	if errors.Is(err, errNameTaken) || errors.Is(err, errGoing) {

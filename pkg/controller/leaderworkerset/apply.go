@@ -76,16 +76,16 @@ func (a *applier) failed(ctx context.Context, action, kind, name string, err err
 	}
 }
 
-// maxTroubles is how many troubles of one pass are kept.
-const maxTroubles = 100
+// maxBlocked is how many blocked children of one pass are kept.
+const maxBlocked = 100
 
-// trouble notes that a child could not be created or updated, unless the next sync sees what has changed.
-func (a *applier) trouble(ctx context.Context, child string, err error) {
+// blocked notes that a child could not be created or updated, unless the next sync sees what has changed.
+func (a *applier) blocked(ctx context.Context, child string, err error) {
 	if ctx.Err() != nil || apierrors.IsConflict(err) || children.TerminatingNamespace(err) {
 		return
 	}
 	why := children.RefusalOf(err)
-	t := hostplan.Trouble{What: child + " could not be created or updated", Refusal: hostplan.Refusal{
+	t := hostplan.BlockedChild{What: child + " could not be created or updated", Refusal: hostplan.Refusal{
 		Reason: why.Reason.Word(), Message: why.Message, MayPass: why.Reason == children.FailedCreate,
 	}}
 	if errors.Is(err, errTaken) {
@@ -93,8 +93,8 @@ func (a *applier) trouble(ctx context.Context, child string, err error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.results.Troubles) < maxTroubles {
-		a.results.Troubles = append(a.results.Troubles, t)
+	if len(a.results.Blocked) < maxBlocked {
+		a.results.Blocked = append(a.results.Blocked, t)
 	}
 }
 
@@ -129,12 +129,12 @@ func (a *applier) createRevision(ctx context.Context, revision *appsv1.Controlle
 		return nil
 	case children.NameTaken:
 		a.failed(ctx, plan.ActionCreate, "revision", revision.Name, errTaken)
-		a.trouble(ctx, "ControllerRevision "+revision.Name, errTaken)
+		a.blocked(ctx, "ControllerRevision "+revision.Name, errTaken)
 		return fmt.Errorf("controllerrevision %s/%s: %w", revision.Namespace, revision.Name, errTaken)
 	}
 	if err := done.Errors[0]; err != nil {
 		a.failed(ctx, plan.ActionCreate, "revision", revision.Name, err)
-		a.trouble(ctx, "ControllerRevision "+revision.Name, err)
+		a.blocked(ctx, "ControllerRevision "+revision.Name, err)
 		return fmt.Errorf("creating controllerrevision %s/%s: %w", revision.Namespace, revision.Name, err)
 	}
 	return errNotTried
@@ -145,7 +145,7 @@ func (a *applier) createServices(ctx context.Context, services []*corev1.Service
 	a.accepted(done.Accepted)
 	for i, err := range done.Errors {
 		if err != nil {
-			a.trouble(ctx, "Service "+services[i].Name, err)
+			a.blocked(ctx, "Service "+services[i].Name, err)
 		}
 		switch {
 		case done.Results[i] == children.NameTaken:
@@ -168,7 +168,7 @@ func (a *applier) createPodGroups(ctx context.Context, groups []*unstructured.Un
 		}
 		if err != nil {
 			a.failed(ctx, plan.ActionCreate, "podgroup", groups[i].GetName(), err)
-			a.trouble(ctx, "PodGroup "+groups[i].GetName(), err)
+			a.blocked(ctx, "PodGroup "+groups[i].GetName(), err)
 		}
 	}
 	return children.FirstErrors(errs...)
@@ -183,7 +183,7 @@ func (a *applier) createWorkers(ctx context.Context, wanted []plan.NewWorkers) e
 	a.accepted(done.Accepted)
 	for i, result := range done.Results {
 		if done.Errors[i] != nil {
-			a.trouble(ctx, "StatefulSet "+sets[i].Name, done.Errors[i])
+			a.blocked(ctx, "StatefulSet "+sets[i].Name, done.Errors[i])
 		}
 		switch {
 		case result == children.Created:

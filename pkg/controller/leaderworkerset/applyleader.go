@@ -69,7 +69,7 @@ func (a *applier) sendAndNote(ctx context.Context, p plan.Plan) error {
 		return nil
 	case !apierrors.IsConflict(err) && !children.TerminatingNamespace(err):
 		a.results.LeaderError = err.Error()
-		a.trouble(ctx, "StatefulSet "+a.set.Name, err)
+		a.blocked(ctx, "StatefulSet "+a.set.Name, err)
 	}
 	return fmt.Errorf("applying statefulset %s: %w", a.key, err)
 }

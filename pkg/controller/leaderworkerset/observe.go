@@ -79,7 +79,7 @@ func (s *Syncer) observePods(key cache.ObjectName, obs *plan.Observed) (err erro
 		}
 	}
 	s.observeRefusedPods(key, obs)
-	pods, _ := obs.Unschedulable()
+	pods := obs.Unschedulable()
 	obs.UnschedulableSince = children.Since(s.unschedulable, key, pods > 0, obs.Now.Time)
 	return nil
 }
@@ -129,7 +129,7 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 		if refusal == nil {
 			return
 		}
-		if refused.StatefulSets++; refused.StatefulSets == 1 || refusal.At.After(refused.At) {
+		if refused.Owners++; refused.Owners == 1 || refusal.At.After(refused.At) {
 			refused.Reason, refused.Message, refused.At = refusal.Reason.Word(), refusal.Message, refusal.At
 		}
 	}
@@ -139,5 +139,5 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 	for i := range obs.Workers {
 		add(obs.Workers[i].UID, obs.Workers[i].LacksPods())
 	}
-	refused.Since = children.Since(s.podsRefused, key, refused.StatefulSets > 0, obs.Now.Time)
+	refused.Since = children.Since(s.podsRefused, key, refused.Owners > 0, obs.Now.Time)
 }

@@ -6,10 +6,8 @@ package plan
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // blocked returns the LeaderWorkerSet whose fault is reported: of those with a fault, the first by name, of the current revision if one is.
@@ -29,17 +27,13 @@ func blocked(obs Observed, revision string) (found *Child) {
 	return found
 }
 
-// setBlocked puts the condition in place that says what keeps a LeaderWorkerSet from having all its groups. It is False only after it was
-// True.
-func setBlocked(status *disaggregatedsetv1.DisaggregatedSetStatus, obs Observed, revision string) {
-	next := metav1.Condition{Type: disaggregatedsetv1.ConditionRolesBlocked, Status: metav1.ConditionFalse,
-		Reason: disaggregatedsetv1.ReasonRolesUnblocked, Message: "no LeaderWorkerSet of the set has a fault",
-		ObservedGeneration: obs.Set.Generation, LastTransitionTime: obs.Now}
-	if c := blocked(obs, revision); c != nil {
-		next.Status, next.Reason = metav1.ConditionTrue, c.Trouble.Reason
-		next.Message = fmt.Sprintf("LeaderWorkerSet %s of role %s: %s", c.Name, c.Role, c.Trouble.Message)
-	} else if meta.FindStatusCondition(status.Conditions, next.Type) == nil {
-		return
+// rolesBlocked is the trouble of a LeaderWorkerSet that a fault keeps from having all its groups.
+func rolesBlocked(obs Observed, revision string) hostplan.Trouble {
+	c := blocked(obs, revision)
+	if c == nil {
+		return hostplan.Trouble{Type: disaggregatedsetv1.ConditionRolesBlocked, Over: true,
+			Reason: disaggregatedsetv1.ReasonRolesUnblocked, Message: "no LeaderWorkerSet of the set has a fault"}
 	}
-	meta.SetStatusCondition(&status.Conditions, next)
+	return hostplan.Trouble{Type: disaggregatedsetv1.ConditionRolesBlocked, Reason: c.Trouble.Reason,
+		Message: fmt.Sprintf("LeaderWorkerSet %s of role %s: %s", c.Name, c.Role, c.Trouble.Message)}
 }

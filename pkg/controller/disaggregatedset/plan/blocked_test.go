@@ -12,6 +12,7 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // TestFaultOfARole: a set says in its own status what keeps one of its LeaderWorkerSets back, with the reason of that set.
@@ -57,6 +58,23 @@ func TestFaultOfARole(t *testing.T) {
 		if tc.want != "" {
 			ds = ds.DeepCopy()
 			ds.Status = *out.Status
+		}
+	}
+}
+
+// TestConditionsAreOfTheGeneration: kubectl wait ignores a condition of an earlier generation, so one that still holds says so.
+func TestConditionsAreOfTheGeneration(t *testing.T) {
+	ds := service(1)
+	ds.Generation = 2
+	ds.Status.Conditions = []metav1.Condition{
+		{Type: disaggregatedsetv1.ConditionChildCreationFailure, Status: metav1.ConditionTrue, Reason: "QuotaExceeded", Message: "Could not create a: q", ObservedGeneration: 1},
+		{Type: disaggregatedsetv1.ConditionRolesBlocked, Status: metav1.ConditionFalse, Reason: "RolesUnblocked", ObservedGeneration: 1},
+	}
+	refused := hostplan.BlockedChild{What: "Could not create a", Refusal: hostplan.Refusal{Reason: "QuotaExceeded", Message: "q, used: 2"}}
+	out := Finish(Observed{Set: ds, Now: metav1.NewTime(time.Unix(1e9, 0))}, Plan{Revision: revisionOf(t, ds)}, Results{Blocked: []hostplan.BlockedChild{refused}})
+	for _, c := range out.Status.Conditions {
+		if c.ObservedGeneration != 2 {
+			t.Errorf("%s %s %s is of generation %d, want 2", c.Type, c.Status, c.Message, c.ObservedGeneration)
 		}
 	}
 }

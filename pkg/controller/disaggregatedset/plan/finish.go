@@ -40,25 +40,25 @@ func Finish(obs Observed, p Plan, r Results) Outcome {
 	return out
 }
 
-// reportTroubles puts the condition in place that says which children cannot be created, and returns since when there are any.
+// reportTroubles puts the conditions in place that say what keeps the set from having all its roles, and returns since when children are
+// blocked. Nothing is due: what blocks children is tried again after its errors.
 func reportTroubles(obs Observed, p Plan, r Results, next *disaggregatedsetv1.DisaggregatedSetStatus) time.Time {
-	troubles := r.Troubles
+	children := r.Blocked
 	for _, name := range p.Conflicts {
-		troubles = append(troubles, hostplan.Trouble{What: "scaler " + name + " could not be created", Refusal: hostplan.Refusal{
+		children = append(children, hostplan.BlockedChild{What: "scaler " + name + " could not be created", Refusal: hostplan.Refusal{
 			Reason:  reasons.NameConflict,
 			Message: "a scaler with this name exists and does not belong to the DisaggregatedSet; it is created once that one is deleted",
 		}})
 	}
-	since := hostplan.RefusedSince(obs.TroubledSince, obs.Now.Time, len(troubles) > 0, r.Interrupted)
-	const conditionType = disaggregatedsetv1.ConditionChildCreationFailure
-	complete := p.Revision != "" && !r.Interrupted && !r.Skipped
-	c := hostplan.ChildFailureOf(meta.FindStatusCondition(next.Conditions, conditionType), troubles, since, obs.Now.Time, complete)
-	if c.Status != "" {
-		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
-			Type: conditionType, Status: c.Status, Reason: c.Reason, Message: c.Message, ObservedGeneration: obs.Set.Generation,
-			LastTransitionTime: obs.Now,
-		})
+	var troubles []hostplan.Trouble
+	if p.Revision != "" {
+		troubles = append(troubles, rolesBlocked(obs, p.Revision))
 	}
+	since := hostplan.RefusedSince(obs.TroubledSince, obs.Now.Time, len(children) > 0, r.Interrupted)
+	complete := p.Revision != "" && !r.Interrupted && !r.Skipped
+	troubles = append(troubles, hostplan.ChildTroubles(disaggregatedsetv1.ConditionChildCreationFailure, next.Conditions, children, since,
+		complete)...)
+	next.Conditions, _, _ = hostplan.Fold(next.Conditions, obs.Set.Generation, obs.Now, troubles...)
 	return since
 }
 
@@ -80,7 +80,9 @@ func status(obs Observed, p Plan) *disaggregatedsetv1.DisaggregatedSetStatus {
 			count.UpdatedReplicas == count.Replicas
 	}
 	setConditions(next, available, obs)
-	setBlocked(next, obs, p.Revision)
+	for i := range next.Conditions {
+		next.Conditions[i].ObservedGeneration = obs.Set.Generation
+	}
 	return next
 }
 

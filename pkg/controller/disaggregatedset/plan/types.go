@@ -169,9 +169,9 @@ type Results struct {
 	Slices []SliceResult
 	// NameTaken means that other objects have names of children. Refusals say so.
 	NameTaken bool
-	// Refusals are why writes were refused, for events, and Troubles which children could not be created or updated, for the condition.
+	// Refusals are why writes were refused, for events, and Blocked which children could not be created or updated, for the condition.
 	Refusals []Refusal
-	Troubles []hostplan.Trouble
+	Blocked  []hostplan.BlockedChild
 	// Skipped means that a write was not tried, because it was sure to be refused, or enough others were.
 	Skipped bool
 	// Accepted is the number of writes that were not.

@@ -6,6 +6,8 @@ package plan
 import (
 	"fmt"
 	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 )
 
 // Pods may wait for a node for some time before that is reported. Most wait for a moment, while others leave. Each time is part of the
@@ -27,6 +29,37 @@ type Unschedulable struct {
 	Reason string
 	// Since is since when there are any.
 	Since time.Time
+}
+
+// Trouble returns what the condition of a type says about the pods, once they have waited for some time. Its message stays while the number
+// of pods does: the words of the scheduler change with each try.
+func (u Unschedulable) Trouble(conditionType string, after time.Duration) Trouble {
+	if u.Pods == 0 {
+		return Trouble{Type: conditionType, Over: true, Reason: reasons.PodsScheduled, Message: "no pod waits for a node"}
+	}
+	head := CountPods(u.Pods) + " cannot be scheduled: "
+	return Trouble{Type: conditionType, Reason: reasons.Unschedulable, Message: head + u.Reason, Head: head, Since: u.Since, After: after}
+}
+
+// RefusedPods are pods that the API refuses to a controller of the cluster.
+type RefusedPods struct {
+	// Owners is the number of objects that lack pods for that; 0 if nothing is refused.
+	Owners int
+	// Reason and Message come from the newest refusal, and At is when that was.
+	Reason, Message string
+	At              time.Time
+	// Since is since when there are any.
+	Since time.Time
+}
+
+// Trouble returns what the condition of a type says about the pods, once they have been refused for some time. The message begins with head,
+// and stays while that and the reason do: others use quotas, so that each refusal may have other numbers.
+func (r RefusedPods) Trouble(conditionType, head string, now time.Time) Trouble {
+	if r.Owners == 0 {
+		return Trouble{Type: conditionType, Over: true, Reason: reasons.PodsCreated, Message: "no pods are refused"}
+	}
+	return Trouble{Type: conditionType, Reason: r.Reason, Message: head + r.Message, Head: head, Since: r.Since, After: PodsRefusedAfter,
+		Doubtful: now.Sub(r.At) > RefusedLately, Again: PodsRefusedAgain}
 }
 
 // Rules about pods that the API refuses to the controllers of the cluster.

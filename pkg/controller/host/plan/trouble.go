@@ -14,64 +14,58 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 )
 
-// Trouble is a child that is not as its owner wants it, because the API refuses it, its name is taken, or another party undoes each write.
-type Trouble struct {
+// BlockedChild is a child that is not as its owner wants it, because the API refuses it, its name is taken, or another party undoes each
+// write.
+type BlockedChild struct {
 	// What names the child, and what failed: "Service serve could not be created".
 	What string
 	Refusal
 }
 
-// ChildFailure is what the condition about troubles says next. The zero value leaves it as it is.
-type ChildFailure struct {
-	Status          metav1.ConditionStatus
-	Reason, Message string
-	// Due is when it may change although nothing happens; 0 for never.
-	Due time.Duration
+// message returns what the condition says about the child.
+func (b BlockedChild) message() string { return b.head() + b.Message }
+
+func (b BlockedChild) head() string { return b.What + ": " }
+
+// isIn returns whether a condition is about the child.
+func (b BlockedChild) isIn(c *metav1.Condition) bool {
+	return b.Reason == c.Reason && strings.HasPrefix(c.Message, b.head())
 }
 
-// ChildFailureOf returns what the condition says next, given what it says now and the troubles of a pass, which have lasted since a time.
-// A trouble that may pass is reported once it has lasted. The message stays while its trouble does, so that retries cost no writes,
-// unless it says when the controller tries again. A pass that was not complete has not tried all children, and so ends nothing.
-func ChildFailureOf(c *metav1.Condition, troubles []Trouble, since, now time.Time, complete bool) ChildFailure {
-	known := c != nil && c.Status == metav1.ConditionTrue
-	if len(troubles) == 0 {
-		return withoutTrouble(known && complete)
+// ChildTroubles returns what the condition of a type says next about the blocked children that a pass has found, of which there have been
+// some since a time; nothing if the condition stays. A child that the next try may mend is reported once that has lasted. The condition
+// stays with the child that it is about, and its message changes only if it says when the controller tries again, so that retries cost no
+// writes. A pass that was not complete has not tried all children, and so ends nothing.
+func ChildTroubles(conditionType string, conditions []metav1.Condition, blocked []BlockedChild, since time.Time, complete bool) []Trouble {
+	c := trueCondition(conditions, conditionType)
+	if len(blocked) == 0 {
+		if !complete {
+			return nil
+		}
+		return []Trouble{{Type: conditionType, Over: true, Reason: reasons.ChildrenCreated, Message: "no child is refused", Quiet: true}}
 	}
-	inOrder := slices.SortedFunc(slices.Values(troubles), func(a, b Trouble) int {
+	inOrder := slices.SortedFunc(slices.Values(blocked), func(a, b BlockedChild) int {
 		return cmp.Or(cmp.Compare(passes(a), passes(b)), cmp.Compare(a.What, b.What))
 	})
-	first, same := inOrder[0], -1
-	if known {
-		same = slices.IndexFunc(inOrder, func(t Trouble) bool { return t.isThatOf(c) })
+	child := inOrder[0]
+	if c != nil {
+		same := slices.IndexFunc(inOrder, func(b BlockedChild) bool { return b.isIn(c) })
+		switch {
+		case same >= 0 && c.Reason == reasons.UndoneByOthers:
+			child = inOrder[same]
+		case same >= 0, child.MayPass:
+			return nil
+		}
 	}
-	switch {
-	case same >= 0 && c.Reason == reasons.UndoneByOthers:
-		first = inOrder[same]
-	case same >= 0:
-		return ChildFailure{}
-	case first.MayPass && known:
-		return ChildFailure{}
-	case first.MayPass && now.Sub(since) < PassesAfter:
-		return ChildFailure{Due: PassesAfter - now.Sub(since)}
+	t := Trouble{Type: conditionType, Reason: child.Reason, Message: child.message(), Quiet: true}
+	if child.MayPass {
+		t.Since, t.After = since, PassesAfter
 	}
-	return ChildFailure{Status: metav1.ConditionTrue, Reason: first.Reason, Message: first.What + ": " + first.Message}
+	return []Trouble{t}
 }
 
-// isThatOf returns whether a condition is about a trouble.
-func (t Trouble) isThatOf(c *metav1.Condition) bool {
-	return t.Reason == c.Reason && strings.HasPrefix(c.Message, t.What+": ")
-}
-
-// withoutTrouble returns what the condition says after a pass without troubles, which may end it.
-func withoutTrouble(ends bool) ChildFailure {
-	if !ends {
-		return ChildFailure{}
-	}
-	return ChildFailure{Status: metav1.ConditionFalse, Reason: reasons.ChildrenCreated, Message: "no child is refused"}
-}
-
-func passes(t Trouble) int {
-	if t.MayPass {
+func passes(b BlockedChild) int {
+	if b.MayPass {
 		return 1
 	}
 	return 0

@@ -42,7 +42,7 @@ func Decide(o Observed) Plan {
 	if p.Reading == nil {
 		p.Reading = &Reading{Set: o.Set, Revision: rev.same}
 	}
-	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, st.setPodsRefused(), st.setUnschedulable())
+	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, st.fold(podsRefused(&o), podsUnschedulable(&o)))
 	st.observe(groups)
 	p.Status, p.Events = st.result()
 	return p

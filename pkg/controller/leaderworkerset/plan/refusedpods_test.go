@@ -40,10 +40,10 @@ func TestRefusedPods(t *testing.T) {
 			}
 			o := Observed{Set: set, Now: at}
 			if tc.refused > 0 {
-				o.RefusedPods = RefusedPods{StatefulSets: tc.refused, Reason: "QuotaExceeded", Message: "exceeded quota: q", At: at.Add(-tc.age), Since: at.Add(-tc.since)}
+				o.RefusedPods = hostplan.RefusedPods{Owners: tc.refused, Reason: "QuotaExceeded", Message: "exceeded quota: q", At: at.Add(-tc.age), Since: at.Add(-tc.since)}
 			}
 			b := newStatus(o)
-			due, got := b.setPodsRefused(), ""
+			due, got := b.fold(podsRefused(&o)), ""
 			if c := meta.FindStatusCondition(b.next.Conditions, leaderworkersetv1.ConditionPodCreationFailure); c != nil {
 				got = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
 			}

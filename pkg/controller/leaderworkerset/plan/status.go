@@ -15,6 +15,7 @@ import (
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
@@ -40,6 +41,16 @@ func (b *statusBuilder) result() (*leaderworkersetv1.LeaderWorkerSetStatus, []Ev
 // event reports something about the set once its status is stored.
 func (b *statusBuilder) event(eventType, reason, action, note string) {
 	b.events = append(b.events, Event{Type: eventType, Reason: reason, Action: action, Note: note})
+}
+
+// fold reports the troubles of the set, and returns when to look at them again; 0 for never.
+func (b *statusBuilder) fold(troubles ...hostplan.Trouble) time.Duration {
+	conditions, events, due := hostplan.Fold(b.next.Conditions, b.o.Set.Generation, b.o.Now, troubles...)
+	b.next.Conditions = conditions
+	for _, e := range events {
+		b.event(e.Type, e.Reason, ActionCreate, e.Note)
+	}
+	return due
 }
 
 // counts are what conditions depend on. Those of a surge count only where it says so.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -21,11 +20,11 @@ type lasting struct {
 	due   time.Duration
 }
 
-// troublesOf returns the children of a set that are refused, or whose names others have.
-func troublesOf(o Observed, p Plan, r Results, taken Taken) []hostplan.Trouble {
-	troubles := r.Troubles
+// blockedChildren returns the children of a set that are refused, or whose names others have.
+func blockedChildren(o Observed, p Plan, r Results, taken Taken) []hostplan.BlockedChild {
+	blocked := r.Blocked
 	conflict := func(kind, name, owner string) {
-		troubles = append(troubles, hostplan.Trouble{What: kind + " " + name + " could not be created", Refusal: hostplan.Refusal{
+		blocked = append(blocked, hostplan.BlockedChild{What: kind + " " + name + " could not be created", Refusal: hostplan.Refusal{
 			Reason:  reasons.NameConflict,
 			Message: fmt.Sprintf("a %s with this name exists and does not belong to the %s; it is created once that one is deleted", kind, owner),
 		}})
@@ -43,30 +42,29 @@ func troublesOf(o Observed, p Plan, r Results, taken Taken) []hostplan.Trouble {
 			conflict("StatefulSet", name, "leader pod of its name")
 		}
 	}
-	return troubles
+	return blocked
 }
 
-// withTroubles returns the next status with the condition about troubles, nil if the stored one is right.
+// withTroubles returns the next status with the condition about blocked children, nil if the stored one is right.
 func (p *Plan) withTroubles(o Observed, r Results, taken Taken) (*leaderworkersetv1.LeaderWorkerSetStatus, lasting) {
-	next, troubles := p.begun(o, r), troublesOf(o, *p, r, taken)
-	l := lasting{since: hostplan.RefusedSince(o.TroubledSince, o.Now.Time, len(troubles) > 0, r.Interrupted)}
+	next, blocked := p.begun(o, r), blockedChildren(o, *p, r, taken)
+	l := lasting{since: hostplan.RefusedSince(o.TroubledSince, o.Now.Time, len(blocked) > 0, r.Interrupted)}
 	if o.Set.DeletionTimestamp != nil {
 		return next, l
 	}
-	const conditionType = leaderworkersetv1.ConditionChildCreationFailure
+	status := &o.Set.Status
+	if next != nil {
+		status = next
+	}
 	complete := p.Reading != nil && !p.More && !r.Interrupted
-	c := hostplan.ChildFailureOf(meta.FindStatusCondition(o.Set.Status.Conditions, conditionType), troubles, l.since, o.Now.Time, complete)
-	l.due = c.Due
-	if c.Status == "" {
+	troubles := hostplan.ChildTroubles(leaderworkersetv1.ConditionChildCreationFailure, status.Conditions, blocked, l.since, complete)
+	conditions, _, due := hostplan.Fold(status.Conditions, o.Set.Generation, o.Now, troubles...)
+	if l.due = due; equality.Semantic.DeepEqual(conditions, status.Conditions) {
 		return next, l
 	}
-	b := &statusBuilder{o: o, next: o.Set.Status.DeepCopy()}
-	if next != nil {
-		b.next = next.DeepCopy()
-	}
-	b.setCondition(conditionType, c.Status, c.Reason, c.Message)
-	if equality.Semantic.DeepEqual(&o.Set.Status, b.next) {
+	status = status.DeepCopy()
+	if status.Conditions = conditions; equality.Semantic.DeepEqual(&o.Set.Status, status) {
 		return nil, l
 	}
-	return b.next, l
+	return status, l
 }

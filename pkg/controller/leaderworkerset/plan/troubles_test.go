@@ -16,8 +16,8 @@ import (
 )
 
 func TestTroubles(t *testing.T) {
-	quota := hostplan.Trouble{What: "Service s could not be created or updated", Refusal: hostplan.Refusal{Reason: "QuotaExceeded", Message: "exceeded quota: q"}}
-	away := hostplan.Trouble{What: "Service s could not be created or updated", Refusal: hostplan.Refusal{Reason: "FailedCreate", Message: "no answer", MayPass: true}}
+	quota := hostplan.BlockedChild{What: "Service s could not be created or updated", Refusal: hostplan.Refusal{Reason: "QuotaExceeded", Message: "exceeded quota: q"}}
+	away := hostplan.BlockedChild{What: "Service s could not be created or updated", Refusal: hostplan.Refusal{Reason: "FailedCreate", Message: "no answer", MayPass: true}}
 	told := &metav1.Condition{Type: leaderworkersetv1.ConditionChildCreationFailure, Status: metav1.ConditionTrue, Reason: "QuotaExceeded", Message: "m"}
 	for name, tc := range map[string]struct {
 		known   *metav1.Condition
@@ -27,11 +27,11 @@ func TestTroubles(t *testing.T) {
 		wantDue time.Duration
 	}{
 		"none":            {},
-		"a quota":         {results: Results{Troubles: []hostplan.Trouble{quota}}, want: "True QuotaExceeded Service s could not be created or updated: exceeded quota: q"},
-		"one that passes": {results: Results{Troubles: []hostplan.Trouble{away}}, wantDue: hostplan.PassesAfter},
+		"a quota":         {results: Results{Blocked: []hostplan.BlockedChild{quota}}, want: "True QuotaExceeded Service s could not be created or updated: exceeded quota: q"},
+		"one that passes": {results: Results{Blocked: []hostplan.BlockedChild{away}}, wantDue: hostplan.PassesAfter},
 		"one that stays": {
 			change:  func(o *Observed, _ *Plan) { o.TroubledSince = o.Now.Add(-time.Minute) },
-			results: Results{Troubles: []hostplan.Trouble{away}}, want: "True FailedCreate Service s could not be created or updated: no answer",
+			results: Results{Blocked: []hostplan.BlockedChild{away}}, want: "True FailedCreate Service s could not be created or updated: no answer",
 		},
 		"another StatefulSet has the name of that of the leaders": {
 			change: func(o *Observed, _ *Plan) { o.Leader, o.LeaderTaken = nil, true },
@@ -52,7 +52,7 @@ func TestTroubles(t *testing.T) {
 		"all is there":                  {known: told, want: "False ChildrenCreated no child is refused"},
 		"the time of the pass was over": {known: told, results: Results{Interrupted: true}, want: "True QuotaExceeded m"},
 		"a later plan has more":         {known: told, change: func(_ *Observed, p *Plan) { p.More = true }, want: "True QuotaExceeded m"},
-		"the set goes":                  {change: func(o *Observed, _ *Plan) { o.Set.DeletionTimestamp = &o.Now }, results: Results{Troubles: []hostplan.Trouble{quota}}},
+		"the set goes":                  {change: func(o *Observed, _ *Plan) { o.Set.DeletionTimestamp = &o.Now }, results: Results{Blocked: []hostplan.BlockedChild{quota}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, 1, 2)

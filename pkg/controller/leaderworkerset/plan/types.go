@@ -42,7 +42,7 @@ type Observed struct {
 	// Workers are the StatefulSets that leader pods control, those of leader pods that are gone included.
 	Workers []Workers
 	// RefusedPods are the pods that the API refuses.
-	RefusedPods RefusedPods
+	RefusedPods hostplan.RefusedPods
 	// UnschedulableSince is since when the scheduler finds no node for pods of the set; zero if it finds one for each.
 	UnschedulableSince time.Time
 	// Services are the Services with the label of the set.
@@ -238,8 +238,8 @@ type Results struct {
 	KeptLeaders []int
 	// Failed are the other writes that have failed, one for each action and kind. Those that met another version are not among them.
 	Failed []FailedWrite
-	// Troubles are the children that could not be created or updated, less those whose names are taken.
-	Troubles []hostplan.Trouble
+	// Blocked are the children that could not be created or updated, less those whose names are taken.
+	Blocked []hostplan.BlockedChild
 	// Interrupted means that the time of the pass was over before all was done.
 	Interrupted bool
 }

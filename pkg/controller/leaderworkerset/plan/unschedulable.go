@@ -4,12 +4,7 @@
 package plan
 
 import (
-	"strings"
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
@@ -29,17 +24,17 @@ func unschedulable(pod *corev1.Pod) string {
 	return ""
 }
 
-// Unschedulable returns the number of pods for which the scheduler finds no node, and its reason for the first of them by name.
-func (o *Observed) Unschedulable() (pods int, reason string) {
-	first := ""
+// waitForNodes returns the pods for which the scheduler finds no node, and its reason for the first of them by name.
+func (o *Observed) waitForNodes() hostplan.Unschedulable {
+	out, first := hostplan.Unschedulable{Since: o.UnschedulableSince}, ""
 	count := func(list []Pod) {
 		for i := range list {
 			pod := &list[i]
 			if pod.Unschedulable == "" || pod.Deleting {
 				continue
 			}
-			if pods++; pods == 1 || pod.Name < first {
-				first, reason = pod.Name, pod.Unschedulable
+			if out.Pods++; out.Pods == 1 || pod.Name < first {
+				first, out.Reason = pod.Name, pod.Unschedulable
 			}
 		}
 	}
@@ -47,28 +42,13 @@ func (o *Observed) Unschedulable() (pods int, reason string) {
 	for i := range o.Workers {
 		count(o.Workers[i].Pods)
 	}
-	return pods, reason
+	return out
 }
 
-// setUnschedulable reports pods that have waited for a node for some time, and returns when that is due. The message stays while the
-// number of pods does: the words of the scheduler change with each try.
-func (b *statusBuilder) setUnschedulable() time.Duration {
-	const conditionType = leaderworkersetv1.ConditionPodsUnschedulable
-	pods, reason := b.o.Unschedulable()
-	c := meta.FindStatusCondition(b.next.Conditions, conditionType)
-	known := c != nil && c.Status == metav1.ConditionTrue
-	head := hostplan.CountPods(pods) + " cannot be scheduled: "
-	switch left := hostplan.LeaderWorkerSetUnschedulableAfter - b.o.Now.Sub(b.o.UnschedulableSince); {
-	case pods == 0 && known:
-		b.setCondition(conditionType, metav1.ConditionFalse, leaderworkersetv1.ReasonPodsScheduled, "no pod waits for a node")
-	case pods == 0, known && strings.HasPrefix(c.Message, head):
-	case !known && left > 0:
-		return left
-	default:
-		b.setCondition(conditionType, metav1.ConditionTrue, leaderworkersetv1.ReasonUnschedulable, head+reason)
-		if !known {
-			b.event(corev1.EventTypeWarning, conditionType, ActionCreate, head+reason)
-		}
-	}
-	return 0
+// Unschedulable returns the number of pods for which the scheduler finds no node.
+func (o *Observed) Unschedulable() int { return o.waitForNodes().Pods }
+
+// podsUnschedulable is the trouble of pods that wait for a node.
+func podsUnschedulable(o *Observed) hostplan.Trouble {
+	return o.waitForNodes().Trouble(leaderworkersetv1.ConditionPodsUnschedulable, hostplan.LeaderWorkerSetUnschedulableAfter)
 }

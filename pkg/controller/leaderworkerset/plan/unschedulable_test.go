@@ -44,7 +44,7 @@ func TestUnschedulablePods(t *testing.T) {
 			}
 			o := Observed{Set: set, Leaders: tc.leaders, Workers: []Workers{{Pods: tc.workers}}, UnschedulableSince: at.Add(-tc.since), Now: at}
 			b := newStatus(o)
-			due, got := b.setUnschedulable(), ""
+			due, got := b.fold(podsUnschedulable(&o)), ""
 			if c := meta.FindStatusCondition(b.next.Conditions, leaderworkersetv1.ConditionPodsUnschedulable); c != nil {
 				got = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
 			}

@@ -50,6 +50,6 @@ func ageless(o *plan.Observed) {
 
 // unconditional reports refusals in events only.
 func unconditional(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
-	r.Troubles = nil
+	r.Blocked = nil
 	return plan.Finish(o, p, r)
 }
