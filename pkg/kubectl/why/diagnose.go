@@ -68,7 +68,7 @@ func (d *diagnosis) report(phase snapshot.Phase, apply []rule) *Report {
 	for _, find := range apply {
 		r.Findings = append(r.Findings, find(d)...)
 	}
-	r.Findings = d.withoutDoubt(sorted(r.Findings))
+	r.Findings = d.addReported(d.withoutDoubt(sorted(r.Findings)))
 	if first := r.Findings[0].Cause; !first.Normal() {
 		r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return f.Cause == Starting })
 	}
