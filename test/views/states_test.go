@@ -69,7 +69,7 @@ func (f fault) event(a *api, kind string, about metav1.Object) {
 		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: about.GetName(), Namespace: builders.Namespace, UID: about.GetUID()}})
 }
 
-func (f fault) reason() string { return children.ReasonOfText(f.refused).Word() }
+func (f fault) reason() string { return children.ReasonOfText(f.refused) }
 
 // later returns the times of three passes.
 func later() []metav1.Time {
@@ -93,7 +93,7 @@ func jobSet(_ *testing.T, a *api, f fault) runtime.Object {
 		o := jobsetplan.Observed{JobSet: js, Jobs: jobs, ServiceExists: true, KeepAttempts: true, Now: at, RefusedSince: began.Time}
 		for _, job := range jobs {
 			if f.refused != "" {
-				o.RefusedPods = jobsetplan.RefusedPods{Since: began.Time, Jobs: map[types.UID]jobsetplan.PodRefusal{job.UID: {Reason: f.reason(), Message: f.refused, At: at.Time}}}
+				o.RefusedPods = jobsetplan.RefusedPods{Since: began.Time, Jobs: map[types.UID]jobsetplan.Refusal{job.UID: {Reason: f.reason(), Message: f.refused, At: at.Time}}}
 			} else {
 				job.Status.Active, job.Status.Ready, job.Status.StartTime = 1, ptr.To[int32](0), &began
 			}

@@ -122,7 +122,7 @@ func (a *applier) storeStatus(ctx context.Context, before, scaler *disaggregated
 
 // try makes a write, unless it is sure to be refused or enough others were, and reports why it was refused. It returns
 // whether the write was made.
-func (a *applier) try(what plan.Refusal, kind string, write func() error) (done bool, err error) {
+func (a *applier) try(what plan.FailedWrite, kind string, write func() error) (done bool, err error) {
 	a.mu.Lock()
 	stop := a.over[kind] || a.refused-a.results.Accepted >= maxRefused || a.superseded()
 	a.mu.Unlock()
@@ -143,7 +143,7 @@ func (a *applier) try(what plan.Refusal, kind string, write func() error) (done 
 }
 
 // refuse reports why a request was refused, unless the next pass sees what has changed.
-func (a *applier) refuse(what plan.Refusal, kind string, err error) {
+func (a *applier) refuse(what plan.FailedWrite, kind string, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if apierrors.IsConflict(err) || errors.Is(err, errNameFreed) || errors.Is(err, errOrphan) || errors.Is(err, errNameTaken) {
@@ -157,27 +157,27 @@ func (a *applier) refuse(what plan.Refusal, kind string, err error) {
 }
 
 // report adds to the refusals that are reported. The caller holds mu.
-func (a *applier) report(what plan.Refusal, err error) {
-	if len(a.results.Refusals) < maxRefusals {
+func (a *applier) report(what plan.FailedWrite, err error) {
+	if len(a.results.Failed) < maxRefusals {
 		if what.Verb == plan.Create || what.Verb == plan.Update {
 			a.results.Blocked = append(a.results.Blocked, blockedOf(what, cmp.Or(errors.Unwrap(err), err)))
 		}
 		what.Note = fmt.Sprintf("%s: %v", what.Note, cmp.Or(errors.Unwrap(err), err))
-		a.results.Refusals = append(a.results.Refusals, what)
+		a.results.Failed = append(a.results.Failed, what)
 	}
 }
 
-func adopting(kind plan.OrphanKind, name string) plan.Refusal {
-	return plan.Refusal{Verb: plan.Adopt, Note: fmt.Sprintf("Could not adopt %s %s", kind, name)}
+func adopting(kind plan.OrphanKind, name string) plan.FailedWrite {
+	return plan.FailedWrite{Verb: plan.Adopt, Note: fmt.Sprintf("Could not adopt %s %s", kind, name)}
 }
-func creating(name string) plan.Refusal {
-	return plan.Refusal{Verb: plan.Create, Note: "Could not create " + name}
+func creating(name string) plan.FailedWrite {
+	return plan.FailedWrite{Verb: plan.Create, Note: "Could not create " + name}
 }
-func updating(name string) plan.Refusal {
-	return plan.Refusal{Verb: plan.Update, Note: "Could not update " + name}
+func updating(name string) plan.FailedWrite {
+	return plan.FailedWrite{Verb: plan.Update, Note: "Could not update " + name}
 }
-func deleting(name string) plan.Refusal {
-	return plan.Refusal{Verb: plan.Delete, Note: "Could not delete " + name}
+func deleting(name string) plan.FailedWrite {
+	return plan.FailedWrite{Verb: plan.Delete, Note: "Could not delete " + name}
 }
 
 func (a *applier) applyScalers(ctx context.Context, p plan.Plan) error {

@@ -32,11 +32,8 @@ func countConditions(obj any) {
 }
 
 // blockedOf describes why a child could not be created or updated in the words of conditions.
-func blockedOf(what plan.Refusal, err error) hostplan.BlockedChild {
-	why := children.RefusalOf(err)
-	t := hostplan.BlockedChild{What: what.Note, Refusal: hostplan.Refusal{
-		Reason: why.Reason.Word(), Message: why.Message, MayPass: why.Reason == children.FailedCreate,
-	}}
+func blockedOf(what plan.FailedWrite, err error) hostplan.BlockedChild {
+	t := hostplan.BlockedChild{What: what.Note, Refusal: children.RefusalOf(err)}
 	if errors.Is(err, errNameTaken) || errors.Is(err, errGoing) {
 		t.Reason, t.MayPass = reasons.NameConflict, errors.Is(err, errGoing)
 	}

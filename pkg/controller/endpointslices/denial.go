@@ -36,7 +36,7 @@ type denial struct {
 
 // refused returns whether the API, a policy or a webhook refuses what we write for a reason that lasts. Webhooks may answer with any code.
 func refused(err error) bool {
-	return err != nil && children.RefusalOf(err).Reason != children.FailedCreate
+	return err != nil && !children.RefusalOf(err).MayPass
 }
 
 // denied notes that an operation was refused. Several refusals before the next try count once.

@@ -19,10 +19,10 @@ type right struct{ namespace, operation string }
 // seconds would be given to the cluster, and taken back a minute later.
 type rights struct {
 	mu      sync.Mutex
-	refused map[right]*permission.Refusals
+	refused map[right]*permission.Series
 }
 
-func newRights() *rights { return &rights{refused: map[right]*permission.Refusals{}} }
+func newRights() *rights { return &rights{refused: map[right]*permission.Series{}} }
 
 // note notes what became of a request, and returns whether the permission for it counts as missing.
 func (r *rights) note(of right, err error, now time.Time) (missing bool) {
@@ -33,7 +33,7 @@ func (r *rights) note(of right, err error, now time.Time) (missing bool) {
 		return false
 	}
 	if r.refused[of] == nil {
-		r.refused[of] = &permission.Refusals{}
+		r.refused[of] = &permission.Series{}
 	}
 	r.refused[of].Note(err, now)
 	return r.refused[of].Last(now)

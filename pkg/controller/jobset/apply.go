@@ -168,15 +168,11 @@ func (a *applier) createClaim(ctx context.Context, claim *corev1.PersistentVolum
 	return fmt.Errorf("creating persistent volume claim %s/%s: %w", claim.Namespace, claim.Name, err)
 }
 
-func planned(refusal children.Refusal) plan.Refusal {
-	return plan.Refusal{Reason: refusal.Reason.Word(), Message: refusal.Message, MayPass: refusal.Reason == children.FailedCreate}
-}
-
 // refused notes the refusal of the Service, a claim or a group; of several the first one in alphabetical order.
-func (a *applier) refused(what string, why children.Refusal) {
+func (a *applier) refused(what string, why plan.Refusal) {
 	a.note(func(r *plan.Results) {
 		if r.Refused == "" || what < r.Refused {
-			r.Refused, r.Refusals = what, []plan.Refusal{planned(why)}
+			r.Refused, r.Refusals = what, []plan.Refusal{why}
 		}
 	})
 }
@@ -216,7 +212,7 @@ func (a *applier) createJobs(ctx context.Context, jobs []*batchv1.Job) error {
 		}
 		for _, refusal := range created.Refusals {
 			if r.Refused == "" { // the condition is about a group otherwise
-				r.Refusals = append(r.Refusals, planned(refusal))
+				r.Refusals = append(r.Refusals, refusal)
 			}
 		}
 	})

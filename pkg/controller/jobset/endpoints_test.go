@@ -33,11 +33,11 @@ func TestOwnEndpointsAreObserved(t *testing.T) {
 		endpoints Endpoints
 		exists    bool
 		want      bool
-		refusal   *plan.EndpointsRefusal
+		refusal   *plan.Refusal
 	}{
 		"no controller":                           {},
 		"a controller that serves":                {endpoints: serving(true), want: true},
-		"a controller that does not":              {endpoints: serving(false), refusal: &plan.EndpointsRefusal{Reason: "Reason", Message: "message"}},
+		"a controller that does not":              {endpoints: serving(false), refusal: &plan.Refusal{Reason: "Reason", Message: "message"}},
 		"a Service that exists, and a controller": {endpoints: serving(true), exists: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -125,7 +125,8 @@ func TestRefusedGroupHidesNoRefusedJob(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "creating PodGroup ns/g: no groups") || !strings.Contains(err.Error(), "exceeded quota: jobs") {
 		t.Errorf("error %v, want those of the group and of the Job", err)
 	}
-	diff(t, "refused", "the PodGroup g: [{FailedCreate no groups true}]", fmt.Sprint(results.Refused, ": ", results.Refusals))
+	diff(t, "what is refused", "the PodGroup g", results.Refused)
+	diff(t, "refusals", []plan.Refusal{{Reason: "FailedCreate", Message: "no groups", MayPass: true}}, results.Refusals)
 	diff(t, "creations", []plan.Creation{plan.Refused}, results.Creations)
 	diff(t, "requests", []string{"create podgroups g", "create podgroups h"}, r.groupWrites())
 }

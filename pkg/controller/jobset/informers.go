@@ -60,8 +60,8 @@ type caches struct {
 	jobSets, jobs, services, claims, pods *informers.Informer
 	// priorities are PriorityClasses; nil without exclusive placement. They may be unknown: sets that do not ask for placement run without.
 	priorities *informers.Informer
-	// Refusals are why the Job controller cannot create pods.
-	*refusals.Refusals
+	// Memory knows why the Job controller cannot create pods.
+	*refusals.Memory
 	// inPlace counts how far pods have come with restarting where they are; nil without the feature gate.
 	inPlace *inplace.Tally
 }
@@ -89,7 +89,7 @@ func newCaches(kind *informers.Kind, jobSets versioned.Interface, gates gates.Ga
 		claims:   need(kind.Claims(), ofSets, nil),
 		pods:     need(kind.Pods(), ofSets, podIndexers(gates)),
 
-		Refusals: refusals.New(kind, "Job", clock),
+		Memory: refusals.New(kind, "Job", clock),
 	}
 	if gates.InPlaceRestart {
 		c.inPlace = inplace.New()

@@ -99,7 +99,7 @@ func (s *Syncer) observeEndpoints(obs *plan.Observed) {
 	}
 	obs.OwnEndpoints = !obs.ServiceExists && s.deps.Endpoints.Serves(obs.JobSet)
 	if reason, message, known := s.deps.Endpoints.Refusal(obs.JobSet); known {
-		obs.EndpointsRefusal = &plan.EndpointsRefusal{Reason: reason, Message: message}
+		obs.EndpointsRefusal = &plan.Refusal{Reason: reason, Message: message}
 	}
 }
 

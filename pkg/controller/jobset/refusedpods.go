@@ -14,16 +14,16 @@ import (
 
 // observeRefusedPods adds the Jobs whose pods the API refuses, and remembers since when there are any.
 func (s *Syncer) observeRefusedPods(obs *plan.Observed) {
-	var refused map[types.UID]plan.PodRefusal
+	var refused map[types.UID]plan.Refusal
 	for _, job := range obs.Jobs {
 		refusal := s.deps.Caches.PodRefusal(job.UID, helper.LacksPods(job))
 		if refusal == nil {
 			continue
 		}
 		if refused == nil {
-			refused = map[types.UID]plan.PodRefusal{}
+			refused = map[types.UID]plan.Refusal{}
 		}
-		refused[job.UID] = plan.PodRefusal{Reason: refusal.Reason.Word(), Message: refusal.Message, At: refusal.At}
+		refused[job.UID] = *refusal
 	}
 	since := children.Since(s.podsRefused, cache.MetaObjectToName(obs.JobSet), len(refused) > 0, obs.Now.Time)
 	obs.RefusedPods = plan.RefusedPods{Jobs: refused, Since: since}

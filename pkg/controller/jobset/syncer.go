@@ -22,8 +22,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
@@ -47,7 +47,7 @@ type Caches interface {
 	// Unschedulable returns the number of pods of the set for which the scheduler finds no node, and its reason for one of them.
 	Unschedulable(key cache.ObjectName) (pods int, reason string, err error)
 	// PodRefusal returns why the API refuses pods of a Job; nil if it does not, as far as is known. Lacks means that the Job has too few.
-	PodRefusal(job types.UID, lacks bool) *refusals.Refusal
+	PodRefusal(job types.UID, lacks bool) *hostplan.Refusal
 	// Landed returns a node on which a pod of a Job is whose topology domain the scheduler chooses; empty if there is none.
 	Landed(job types.UID) (node string, err error)
 	// Waiting returns the unschedulable pods by the UID of their Job.

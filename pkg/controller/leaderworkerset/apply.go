@@ -84,10 +84,7 @@ func (a *applier) blocked(ctx context.Context, child string, err error) {
 	if ctx.Err() != nil || apierrors.IsConflict(err) || children.TerminatingNamespace(err) {
 		return
 	}
-	why := children.RefusalOf(err)
-	t := hostplan.BlockedChild{What: child + " could not be created or updated", Refusal: hostplan.Refusal{
-		Reason: why.Reason.Word(), Message: why.Message, MayPass: why.Reason == children.FailedCreate,
-	}}
+	t := hostplan.BlockedChild{What: child + " could not be created or updated", Refusal: children.RefusalOf(err)}
 	if errors.Is(err, errTaken) {
 		t.Reason, t.MayPass = reasons.NameConflict, false
 	}

@@ -46,8 +46,8 @@ type caches struct {
 	sets, statefulSets, pods, services, revisions *informers.Informer
 	// podGroups is nil without a scheduler of gangs.
 	podGroups *informers.Informer
-	// Refusals are why the StatefulSet controller cannot create pods.
-	*refusals.Refusals
+	// Memory knows why the StatefulSet controller cannot create pods.
+	*refusals.Memory
 	nodes  *nodes
 	losses *Losses
 	// failures are the failures of leader pods by their UIDs, and those of worker pods by that of their StatefulSet.
@@ -73,7 +73,7 @@ func newCaches(config Config) caches {
 		services:     children(kind.Services(), indexSet, setOf),
 		revisions:    children(kind.Revisions(), indexSet, setOf),
 		nodes:        newNodes(config.Kube), losses: NewLosses(), failures: failures.NewStore(),
-		Refusals: refusals.New(kind, "StatefulSet", config.Clock),
+		Memory: refusals.New(kind, "StatefulSet", config.Clock),
 	}
 	if config.Gang != "" {
 		need := gang.Need(kind.Main(), config.Dynamic, config.Gang.Resource().GroupVersion(), gang.PodGroups, leaderworkersetv1.SetNameLabelKey)

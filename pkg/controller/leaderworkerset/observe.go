@@ -130,7 +130,7 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 			return
 		}
 		if refused.Owners++; refused.Owners == 1 || refusal.At.After(refused.At) {
-			refused.Reason, refused.Message, refused.At = refusal.Reason.Word(), refusal.Message, refusal.At
+			refused.Reason, refused.Message, refused.At = refusal.Reason, refusal.Message, refusal.At
 		}
 	}
 	if obs.Leader != nil {

@@ -19,8 +19,8 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
@@ -41,7 +41,7 @@ type Caches interface {
 	// Pods returns the pods of a controller.
 	Pods(controller types.UID) ([]plan.Pod, error)
 	// PodRefusal returns why the API refuses pods of a StatefulSet; nil if it does not, as far as is known. Lacks means that it has too few.
-	PodRefusal(statefulSet types.UID, lacks bool) *refusals.Refusal
+	PodRefusal(statefulSet types.UID, lacks bool) *hostplan.Refusal
 	// FirstFailure returns what failed first in a leader pod, or in the pods of a StatefulSet of workers, also in those that are gone; nil if
 	// nothing did.
 	FirstFailure(uid types.UID) *helper.PodFailure

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
@@ -63,7 +64,7 @@ func (a *applier) failed(err error) {
 		return
 	}
 	why := children.RefusalOf(err)
-	a.results.Error, a.results.MayPass = why.Message, why.Reason == children.FailedCreate
+	a.results.Error, a.results.MayPass = why.Message, why.MayPass
 }
 
 func (a *applier) delete(ctx context.Context, deletions []plan.Deletion) error {
@@ -209,11 +210,10 @@ var creations = map[children.Result]plan.Creation{
 	children.TemplateRefused: plan.Refused,
 }
 
-// reasons are the reasons of refusals in the words of the plan.
-var reasons = map[children.Reason]plan.RefusalReason{
-	children.FailedCreate: plan.Overloaded, children.QuotaExceeded: plan.OutOfQuota,
-	children.Forbidden: plan.NotAccepted, children.AdmissionDenied: plan.NotAccepted, children.Invalid: plan.NotAccepted,
-	children.Undone: plan.UndoneByOthers,
+// refusalReasons are the reasons of refusals in the words of the plan.
+var refusalReasons = map[string]plan.RefusalReason{
+	reasons.FailedCreate: plan.Overloaded, reasons.QuotaExceeded: plan.OutOfQuota, reasons.UndoneByOthers: plan.UndoneByOthers,
+	reasons.Forbidden: plan.NotAccepted, reasons.AdmissionDenied: plan.NotAccepted, reasons.Invalid: plan.NotAccepted,
 }
 
 // refusalOf describes an error in the words of the plan; nil for none.
@@ -222,7 +222,7 @@ func refusalOf(err error) *plan.Refusal {
 		return nil
 	}
 	why := children.RefusalOf(err)
-	return &plan.Refusal{Reason: reasons[why.Reason], Message: why.Message}
+	return &plan.Refusal{Reason: refusalReasons[why.Reason], Message: why.Message}
 }
 
 // created notes what became of the creation. An API that fails, and does not ask for a later retry, is an error of the
@@ -233,11 +233,11 @@ func (a *applier) created(done children.CreationResults) error {
 		return done.Err
 	}
 	why := done.Refusals[0]
-	if why.Reason == children.FailedCreate && !overloaded(done.Err) {
+	if why.MayPass && !overloaded(done.Err) {
 		a.failed(done.Err)
 		return done.Err
 	}
-	a.results.Refusal = &plan.Refusal{Reason: reasons[why.Reason], Message: why.Message}
+	a.results.Refusal = &plan.Refusal{Reason: refusalReasons[why.Reason], Message: why.Message}
 	return done.Err
 }
 

@@ -37,8 +37,8 @@ const indexOwner = "owner"
 // caches are what a decision is made on. They hold no more of an object than decisions use.
 type caches struct {
 	sequentialJobs, jobs, jobSets, pods *informers.Informer
-	// Refusals are why the Job controller cannot create pods.
-	*refusals.Refusals
+	// Memory knows why the Job controller cannot create pods.
+	*refusals.Memory
 }
 
 var _ Caches = caches{}
@@ -65,7 +65,7 @@ func newCaches(kind *informers.Kind, client versioned.Interface, clock clock.Pas
 			Resource: kind.Pods(), Label: batchv1alpha1.SequentialJobUIDKey, Transform: transform,
 			Indexers: cache.Indexers{indexUnschedulable: unschedulableOf},
 		}),
-		Refusals: refusals.New(kind, "Job", clock),
+		Memory: refusals.New(kind, "Job", clock),
 	}
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
@@ -202,7 +201,7 @@ func (s *Syncer) observeContest(ctx context.Context, obs *plan.Observed) {
 
 // observeRefusedPods adds the pods of the current Job that the API refuses, and remembers since when there are any.
 func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
-	var refusal *refusals.Refusal
+	var refusal *hostplan.Refusal
 	current := plan.Current(*obs)
 	for i := range obs.Children {
 		if c := &obs.Children[i]; c.ChildRef == current && c.Kind == batchv1alpha1.StepKindJob {
@@ -210,6 +209,6 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 		}
 	}
 	if since := children.Since(s.podsRefused, key, refusal != nil, obs.Now.Time); refusal != nil {
-		obs.RefusedPods = plan.RefusedPods{Reason: refusal.Reason.Word(), Message: refusal.Message, At: refusal.At, Since: since}
+		obs.RefusedPods = plan.RefusedPods{Owners: 1, Reason: refusal.Reason, Message: refusal.Message, At: refusal.At, Since: since}
 	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
@@ -34,7 +33,7 @@ type Caches interface {
 	// Unreadable returns the JobSets that the server cannot read, and that the sequence controls or may control.
 	Unreadable(sj *batchv1alpha1.SequentialJob) ([]plan.Unreadable, error)
 	// PodRefusal returns why the API refuses pods of a Job; nil if it does not, as far as is known. Lacks means that the Job has too few.
-	PodRefusal(job types.UID, lacks bool) *refusals.Refusal
+	PodRefusal(job types.UID, lacks bool) *hostplan.Refusal
 	// Unschedulable returns the number of pods of the sequence for which the scheduler finds no node, and its reason for one of
 	// them.
 	Unschedulable(sj *batchv1alpha1.SequentialJob) (pods int, reason string, err error)

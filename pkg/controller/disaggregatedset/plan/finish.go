@@ -206,9 +206,9 @@ func events(obs Observed, p Plan, r Results) (list []Event) {
 			})
 		}
 	}
-	for _, refusal := range r.Refusals {
-		list = append(list, Event{Type: corev1.EventTypeWarning, Reason: "Failed" + string(refusal.Verb), Action: string(refusal.Verb),
-			Note: refusal.Note})
+	for _, failed := range r.Failed {
+		list = append(list, Event{Type: corev1.EventTypeWarning, Reason: "Failed" + string(failed.Verb), Action: string(failed.Verb),
+			Note: failed.Note})
 	}
 	return list
 }

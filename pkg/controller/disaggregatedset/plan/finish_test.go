@@ -126,7 +126,7 @@ func TestEvents(t *testing.T) {
 		},
 	}
 	got := events(Observed{Set: ds, Conflicts: map[string]bool{"llm-old": true}}, p, Results{
-		CreatedScalers: []int{0}, DeletedScalers: []int{0}, Refusals: []Refusal{{Create, "no"}},
+		CreatedScalers: []int{0}, DeletedScalers: []int{0}, Failed: []FailedWrite{{Create, "no"}},
 		Slices: []SliceResult{{Scaled: []int{0, 1}, Done: true}, {DeletedChildren: []int{0, 1, 2}, Done: true}, {}},
 	})
 	want := []Event{

@@ -169,9 +169,9 @@ type Results struct {
 	Slices []SliceResult
 	// NameTaken means that other objects have names of children. Refusals say so.
 	NameTaken bool
-	// Refusals are why writes were refused, for events, and Blocked which children could not be created or updated, for the condition.
-	Refusals []Refusal
-	Blocked  []hostplan.BlockedChild
+	// Failed are the writes that were refused, for events, and Blocked which children could not be created or updated, for the condition.
+	Failed  []FailedWrite
+	Blocked []hostplan.BlockedChild
 	// Skipped means that a write was not tried, because it was sure to be refused, or enough others were.
 	Skipped bool
 	// Accepted is the number of writes that were not.
@@ -180,8 +180,8 @@ type Results struct {
 	Interrupted bool
 }
 
-// Refusal is why a write was refused.
-type Refusal struct {
+// FailedWrite is a write that was refused.
+type FailedWrite struct {
 	// Verb is the verb of the write, and Note says what could not be written, and why.
 	Verb Verb
 	Note string

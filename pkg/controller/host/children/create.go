@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 const (
@@ -81,14 +83,14 @@ type CreationResults struct {
 	// Err summarizes why children were not created; nil if none was refused.
 	Err error
 	// Refusals are why, one for each reason, in the order of the children.
-	Refusals []Refusal
+	Refusals []plan.Refusal
 }
 
 // CreateAll creates children. One that is refused keeps no other from being created, unless the others are sure to be refused
 // too. If the namespace is being deleted, there is no error, because no user needs to act.
 func (w *Writer[T]) CreateAll(ctx context.Context, owner metav1.Object, what Creations[T]) CreationResults {
 	c := &creation[T]{Writer: w, Creations: what, owner: owner, results: make([]Result, len(what.Children)),
-		errors: make([]error, len(what.Children)), templates: sets.New[string](), refusals: map[Reason]refusal{}}
+		errors: make([]error, len(what.Children)), templates: sets.New[string](), refusals: map[string]numbered{}}
 	err := w.InOrder(ctx, owner, len(what.Children), c.create)
 	if c.created > 0 {
 		klog.FromContext(ctx).V(4).Info("Created children", "resource", w.resource, "created", c.created)
@@ -117,7 +119,7 @@ type creation[T metav1.Object] struct {
 	// templates are the templates that were refused.
 	templates sets.Set[string]
 	// refusals are the first ones for each reason.
-	refusals map[Reason]refusal
+	refusals map[string]numbered
 	// over is true when no other child is created in this pass, and quiet when the reason need not be reported.
 	over, quiet bool
 }
@@ -169,22 +171,22 @@ func (c *creation[T]) end(i int, result Result, err error) {
 	c.over = c.over || c.refused-c.created >= maxRefusals
 }
 
-// refusal is the refusal of one child.
-type refusal struct {
-	Refusal
+// numbered is the refusal of one child.
+type numbered struct {
+	plan.Refusal
 	child int
 }
 
 // note remembers a refusal unless an earlier child was refused for the same reason.
-func (c *creation[T]) note(child int, why Refusal) {
+func (c *creation[T]) note(child int, why plan.Refusal) {
 	if first, found := c.refusals[why.Reason]; !found || child < first.child {
-		c.refusals[why.Reason] = refusal{why, child}
+		c.refusals[why.Reason] = numbered{why, child}
 	}
 }
 
 // inOrder returns the refusals in the order of the children.
-func (c *creation[T]) inOrder() (refusals []Refusal) {
-	byChild := func(a, b refusal) int { return cmp.Compare(a.child, b.child) }
+func (c *creation[T]) inOrder() (refusals []plan.Refusal) {
+	byChild := func(a, b numbered) int { return cmp.Compare(a.child, b.child) }
 	for _, r := range slices.SortedFunc(maps.Values(c.refusals), byChild) {
 		refusals = append(refusals, r.Refusal)
 	}

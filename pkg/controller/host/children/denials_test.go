@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
 
@@ -77,7 +78,7 @@ func TestDeniedRequestsWait(t *testing.T) {
 	r.pass(4 * time.Second)
 	again := r.ask(verbCreate, "a")
 	r.want(t)
-	if first.Error() != again.Error() || NotAsked(first) || !NotAsked(again) || reasonOf(again) != AdmissionDenied {
+	if first.Error() != again.Error() || NotAsked(first) || !NotAsked(again) || reasonOf(again) != reasons.AdmissionDenied {
 		t.Errorf("first %v (%t), again %v (%t)", first, NotAsked(first), again, NotAsked(again))
 	}
 	if next, only := AskAgain(FirstErrors(again)); !only || next.Sub(r.now.Now()) != time.Second {
@@ -280,7 +281,7 @@ func TestLongAnswersAreShortened(t *testing.T) {
 		return apierrors.NewForbidden(deniedThings, name, errors.New(`admission webhook "w" denied the request: `+strings.Repeat("x", 1<<20)))
 	}
 	_ = r.ask(verbCreate, "a")
-	if err := r.ask(verbCreate, "a"); len(err.Error()) > maxAnswer || reasonOf(err) != AdmissionDenied {
+	if err := r.ask(verbCreate, "a"); len(err.Error()) > maxAnswer || reasonOf(err) != reasons.AdmissionDenied {
 		t.Errorf("%d bytes: %.100s", len(err.Error()), err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// reasons are how controllers write the reasons of their events: as constants, or as literals where an event is made.
+// patterns are how controllers write the reasons of their events: as constants, or as literals where an event is made.
 // Reasons that come from constants of an API belong to conditions.
-var reasons = regexp.MustCompile(strings.Join([]string{
+var patterns = regexp.MustCompile(strings.Join([]string{
 	`(?:[rR]eason\w*|Event\w+)\s+= "([A-Z]\w+)"`,
 	`Reason: "([A-Z]\w+)",`,
 	`warn\("([A-Z]\w+)"`,
@@ -41,7 +41,7 @@ func TestReasonsOfEventsAreDocumented(t *testing.T) {
 			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			found += undocumented(t, string(page), file, reasons.FindAllStringSubmatch(string(content), -1))
+			found += undocumented(t, string(page), file, patterns.FindAllStringSubmatch(string(content), -1))
 		}
 	}
 	for file, constants := range constantsOfReasons {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 )
 
 // guarded is a Guard, what it guards, and its clock.
@@ -192,7 +194,7 @@ func TestGuardNamesTheChild(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	wrapped := fmt.Errorf("creating: %w", err)
-	if !IsUndone(wrapped) || RefusalOf(wrapped).Reason != Undone || RefusesAll(wrapped) {
+	if !IsUndone(wrapped) || RefusalOf(wrapped).Reason != reasons.UndoneByOthers || RefusesAll(wrapped) {
 		t.Errorf("it is a refusal of all, or of another reason: %+v", RefusalOf(wrapped))
 	}
 }

@@ -15,7 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
@@ -79,95 +80,60 @@ func templateInvalid(kind schema.GroupKind, name string, status metav1.Status) b
 	})
 }
 
-// Reason is why a child was refused, in one word.
-type Reason int
-
-// Reasons of refusals.
-const (
-	// FailedCreate is for failures that are not a decision of the API: they may pass without any change.
-	FailedCreate Reason = iota
-	// QuotaExceeded means that a ResourceQuota is used up.
-	QuotaExceeded
-	// Forbidden means that the controller lacks a permission.
-	Forbidden
-	// AdmissionDenied means that a webhook, a policy or an admission plugin refused the child.
-	AdmissionDenied
-	// Invalid means that the API considers the child invalid.
-	Invalid
-	// Undone means that the API was not asked: another party undoes each such write, see Guard.
-	Undone
-)
-
-// words are the reasons in the words of conditions.
-var words = map[Reason]string{
-	FailedCreate: jobsetv1alpha2.ReasonFailedCreate, QuotaExceeded: jobsetv1alpha2.ReasonQuotaExceeded,
-	Forbidden: jobsetv1alpha2.ReasonForbidden, AdmissionDenied: jobsetv1alpha2.ReasonAdmissionDenied,
-	Invalid: jobsetv1alpha2.ReasonInvalid, Undone: jobsetv1alpha2.ReasonUndoneByOthers,
-}
-
-// Word returns the reason in the words of conditions.
-func (r Reason) Word() string { return words[r] }
-
-// maxRefusal is the length of the message of a Refusal in bytes.
+// maxRefusal is the length of the message of a refusal in bytes.
 const maxRefusal = 800
 
-// Refusal is why children were not created.
-type Refusal struct {
-	// Reason is why, in one word.
-	Reason Reason
-	// Message is the error, shortened.
-	Message string
+// RefusalOf describes the error of a creation, with a reason of conditions. Failures that are not a decision of the API may pass.
+func RefusalOf(err error) plan.Refusal {
+	reason := reasonOf(err)
+	return plan.Refusal{Reason: reason, Message: text.TruncateWithEllipsis(text.Printable(err.Error()), maxRefusal),
+		MayPass: reason == reasons.FailedCreate}
 }
 
-// RefusalOf describes the error of a creation.
-func RefusalOf(err error) Refusal {
-	return Refusal{Reason: reasonOf(err), Message: text.TruncateWithEllipsis(text.Printable(err.Error()), maxRefusal)}
-}
-
-func reasonOf(err error) Reason {
+func reasonOf(err error) string {
 	if IsUndone(err) {
-		return Undone
+		return reasons.UndoneByOthers
 	}
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
-		return FailedCreate
+		return reasons.FailedCreate
 	}
 	status := answer.Status()
 	if says(status.Message, denied...) {
-		return AdmissionDenied
+		return reasons.AdmissionDenied
 	}
 	switch status.Code {
 	case http.StatusForbidden:
 		return reasonOfForbidden(status.Message)
 	case http.StatusUnprocessableEntity, http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return Invalid
+		return reasons.Invalid
 	}
-	return FailedCreate
+	return reasons.FailedCreate
 }
 
-func reasonOfForbidden(message string) Reason {
+func reasonOfForbidden(message string) string {
 	switch {
 	case says(message, "exceeded quota: "):
-		return QuotaExceeded
+		return reasons.QuotaExceeded
 	case says(message, "status unknown for quota: "): // the quota has just been created
-		return FailedCreate
+		return reasons.FailedCreate
 	case says(message, " cannot create resource ", "cannot set blockOwnerDeletion "):
-		return Forbidden
+		return reasons.Forbidden
 	}
-	return AdmissionDenied
+	return reasons.AdmissionDenied
 }
 
 // ReasonOfText returns the reason for which the API refused a child to another controller, of whose event nothing is known but the text.
-func ReasonOfText(message string) Reason {
+func ReasonOfText(message string) string {
 	switch {
 	case says(message, denied...):
-		return AdmissionDenied
+		return reasons.AdmissionDenied
 	case says(message, " is forbidden: "):
 		return reasonOfForbidden(message)
 	case says(message, " is invalid: "):
-		return Invalid
+		return reasons.Invalid
 	}
-	return FailedCreate
+	return reasons.FailedCreate
 }
 
 // denied are what the messages of webhooks and policies contain that deny a request, with any code.

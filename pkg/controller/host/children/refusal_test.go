@@ -16,6 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 func TestReachOfRefusals(t *testing.T) {
@@ -77,31 +80,31 @@ func TestReasonsOfRefusals(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		err  error
-		want Reason
+		want string
 	}{
-		"a quota":                            {forbidden("exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"), QuotaExceeded},
-		"a quota that is not counted yet":    {forbidden("status unknown for quota: q, resources: count/jobs.batch"), FailedCreate},
-		"no right":                           {forbidden(`User "u" cannot create resource "jobs" in API group "batch" in the namespace "ns"`), Forbidden},
-		"no right to block the deletion":     {forbidden("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"), Forbidden},
-		"a policy":                           {forbidden("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"), AdmissionDenied},
-		"a policy with the code of invalid":  {answer(http.StatusUnprocessableEntity, `jobs.batch "j" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), AdmissionDenied},
-		"a webhook":                          {answer(http.StatusForbidden, `admission webhook "w" denied the request: cannot create resource with this name`), AdmissionDenied},
-		"a webhook that speaks of quota":     {answer(http.StatusForbidden, `admission webhook "w" denied the request: exceeded quota: mine`), AdmissionDenied},
-		"a webhook with another code":        {answer(http.StatusBadRequest, `admission webhook "w" denied the request without explanation`), AdmissionDenied},
-		"a webhook that does not answer":     {apierrors.NewInternalError(errors.New(`failed calling webhook "w": connection refused`)), FailedCreate},
-		"a limit range":                      {forbidden("minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi"), AdmissionDenied},
-		"an invalid object":                  {apierrors.NewInvalid(job, "j", field.ErrorList{field.Required(field.NewPath("spec"), "")}), Invalid},
-		"an object that cannot be read":      {apierrors.NewBadRequest("unknown field"), Invalid},
-		"an object that is too large":        {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), Invalid},
-		"no answer":                          {errors.New("connection refused"), FailedCreate},
-		"a failed server":                    {apierrors.NewInternalError(errors.New("etcd")), FailedCreate},
-		"too many requests":                  {apierrors.NewTooManyRequests("later", 1), FailedCreate},
-		"no namespace":                       {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"), FailedCreate},
-		"a conflict with another quota user": {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("changed")), FailedCreate},
+		"a quota":                            {forbidden("exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1"), reasons.QuotaExceeded},
+		"a quota that is not counted yet":    {forbidden("status unknown for quota: q, resources: count/jobs.batch"), reasons.FailedCreate},
+		"no right":                           {forbidden(`User "u" cannot create resource "jobs" in API group "batch" in the namespace "ns"`), reasons.Forbidden},
+		"no right to block the deletion":     {forbidden("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>"), reasons.Forbidden},
+		"a policy":                           {forbidden("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"), reasons.AdmissionDenied},
+		"a policy with the code of invalid":  {answer(http.StatusUnprocessableEntity, `jobs.batch "j" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), reasons.AdmissionDenied},
+		"a webhook":                          {answer(http.StatusForbidden, `admission webhook "w" denied the request: cannot create resource with this name`), reasons.AdmissionDenied},
+		"a webhook that speaks of quota":     {answer(http.StatusForbidden, `admission webhook "w" denied the request: exceeded quota: mine`), reasons.AdmissionDenied},
+		"a webhook with another code":        {answer(http.StatusBadRequest, `admission webhook "w" denied the request without explanation`), reasons.AdmissionDenied},
+		"a webhook that does not answer":     {apierrors.NewInternalError(errors.New(`failed calling webhook "w": connection refused`)), reasons.FailedCreate},
+		"a limit range":                      {forbidden("minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi"), reasons.AdmissionDenied},
+		"an invalid object":                  {apierrors.NewInvalid(job, "j", field.ErrorList{field.Required(field.NewPath("spec"), "")}), reasons.Invalid},
+		"an object that cannot be read":      {apierrors.NewBadRequest("unknown field"), reasons.Invalid},
+		"an object that is too large":        {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), reasons.Invalid},
+		"no answer":                          {errors.New("connection refused"), reasons.FailedCreate},
+		"a failed server":                    {apierrors.NewInternalError(errors.New("etcd")), reasons.FailedCreate},
+		"too many requests":                  {apierrors.NewTooManyRequests("later", 1), reasons.FailedCreate},
+		"no namespace":                       {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ns"), reasons.FailedCreate},
+		"a conflict with another quota user": {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("changed")), reasons.FailedCreate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := RefusalOf(fmt.Errorf("creating: %w", tc.err))
-			if want := (Refusal{Reason: tc.want, Message: "creating: " + tc.err.Error()}); tc.want != FailedCreate && got != want || got.Reason != tc.want {
+			if want := (plan.Refusal{Reason: tc.want, Message: "creating: " + tc.err.Error()}); tc.want != reasons.FailedCreate && got != want || got.Reason != tc.want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		})

@@ -110,7 +110,7 @@ func (s *Server) answers() {
 // failure is why the last request for a resource failed, since when all of them have, and since when all of them were refused.
 type failure struct {
 	last     atomic.Pointer[outage]
-	refusals permission.Refusals
+	refusals permission.Series
 }
 
 type outage struct {

@@ -44,7 +44,7 @@ type Watch struct {
 	live   corev1client.NamespaceInterface
 	clock  clock.PassiveClock
 	// refusals are the refusals of live.
-	refusals permission.Refusals
+	refusals permission.Series
 }
 
 // New declares that a kind needs namespaces. Without the permission to watch them each object asks for its own. Without that to get them,

@@ -26,15 +26,15 @@ func Missing(err error) bool {
 	return found && strings.Contains(rest, ` resource "`)
 }
 
-// Refusals remembers since when all requests that need one permission are refused. The zero value has seen no request.
-type Refusals struct {
+// Series remembers since when all requests that need one permission are refused. The zero value has seen no request.
+type Series struct {
 	mu    sync.Mutex
 	since time.Time
 }
 
 // Note remembers what became of a request: nil if it was accepted. A failure that is no refusal ends a series of
 // refusals, since the server may have started again.
-func (r *Refusals) Note(err error, now time.Time) {
+func (r *Series) Note(err error, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -46,7 +46,7 @@ func (r *Refusals) Note(err error, now time.Time) {
 }
 
 // Last returns whether the permission counts as missing.
-func (r *Refusals) Last(now time.Time) bool {
+func (r *Series) Last(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.since.IsZero() && now.Sub(r.since) >= LacksAfter

@@ -30,7 +30,7 @@ func TestRefusalsCountWhenTheyLast(t *testing.T) {
 		"a server that starts once more": {{err: refused}, {time.Second, away, false}, {time.Minute, refused, false}, {LacksAfter, refused, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, now := &Refusals{}, time.Unix(1, 0)
+			r, now := &Series{}, time.Unix(1, 0)
 			for n, a := range answers {
 				now = now.Add(a.after)
 				r.Note(a.err, now)

@@ -69,7 +69,7 @@ func RefusedSince(since, now time.Time, refused, interrupted bool) time.Time {
 	return since
 }
 
-// Refusal is why children were not created.
+// Refusal is why children were not created, or pods of children.
 type Refusal struct {
 	// Reason is a reason of a condition.
 	Reason string
@@ -77,6 +77,8 @@ type Refusal struct {
 	Message string
 	// MayPass means that the API has not decided against the children: the next try may succeed without any change.
 	MayPass bool
+	// At is when pods were refused last; zero for children that the controller creates.
+	At time.Time
 }
 
 // Restored is what is known of an object in a store that was restored from a backup, if no controller has written its status since.

@@ -39,7 +39,7 @@ type Event struct {
 	// about is the name of the object without pods, as a rule a part of the memory of the name.
 	about  string
 	uid    types.UID
-	reason children.Reason
+	reason string
 	// message is what the API said, without the name of the pod, so that all refusals for one cause say the same.
 	message unique.Handle[string]
 	// at is when it was seen last.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 const (
@@ -23,18 +23,8 @@ const (
 	maxOvercome = 20_000
 )
 
-// Refusal is why pods of an object were refused.
-type Refusal struct {
-	// Reason is why, in one word.
-	Reason children.Reason
-	// Message is what the API said.
-	Message string
-	// At is when that was last.
-	At time.Time
-}
-
-// Refusals are the refusals of the pods of Jobs or StatefulSets.
-type Refusals struct {
+// Memory has the refusals of the pods of Jobs or StatefulSets.
+type Memory struct {
 	events *informers.Informer
 	clock  clock.PassiveClock
 	// overcome are the times of the last events before objects had all their pods, by UID. An older event is about the past, should
@@ -42,15 +32,15 @@ type Refusals struct {
 	overcome *expiring.LRUExpireCache
 }
 
-// New returns refusals of pods of objects of a kind, "Job" or "StatefulSet". While the controller has no permission to
+// New returns the refusals of pods of objects of a kind, "Job" or "StatefulSet". While the controller has no permission to
 // watch events, there are none.
-func New(factory *informers.Kind, kind string, clock clock.PassiveClock) *Refusals {
-	return &Refusals{events: factory.Informer(Need(factory, kind)), clock: clock, overcome: expiring.NewLRUExpireCacheWithClock(maxOvercome,
+func New(factory *informers.Kind, kind string, clock clock.PassiveClock) *Memory {
+	return &Memory{events: factory.Informer(Need(factory, kind)), clock: clock, overcome: expiring.NewLRUExpireCacheWithClock(maxOvercome,
 		clock)}
 }
 
 // OnRefusal has f called with the object of each event, if the cache of objects has it.
-func (r *Refusals) OnRefusal(objects *informers.Informer, f func(obj any)) {
+func (r *Memory) OnRefusal(objects *informers.Informer, f func(obj any)) {
 	look := func(obj any) {
 		e, ok := obj.(*Event)
 		if !ok {
@@ -64,7 +54,7 @@ func (r *Refusals) OnRefusal(objects *informers.Informer, f func(obj any)) {
 }
 
 // PodRefusal returns why pods of an object are refused; nil if none are, as far as is known. Lacks means that it has too few pods.
-func (r *Refusals) PodRefusal(uid types.UID, lacks bool) *Refusal {
+func (r *Memory) PodRefusal(uid types.UID, lacks bool) *plan.Refusal {
 	newest := r.newest(uid)
 	if newest == nil {
 		return nil
@@ -76,10 +66,10 @@ func (r *Refusals) PodRefusal(uid types.UID, lacks bool) *Refusal {
 	if at, found := r.overcome.Get(uid); found && !newest.at.After(at.(time.Time)) || r.clock.Since(newest.at) > lasts {
 		return nil
 	}
-	return &Refusal{Reason: newest.reason, Message: newest.message.Value(), At: newest.at}
+	return &plan.Refusal{Reason: newest.reason, Message: newest.message.Value(), At: newest.at}
 }
 
-func (r *Refusals) newest(uid types.UID) (newest *Event) {
+func (r *Memory) newest(uid types.UID) (newest *Event) {
 	objs, err := r.events.ByIndex(indexAbout, string(uid))
 	if err != nil {
 		return nil // the index exists

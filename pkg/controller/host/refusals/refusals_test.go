@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/clock"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers/informerstest"
 )
@@ -54,7 +54,7 @@ func TestWords(t *testing.T) {
 }
 
 // run follows events of an API that has some at the start.
-func run(t *testing.T, client *fake.Clientset) *Refusals {
+func run(t *testing.T, client *fake.Clientset) *Memory {
 	t.Helper()
 	factory := informers.NewFactory(client)
 	kind := factory.For("jobset")
@@ -90,7 +90,7 @@ func TestRefusalsCountUntilTheyAreOvercome(t *testing.T) {
 		}
 		synctest.Wait()
 		check("it is refused again", "u1", true, "no PriorityClass")
-		if refusal := r.PodRefusal("u1", true); refusal == nil || refusal.Reason != children.AdmissionDenied {
+		if refusal := r.PodRefusal("u1", true); refusal == nil || refusal.Reason != reasons.AdmissionDenied {
 			t.Errorf("got %v, want AdmissionDenied", refusal)
 		}
 		time.Sleep(lasts + time.Second)

@@ -49,7 +49,7 @@ type Reader struct {
 	restored *witness.Restored
 	err      error
 	// refusals are the refusals of the record. logged is true once they were logged.
-	refusals permission.Refusals
+	refusals permission.Series
 	logged   bool
 }
 

@@ -10,13 +10,6 @@ const (
 	messageEndpointsAsAsked = "the addresses of the Service are written as the JobSet asks"
 )
 
-// EndpointsRefusal is why the controllers of the cluster write the addresses of the Service although the set asks for
-// those of this program. Without a reason, they are written as the set asks.
-type EndpointsRefusal struct {
-	// Reason is in PascalCase, and Message says what to do.
-	Reason, Message string
-}
-
 // endpoints reports who writes the addresses of the Service, unless it is as the set asks. The controller of the addresses
 // sends the event.
 func endpoints(s state) changes {

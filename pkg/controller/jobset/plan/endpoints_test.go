@@ -18,21 +18,21 @@ import (
 // an event: the controller of addresses sends one.
 func TestServiceEndpointsByCluster(t *testing.T) {
 	refused := withCondition(jobsetv1alpha2.ServiceEndpointsByCluster, metav1.ConditionTrue, "ServiceShared", "earlier words")
-	why := &EndpointsRefusal{Reason: "CanaryNotResolved", Message: "it does not resolve"}
+	why := &Refusal{Reason: "CanaryNotResolved", Message: "it does not resolve"}
 	for name, tc := range map[string]struct {
 		set     []func(*jobsetv1alpha2.JobSet)
-		refusal *EndpointsRefusal
+		refusal *Refusal
 		jobs    []*batchv1.Job
 		want    string
 		waits   bool
 	}{
 		"nothing is known":                {},
 		"nothing is known any more":       {set: []func(*jobsetv1alpha2.JobSet){refused}, want: "True ServiceShared earlier words"},
-		"a set that is served as it asks": {refusal: &EndpointsRefusal{}},
+		"a set that is served as it asks": {refusal: &Refusal{}},
 		"a set that is refused":           {refusal: why, want: "True CanaryNotResolved it does not resolve", waits: true},
 		"another reason":                  {set: []func(*jobsetv1alpha2.JobSet){refused}, refusal: why, want: "True CanaryNotResolved it does not resolve", waits: true},
 		"refused no more": {
-			set: []func(*jobsetv1alpha2.JobSet){refused}, refusal: &EndpointsRefusal{}, waits: true,
+			set: []func(*jobsetv1alpha2.JobSet){refused}, refusal: &Refusal{}, waits: true,
 			want: "False AsRequested the addresses of the Service are written as the JobSet asks",
 		},
 		"the set has completed": {

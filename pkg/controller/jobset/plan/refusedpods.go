@@ -20,19 +20,9 @@ import (
 // RefusedPods are the Jobs whose pods the API refuses to the Job controller.
 type RefusedPods struct {
 	// Jobs are why, by the UID of the Job. Each of them lacks pods.
-	Jobs map[types.UID]PodRefusal
+	Jobs map[types.UID]Refusal
 	// Since is since when there are any.
 	Since time.Time
-}
-
-// PodRefusal is why pods are refused.
-type PodRefusal struct {
-	// Reason is one of those of the condition PodCreationFailure.
-	Reason string
-	// Message is what the API said.
-	Message string
-	// At is when that was last.
-	At time.Time
 }
 
 const (
@@ -61,7 +51,7 @@ func podsRefused(s state) changes {
 }
 
 // refusedPods returns how many Jobs have pods that were refused, and the latest refusal.
-func refusedPods(o Observed, owned children) (jobs int, latest PodRefusal) {
+func refusedPods(o Observed, owned children) (jobs int, latest Refusal) {
 	for _, job := range owned.active {
 		if refusal, refused := o.RefusedPods.Jobs[job.UID]; refused {
 			if jobs++; refusal.At.After(latest.At) || latest.At.IsZero() {

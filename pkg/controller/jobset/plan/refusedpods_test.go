@@ -49,9 +49,9 @@ func TestRefusedPods(t *testing.T) {
 			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
 			for i := range tc.refused {
 				if o.RefusedPods.Jobs == nil {
-					o.RefusedPods = RefusedPods{Jobs: map[types.UID]PodRefusal{}, Since: now.Add(-tc.since)}
+					o.RefusedPods = RefusedPods{Jobs: map[types.UID]Refusal{}, Since: now.Add(-tc.since)}
 				}
-				refusal := PodRefusal{Reason: "QuotaExceeded", Message: words, At: now.Add(-tc.age)}
+				refusal := Refusal{Reason: "QuotaExceeded", Message: words, At: now.Add(-tc.age)}
 				if tc.reason != "" {
 					refusal.Reason = tc.reason
 				}

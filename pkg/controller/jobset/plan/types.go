@@ -64,8 +64,8 @@ type Observed struct {
 	// because this program does.
 	OwnEndpoints bool
 	// EndpointsRefusal is why the cluster writes the addresses of the Service although the set asks for those of this
-	// program; nil if that is not known.
-	EndpointsRefusal *EndpointsRefusal
+	// program; nil if that is not known. Without a reason, they are written as the set asks.
+	EndpointsRefusal *Refusal
 	// Claims are the claims of ClaimNames that exist.
 	Claims sets.Set[string]
 	// Restored says that the store was restored from a backup, and that no controller has written the status of the set since.

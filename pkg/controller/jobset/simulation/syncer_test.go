@@ -15,11 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -121,11 +122,11 @@ func (c caches) Unschedulable(cache.ObjectName) (int, string, error) {
 	return c.unschedulable, "no node fits", nil
 }
 
-func (c caches) PodRefusal(_ types.UID, lacks bool) *refusals.Refusal {
+func (c caches) PodRefusal(_ types.UID, lacks bool) *hostplan.Refusal {
 	if !c.refusesPods || !lacks {
 		return nil
 	}
-	return &refusals.Refusal{Reason: children.QuotaExceeded, Message: "exceeded quota: q", At: c.Now()}
+	return &hostplan.Refusal{Reason: reasons.QuotaExceeded, Message: "exceeded quota: q", At: c.Now()}
 }
 
 func (c caches) ShutOut(cache.ObjectName) (sets.Set[types.UID], error) { return nil, nil }

@@ -21,7 +21,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/restore"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -132,7 +132,7 @@ func (c worldCaches) each(key cache.ObjectName, f func(pod *corev1.Pod, waits *c
 	}
 }
 
-func (worldCaches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
+func (worldCaches) PodRefusal(types.UID, bool) *hostplan.Refusal { return nil }
 
 func (c worldCaches) Unschedulable(key cache.ObjectName) (pods int, reason string, err error) {
 	c.each(key, func(_ *corev1.Pod, waits *corev1.PodCondition) { pods, reason = pods+1, waits.Message })

@@ -17,7 +17,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/refusals"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
@@ -114,7 +114,7 @@ func (c caches) Pods(controller types.UID) (all []plan.Pod, err error) {
 	return all, nil
 }
 
-func (caches) PodRefusal(types.UID, bool) *refusals.Refusal { return nil }
+func (caches) PodRefusal(types.UID, bool) *hostplan.Refusal { return nil }
 
 func (caches) FirstFailure(types.UID) *helper.PodFailure { return nil }
 

@@ -172,14 +172,7 @@ type Workload struct {
 type Unschedulable = hostplan.Unschedulable
 
 // RefusedPods are pods of the current child, which is a Job, that the API refuses to the Job controller.
-type RefusedPods struct {
-	// Reason is why, in one word: a reason of the condition PodCreationFailure of JobSets.
-	Reason string
-	// Message is what the API said; empty if it refuses none.
-	Message string
-	// At is when that was last, and Since since when there are any.
-	At, Since time.Time
-}
+type RefusedPods = hostplan.RefusedPods
 
 // Plan is what has to be done to bring the children of a sequence, and its status, to where they should be. The zero Plan
 // does nothing.
