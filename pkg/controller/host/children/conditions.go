@@ -31,8 +31,8 @@ type ConditionCounts struct {
 
 var _ metrics.StableCollector = &ConditionCounts{}
 
-// NewConditionCounts returns a metric of a name that counts objects of a kind, in the plural, with the label condition. The label has one of
-// the types of conditions, at most 64.
+// NewConditionCounts returns a metric of a name that counts objects of a kind, in the plural. Its label condition has one of the types of
+// conditions, at most 64.
 func NewConditionCounts(name, kind string, conditions []string) *ConditionCounts {
 	last := len(conditions) - 1
 	help := "Number of " + kind + " by condition that is true: " + strings.Join(conditions[:last], ", ") + " or " + conditions[last] + "."

@@ -52,8 +52,8 @@ type RefusedPods struct {
 	Since time.Time
 }
 
-// Trouble returns what the condition of a type says about the pods, once they have been refused for some time. The message begins with head,
-// and stays while that and the reason do: others use quotas, so that each refusal may have other numbers.
+// Trouble returns what the condition of a type says about the pods, once they have been refused for some time. The message begins with
+// head, and stays while that and the reason do: others use quotas, so that each refusal may have other numbers.
 func (r RefusedPods) Trouble(conditionType, head string, now time.Time) Trouble {
 	if r.Owners == 0 {
 		return Trouble{Type: conditionType, Over: true, Reason: reasons.PodsCreated, Message: "no pods are refused"}
