@@ -14,9 +14,8 @@ import (
 	"testing"
 )
 
-// reasonsWithTwoHomes is how many reasons may be written out in more than one package. Those that are left are words for states of pods, Jobs and
-// steps, too.
-const reasonsWithTwoHomes = 12
+// reasonsWithTwoHomes is how many reasons may be written out in more than one package. The reasons that are left are words for states, too.
+const reasonsWithTwoHomes = 7
 
 var (
 	// reasonText is what reasons look like.

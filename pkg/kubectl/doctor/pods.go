@@ -160,15 +160,15 @@ func (p *inspection) ailmentOfContainer(pod *corev1.Pod, c *corev1.ContainerStat
 		}
 		return &ailment{pod: pod, message: message, verb: "logs " + pod.Name + " --previous --tail=20"}
 	}
-	if waiting == nil || waiting.Reason == "PodInitializing" {
+	if waiting == nil || waiting.Reason == cli.ReasonPodInitializing {
 		return nil
 	}
 	describe := "describe pod " + pod.Name
 	switch waiting.Reason {
-	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
+	case cli.ReasonErrImagePull, cli.ReasonImagePullBackOff, cli.ReasonInvalidImageName, cli.ReasonErrImageNeverPull:
 		return &ailment{pod: pod, message: fmt.Sprintf("cannot pull its image %s (%s): %s", c.Image, waiting.Reason, waiting.Message),
 			verb: describe}
-	case "ContainerCreating":
+	case cli.ReasonContainerCreating:
 		if age := p.clock().Sub(pod.CreationTimestamp.Time); age > slowStart {
 			return &ailment{pod: pod, message: fmt.Sprintf("has waited %s for its volumes or its network", cli.Duration(age)), verb: describe}
 		}

@@ -57,7 +57,7 @@ func initState(pod *corev1.Pod) string {
 			continue
 		case ended != nil:
 			return "Init:" + endedState(ended)
-		case waiting != nil && waiting.Reason != "" && waiting.Reason != "PodInitializing":
+		case waiting != nil && waiting.Reason != "" && waiting.Reason != cli.ReasonPodInitializing:
 			return "Init:" + waiting.Reason
 		}
 		return fmt.Sprintf("Init:%d/%d", i, len(pod.Spec.InitContainers))
@@ -86,7 +86,7 @@ func containersState(pod *corev1.Pod) string {
 			running = true
 		}
 	}
-	if state == "Completed" && running {
+	if state == cli.ReasonCompleted && running {
 		// One container is done and others go on.
 		if PodReady(pod) {
 			return string(corev1.PodRunning)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -57,8 +58,8 @@ func errs(state string) bool {
 		return false
 	}
 	switch state {
-	case string(corev1.PodPending), string(corev1.PodRunning), "Completed", "NotReady", "Terminating", "ContainerCreating", "PodInitializing",
-		corev1.PodReasonSchedulingGated:
+	case string(corev1.PodPending), string(corev1.PodRunning), cli.ReasonCompleted, "NotReady", "Terminating", cli.ReasonContainerCreating,
+		cli.ReasonPodInitializing, corev1.PodReasonSchedulingGated:
 		return false
 	}
 	return true

@@ -15,6 +15,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 // What keeps pods that have a node from being ready.
@@ -61,8 +62,9 @@ func (d *diagnosis) blockingRecreate() bool {
 
 // waitingReasons are what kubelets say of containers that cannot start.
 var waitingReasons = map[string]Cause{
-	"ImagePullBackOff": ImagePull, "ErrImagePull": ImagePull, "InvalidImageName": ImagePull, "ErrImageNeverPull": ImagePull,
-	"ImageInspectError": ImagePull, "RegistryUnavailable": ImagePull, "SignatureValidationFailed": ImagePull,
+	cli.ReasonImagePullBackOff: ImagePull, cli.ReasonErrImagePull: ImagePull, cli.ReasonInvalidImageName: ImagePull,
+	cli.ReasonErrImageNeverPull: ImagePull,
+	"ImageInspectError":         ImagePull, "RegistryUnavailable": ImagePull, "SignatureValidationFailed": ImagePull,
 	"CrashLoopBackOff":           CrashLoop,
 	"CreateContainerConfigError": ContainerConfig, "CreateContainerError": ContainerConfig, "RunContainerError": ContainerConfig,
 	"PreCreateHookError": ContainerConfig, "PreStartHookError": ContainerConfig, "PostStartHookError": ContainerConfig,
