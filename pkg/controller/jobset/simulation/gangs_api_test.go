@@ -4,6 +4,9 @@
 package simulation
 
 import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -126,5 +129,19 @@ func (g processGroups) Client(_ jobsetgang.API, kind, _ string) children.Client[
 	if kind == gang.Workloads.Kind {
 		of = g.gangs.workloads
 	}
-	return simulation.Client[*unstructured.Unstructured]{Resource: of, Sender: g.sender}
+	return groupClient{simulation.Client[*unstructured.Unstructured]{Resource: of, Sender: g.sender}}
+}
+
+// groupClient is a client of groups.
+type groupClient struct {
+	simulation.Client[*unstructured.Unstructured]
+}
+
+// Delete answers with a conflict only if another object has the name: the UID is the only precondition.
+func (c groupClient) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	err := c.Client.Delete(ctx, name, options)
+	if object, found := c.Store.Get(name); apierrors.IsConflict(err) && found && object.GetUID() == *options.Preconditions.UID {
+		return simulation.ErrServer
+	}
+	return err
 }
