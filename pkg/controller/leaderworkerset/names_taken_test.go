@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/clock"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
@@ -63,7 +63,7 @@ func TestNamesThatOthersHave(t *testing.T) {
 				t.Fatal("the status says nothing")
 			}
 			c := meta.FindStatusCondition(status.Conditions, leaderworkersetv1.ConditionChildCreationFailure)
-			if c == nil || c.Status != metav1.ConditionTrue || c.Reason != hostplan.ReasonNameConflict || !strings.HasPrefix(c.Message, tc.want) {
+			if c == nil || c.Status != metav1.ConditionTrue || c.Reason != reasons.NameConflict || !strings.HasPrefix(c.Message, tc.want) {
 				t.Errorf("condition %+v, want %q", c, tc.want)
 			}
 		})

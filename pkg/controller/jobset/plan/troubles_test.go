@@ -29,9 +29,9 @@ func TestFinishedSetsHaveNoTroubles(t *testing.T) {
 		}
 		js.Status.Conditions = append(js.Status.Conditions, c)
 	}
-	b := newStatus(Observed{JobSet: js, Now: metav1.NewTime(time.Unix(1e9, 0))}, children{})
-	b.fold(endTroubles("JobSetCompleted", "jobset completed successfully"))
-	for _, c := range b.next.Conditions {
+	d := newDraft(state{Observed: Observed{JobSet: js}}).
+		with(metav1.NewTime(time.Unix(1e9, 0)), endTroubles("JobSetCompleted", "jobset completed successfully"))
+	for _, c := range d.next.Conditions {
 		if c.Status != metav1.ConditionFalse {
 			t.Errorf("%s is %s after the end", c.Type, c.Status)
 		}
