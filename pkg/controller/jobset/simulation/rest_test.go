@@ -5,7 +5,6 @@ package simulation
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -23,7 +22,7 @@ func (e *env) checkRest() {
 		return
 	}
 	o := e.truth()
-	if next := e.decide(o); !equality.Semantic.DeepEqual(withoutProblems(next), plan.Plan{}) {
+	if next := e.decide(o); !samePlans.DeepEqual(withoutProblems(next), plan.Plan{}) {
 		e.Fail("nobody has to wake a set that is not at rest", "%s; decides %s", describe(o), describePlan(next))
 	}
 	var wrong string
