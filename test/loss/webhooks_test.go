@@ -23,7 +23,7 @@ func (o *takeover) deleteWebhooks(t *testing.T) {
 		}
 	}
 	for _, of := range []string{"jobset", "lws"} {
-		o.do(t, "kubectl delete --ignore-not-found mutatingwebhookconfiguration/"+of)
+		o.do(t, "kubectl delete --ignore-not-found mutatingwebhookconfiguration/"+of+"-mutating-webhook-configuration")
 	}
 	for _, name := range left {
 		if _, err := webhooks.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
