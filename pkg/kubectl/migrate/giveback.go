@@ -39,6 +39,8 @@ type giver struct {
 	progress *progress
 	// written are objects that were written before; nil in a dry run.
 	written *written
+	// renew sets the UID that an owner has in its CustomResourceDefinition.
+	renew func(ctx context.Context, namespace string, owner *metav1.OwnerReference) error
 }
 
 // given is the outcome of giver.run.
@@ -133,9 +135,10 @@ func (g *giver) give(ctx context.Context, name types.NamespacedName, object, the
 		return nil
 	}
 	client := g.client.Resource(g.subject.returning()).Namespace(name.Namespace)
-	wanted := object.DeepCopy()
-	wanted.SetAPIVersion(g.subject.returning().GroupVersion().String())
-	wanted.SetResourceVersion("")
+	wanted, written, err := g.prepare(ctx, object)
+	if err != nil {
+		return err
+	}
 	if there != nil && there.GetUID() != object.GetUID() && out.known(object, there) {
 		wanted.SetUID(there.GetUID())
 	} else if there != nil && there.GetUID() != object.GetUID() {
@@ -144,7 +147,6 @@ func (g *giver) give(ctx context.Context, name types.NamespacedName, object, the
 		}
 		there = nil
 	}
-	var err error
 	if there == nil {
 		out.mu.Lock()
 		out.created = append(out.created, name)
@@ -161,7 +163,7 @@ func (g *giver) give(ctx context.Context, name types.NamespacedName, object, the
 	case err != nil:
 		return fmt.Errorf("writing %s %s into the CustomResourceDefinition: %w", g.subject.resource.Resource, name, err)
 	}
-	g.written.note(object, there)
+	written.note(object, there)
 	out.replace(object, there)
 	return nil
 }

@@ -6,7 +6,6 @@ package migrate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -34,7 +33,8 @@ type child struct {
 	meta     metav1.PartialObjectMetadata
 }
 
-// children calls a function for all objects of all namespaced resources that may have owners, in parallel.
+// children calls a function for all objects of all namespaced resources that may have owners, in parallel. Resources of groups that
+// move are left out: their objects are written back with the right owners, and writes of them are refused.
 func (m *mover) children(ctx context.Context, opts metav1.ListOptions, found func(context.Context, child) error) error {
 	resources, err := discovery.ServerPreferredNamespacedResources(m.discovery)
 	if err != nil {
@@ -46,6 +46,9 @@ func (m *mover) children(ctx context.Context, opts metav1.ListOptions, found fun
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return err
+		}
+		if slices.Contains(m.groups(), version.Group) {
+			continue
 		}
 		for _, r := range list.APIResources {
 			if r.Name == "events" {
@@ -124,25 +127,6 @@ func (m *mover) restoreOwners(ctx context.Context, renew func(context.Context, s
 			"ownerReferences": owners, "labels": map[string]any{orphaned: nil}, "annotations": map[string]any{ownersKey: nil},
 		})
 	})
-}
-
-// renew sets the UID that an owner has in its CustomResourceDefinition.
-func (m *mover) renew(ctx context.Context, namespace string, owner *metav1.OwnerReference) error {
-	at := slices.IndexFunc(m.subjects, func(s subject) bool {
-		return s.kind == owner.Kind && s.resource.GroupVersion().String() == owner.APIVersion
-	})
-	if at < 0 {
-		return nil // another kind, which keeps its UID
-	}
-	object, err := m.dynamic.Resource(m.subjects[at].returning()).Namespace(namespace).Get(ctx, owner.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	if former := object.GetAnnotations()[formerUID]; object.GetUID() != owner.UID && former != string(owner.UID) {
-		return errors.New(owner.Kind + " " + owner.Name + " was replaced by another one meanwhile")
-	}
-	owner.UID = object.GetUID()
-	return nil
 }
 
 // patch changes metadata, unless the object has changed since it was read.

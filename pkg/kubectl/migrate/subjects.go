@@ -29,13 +29,16 @@ const (
 	jobsProbe  = `{"replicatedJobs":[{"name":"a","template":{"spec":{"template":` + template + `}}}]}`
 	lwsProbe   = `{"leaderWorkerTemplate":{"workerTemplate":` + template + `}}`
 	rolesProbe = `{"roles":[{"name":"a","spec":` + lwsProbe + `},{"name":"b","spec":` + lwsProbe + `}]}`
+	scaleProbe = `{"replicas":1}`
 )
 
-// subjects are all of them, in the order in which they move.
+// subjects are all of them, in the order in which they move: owners before what they own, which is written back with the new UIDs of
+// its owners.
 var subjects = []subject{
 	{jobsetv1alpha2.SchemeGroupVersion.WithResource("jobsets"), "JobSet", jobsProbe},
-	{leaderworkersetv1.SchemeGroupVersion.WithResource("leaderworkersets"), "LeaderWorkerSet", lwsProbe},
 	{disaggregatedsetv1.SchemeGroupVersion.WithResource("disaggregatedsets"), "DisaggregatedSet", rolesProbe},
+	{disaggregatedsetv1.SchemeGroupVersion.WithResource("disaggregatedsetrolescalers"), "DisaggregatedSetRoleScaler", scaleProbe},
+	{leaderworkersetv1.SchemeGroupVersion.WithResource("leaderworkersets"), "LeaderWorkerSet", lwsProbe},
 }
 
 // definition is the name of the CustomResourceDefinition.

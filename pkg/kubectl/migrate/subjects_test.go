@@ -51,6 +51,8 @@ func TestProbesAreValid(t *testing.T) {
 			problems = leaderworkersetvalidation.ValidateLeaderWorkerSetCreate(o)
 		case *disaggregatedset.DisaggregatedSet:
 			problems = disaggregatedsetvalidation.ValidateDisaggregatedSetCreate(o)
+		case *disaggregatedset.DisaggregatedSetRoleScaler:
+			problems = disaggregatedsetvalidation.ValidateScalerCreate(o)
 		default:
 			t.Errorf("no validation of %T", o)
 		}

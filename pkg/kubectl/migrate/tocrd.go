@@ -86,7 +86,7 @@ func dropDifferences(got *given) {
 }
 
 func (m *mover) giver(s subject, dryRun bool) *giver {
-	g := &giver{client: m.dynamic, subject: s, dryRun: dryRun, progress: m.progress(s)}
+	g := &giver{client: m.dynamic, subject: s, dryRun: dryRun, progress: m.progress(s), renew: m.renew}
 	if !dryRun {
 		g.written = &m.written
 	}

@@ -26,10 +26,10 @@ func migrate(t *testing.T, args ...string) string {
 	return cluster.Migrate(t, args...)
 }
 
-// startController starts our controller.
-func startController(t *testing.T) *framework.Process {
+// startController starts our controller, with further flags.
+func startController(t *testing.T, flags ...string) *framework.Process {
 	t.Helper()
-	return cluster.StartController(t)
+	return cluster.StartController(t, flags...)
 }
 
 // startServer starts our server, unless it runs. It runs until all tests have ended.

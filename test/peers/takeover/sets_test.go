@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,12 +46,14 @@ type takeover struct {
 	running int
 	// sets are the sets as they were, by resource and name.
 	sets map[string]*unstructured.Unstructured
+	// kinds are the resources to which the sets belong.
+	kinds []schema.GroupVersionResource
 }
 
 // begin creates so many sets of each kind with four pods each, and waits until all run.
 func begin(t *testing.T, sets, groups int) *takeover {
 	t.Helper()
-	o := &takeover{}
+	o := &takeover{kinds: []schema.GroupVersionResource{jobSets, leaderWorkerSets}}
 	namespace, err := cluster.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "moved-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +174,7 @@ func (o *takeover) note(t *testing.T) {
 func (o *takeover) stored(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string]*unstructured.Unstructured{}
-	for _, resource := range []schema.GroupVersionResource{jobSets, leaderWorkerSets} {
+	for _, resource := range o.kinds {
 		framework.Eventually(t, "the sets are served", func(ctx context.Context) error {
 			list, err := cluster.Dynamic.Resource(resource).Namespace(o.namespace).List(ctx, metav1.ListOptions{})
 			if err != nil {
@@ -253,14 +256,14 @@ const (
 	orphanedLabel = "migration.jobset-apiserver.io/orphaned"
 )
 
-// owned fails the test if a child that a set makes has no set that exists as its owner.
+// owned fails the test if a child that a set makes, which may be a set itself, has no set that exists as its owner.
 func (o *takeover) owned(t *testing.T) {
 	t.Helper()
 	sets := map[string]string{}
 	for _, set := range o.stored(t) {
 		sets[string(set.GetUID())] = set.GetName()
 	}
-	for _, kind := range childKinds {
+	for _, kind := range slices.Concat(childKinds, o.kinds) {
 		list, err := cluster.Metadata.Resource(kind).Namespace(o.namespace).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -269,7 +272,7 @@ func (o *takeover) owned(t *testing.T) {
 			if len(child.Annotations[ownersKey]) > 0 || child.Labels[orphanedLabel] != "" {
 				t.Errorf("%s %s has still marks of the migration: %v %v", kind.Resource, child.Name, child.Annotations, child.Labels)
 			}
-			if owner := metav1.GetControllerOf(&child); owner != nil && (owner.Kind == "JobSet" || owner.Kind == "LeaderWorkerSet") && sets[string(owner.UID)] != owner.Name {
+			if owner := metav1.GetControllerOf(&child); owner != nil && strings.HasSuffix(owner.Kind, "Set") && owner.Kind != "StatefulSet" && sets[string(owner.UID)] != owner.Name {
 				t.Errorf("%s %s is owned by %v, which does not exist", kind.Resource, child.Name, owner)
 			}
 			if kind.Resource == "jobs" && metav1.GetControllerOf(&child) == nil {
