@@ -7,9 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/migration"
@@ -22,6 +25,22 @@ type store struct {
 
 const apiPath = migration.Path + "/" + migration.Version
 
+// forwardTimeout is how long each kube-apiserver may take to forward requests after one has said that the APIService is available.
+const forwardTimeout = 10 * time.Second
+
+// forwarded repeats a request that no kube-apiserver has forwarded, because it does not know the path yet or takes the server for
+// unavailable. Requests of the migration API may be repeated.
+func forwarded(ctx context.Context, request func(context.Context) ([]byte, error)) (answer []byte, last error) {
+	err := wait.PollUntilContextTimeout(ctx, routePoll, forwardTimeout, true, func(context.Context) (bool, error) {
+		answer, last = request(ctx)
+		return !apierrors.IsServiceUnavailable(last) && !apierrors.IsNotFound(last), nil
+	})
+	if last == nil {
+		last = err // the context ended before the first request
+	}
+	return answer, last
+}
+
 // send imports objects and removes others, or says what would become of them.
 func (s *store) send(ctx context.Context, spec migration.ImportSpec) ([]migration.Result, error) {
 	body, err := json.Marshal(&migration.Import{
@@ -30,8 +49,10 @@ func (s *store) send(ctx context.Context, spec migration.ImportSpec) ([]migratio
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.client.Post().AbsPath(apiPath, migration.Imports).SetHeader("Content-Type", runtime.ContentTypeJSON).
-		SetHeader("Accept", runtime.ContentTypeJSON).Body(body).DoRaw(ctx)
+	answer, err := forwarded(ctx, func(ctx context.Context) ([]byte, error) {
+		return s.client.Post().AbsPath(apiPath, migration.Imports).SetHeader("Content-Type", runtime.ContentTypeJSON).
+			SetHeader("Accept", runtime.ContentTypeJSON).Body(body).DoRaw(ctx)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("importing %d objects: %w", len(spec.Objects)+len(spec.Removed), err)
 	}
@@ -45,8 +66,10 @@ func (s *store) send(ctx context.Context, spec migration.ImportSpec) ([]migratio
 // inventory returns all objects of a resource that the store has.
 func (s *store) inventory(ctx context.Context, resource string) (items []migration.Item, err error) {
 	for next := ""; ; {
-		answer, err := s.client.Get().AbsPath(apiPath, migration.Inventories, resource).Param("continue", next).
-			SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
+		answer, err := forwarded(ctx, func(ctx context.Context) ([]byte, error) {
+			return s.client.Get().AbsPath(apiPath, migration.Inventories, resource).Param("continue", next).
+				SetHeader("Accept", runtime.ContentTypeJSON).DoRaw(ctx)
+		})
 		var page migration.Inventory
 		if err == nil {
 			err = json.Unmarshal(answer, &page)
