@@ -36,10 +36,16 @@ func countExecution(s state) changes {
 	return c
 }
 
-// clock keeps the clock of an execution, and has the set looked at when its deadline is over.
+// clock keeps the clock of an execution, and has the set looked at when its deadline is over. The deadline acts once the start of the clock is
+// stored: until then each decision starts the clock again, and the deadline would take the place of the backoff of the status write.
 func clock(s state) changes {
-	left := timeToDeadline(s.Observed, startOf(s.Observed, s.next.StartTime))
-	return changes{edits: []edit{followClock(s.Observed)}, plan: Plan{ActsAfter: left, RequeueAfter: left}}
+	start := startOf(s.Observed, s.next.StartTime)
+	left := timeToDeadline(s.Observed, start)
+	c := changes{edits: []edit{followClock(s.Observed)}, plan: Plan{RequeueAfter: left}}
+	if start.Equal(s.JobSet.Status.StartTime) {
+		c.plan.ActsAfter = left
+	}
+	return c
 }
 
 // followClock starts the clock of an execution, which stands still while the set is suspended.

@@ -155,3 +155,23 @@ func TestDeadline(t *testing.T) {
 		})
 	}
 }
+
+// TestDeadlineActsOnceItsClockIsStored has a clock that starts with a status that may not be stored: until it is, each decision starts the
+// clock again, and a deadline that acts would take the place of the backoff.
+func TestDeadlineActsOnceItsClockIsStored(t *testing.T) {
+	for name, tc := range map[string]struct {
+		set                []func(*jobsetv1alpha2.JobSet)
+		wantLook, wantActs time.Duration
+	}{
+		"a clock that starts":    {set: []func(*jobsetv1alpha2.JobSet){deadlineOf(60)}, wantLook: time.Minute},
+		"a clock that is stored": {set: []func(*jobsetv1alpha2.JobSet){deadlineOf(60), startedAgo(20)}, wantLook: 40 * time.Second, wantActs: 40 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(newSet(append(tc.set, with("w", 1))...), jobNamed("w", 0))
+			o.Gates.JobSetActiveDeadlineSeconds = true
+			p := Decide(o)
+			diff(t, "the next look", tc.wantLook, p.RequeueAfter)
+			diff(t, "the deadline that acts", tc.wantActs, p.ActsAfter)
+		})
+	}
+}

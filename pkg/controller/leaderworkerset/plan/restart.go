@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // maxRestarts is the highest number of restarts that is counted.
@@ -191,9 +192,15 @@ func (r *restarts) waits(e *leaderworkersetv1.GroupStatus) bool {
 	return r.backoff.set && e.RestartAt != nil && r.o.Now.Before(e.RestartAt)
 }
 
-// wake has the next decision made when the restart of a group is due.
+// wake has the next decision made when the restart of a group is due. That acts once the time is stored: until then each decision computes a
+// new one, which would take the place of the backoff of the status write.
 func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
-	r.p.actAfter(e.RestartAt.Sub(r.o.Now.Time))
+	left := e.RestartAt.Sub(r.o.Now.Time)
+	if r.decided[e.Index] {
+		r.p.RequeueAfter = hostplan.Sooner(r.p.RequeueAfter, left)
+		return
+	}
+	r.p.actAfter(left)
 }
 
 // deleteDecided deletes the leaders of groups of which it is stored that they are recreated. What is decided now is stored first.

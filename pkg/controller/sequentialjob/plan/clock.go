@@ -43,6 +43,16 @@ func pastDeadline(o Observed) bool {
 	return limit != nil && activeSeconds(&o.SequentialJob.Status, o.Now) >= *limit
 }
 
+// lookAtDeadline has the sequence looked at when its deadline is due. The deadline acts once the start of the clock is stored: until then each
+// decision starts the clock again, and the deadline would take the place of the backoff of the status write.
+func (s *status) lookAtDeadline() wants {
+	left := s.timeToDeadline()
+	if s.next.ActiveSince.Equal(s.o.SequentialJob.Status.ActiveSince) {
+		return wants{actsAfter: left}
+	}
+	return wants{requeueAfter: left}
+}
+
 // timeToDeadline returns when the deadline is due; 0 for never.
 func (s *status) timeToDeadline() time.Duration {
 	limit := s.o.SequentialJob.Spec.ActiveDeadlineSeconds

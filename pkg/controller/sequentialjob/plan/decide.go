@@ -85,7 +85,7 @@ func (s *status) advance(owned family, restored restoration) {
 		s.followClock()
 		s.fold(reportTroubles(o, *c, s.next))
 	}
-	s.fold(wants{actsAfter: s.timeToDeadline()})
+	s.fold(s.lookAtDeadline())
 	s.fold(deleteExpired(o, owned))
 }
 

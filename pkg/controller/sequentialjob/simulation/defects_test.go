@@ -49,6 +49,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"earlier Jobs that are not waited for":         {Mutant: mutant{decide: plan.Decide, heedless: heedless{jobs: true}}, Rules: []string{ruleRuns}, First: 1_113},
 		"what cannot be read is taken for nothing":     {Mutant: mutant{decide: plan.Decide, heedless: heedless{unknown: true}}, Rules: []string{ruleRuns}, First: 1_113},
 		"deadlines that undercut the backoff":          {Mutant: mutant{decide: plan.Decide, eager: true}, Rules: []string{simulation.RuleRefusals}, First: 216},
+		"time limits that act before they are stored":  {Mutant: deciding(nil, unstored), Rules: []string{simulation.RuleRefusals}, First: 3_869},
 		"children without labels taken for gone":       {Mutant: mutant{decide: plan.Decide, unasking: true}, Rules: []string{ruleFinalizer, ruleIs, ruleCause, ruleRuns}},
 		"names of others taken for children":           {Mutant: mutant{decide: plan.Decide, greedy: true}, Rules: []string{simulation.RuleOthers}},
 		"quota that is not known taken for none":       {Mutant: deciding(unknownIsMissing, nil), Rules: []string{ruleStopped}, First: 1_242},
@@ -188,6 +189,12 @@ func otherClock(o plan.Observed, p *plan.Plan) {
 			p.Status = p.Status.DeepCopy()
 			p.Status.Steps[i].CompletionTime = c.EndTime
 		}
+	}
+}
+
+func unstored(o plan.Observed, p *plan.Plan) {
+	if p.Status != nil && o.SequentialJob.Status.ActiveSince == nil && p.Status.ActiveSince != nil {
+		p.ActsAfter = p.RequeueAfter
 	}
 }
 
