@@ -49,6 +49,9 @@ type queued struct {
 	pace  queue.Pace
 	// byTime means that nothing happened to the object since its last sync.
 	byTime bool
+	// overtaken means that due was set before a sync that an event brought about: the queue cannot take a time back. leftOver means that such
+	// a time has come. The sync that it brings about is not counted: there is one at most after an event.
+	overtaken, leftOver bool
 	// failed is the number of syncs in a row that have failed. idle are the times of syncs that wrote nothing, and that no event caused, but
 	// only time. refused are the times of refused requests.
 	failed        int
@@ -90,7 +93,7 @@ func (w *Worker) Ready() (names []string) {
 		if !q.due.IsZero() && !w.World.now.Before(q.due) {
 			q.due = time.Time{}
 			if !q.ready {
-				q.ready, q.byTime = true, true
+				q.ready, q.byTime, q.leftOver = true, true, q.overtaken
 			}
 		}
 		if q.ready {
@@ -113,7 +116,7 @@ func (w *Worker) Sync(sync func(name string) (queue.Due, error)) bool {
 // SyncObject lets the worker sync an object.
 func (w *Worker) SyncObject(name string, sync func(name string) (queue.Due, error)) {
 	q := w.of(name)
-	done := pass{byTime: q.byTime, accepted: w.Sender.Accepted, refused: w.Sender.Refused}
+	done := pass{byTime: q.byTime, leftOver: q.byTime && q.leftOver, accepted: w.Sender.Accepted, refused: w.Sender.Refused}
 	q.ready, q.byTime = false, true
 	w.World.Seen["syncs"]++
 	generation := ""
@@ -132,8 +135,10 @@ func (w *Worker) SyncObject(name string, sync func(name string) (queue.Due, erro
 		after = min(after, due.Deadline)
 	}
 	if at := w.World.now.Add(after); again && (q.due.IsZero() || at.Before(q.due)) {
-		q.due = at
+		q.due, q.overtaken = at, false
+		return
 	}
+	q.overtaken = q.overtaken || !done.byTime
 }
 
 // ended notes how a sync has ended. It reports whether it has failed.
@@ -150,10 +155,11 @@ func (w *Worker) ended(err error) bool {
 	return failed
 }
 
-// pass is a sync that has ended. byTime means that time alone has brought it about.
+// pass is a sync that has ended. byTime means that time alone has brought it about, and leftOver that the time was set before the last
+// event.
 type pass struct {
-	byTime, failed    bool
-	accepted, refused int
+	byTime, leftOver, failed bool
+	accepted, refused        int
 }
 
 // check checks the rules about what time alone brings about.
@@ -164,7 +170,7 @@ func (w *Worker) check(name string, q *queued, done pass) {
 	switch {
 	case !done.byTime || done.accepted > 0:
 		q.idle, q.refused = nil, nil
-	case !done.failed:
+	case !done.failed && !done.leftOver:
 		if q.idle = append(w.within(time.Minute, q.idle), w.World.now); len(q.idle) > passesPerMinute {
 			w.World.Fail(RulePasses, "%s was synced %d times in %s", name, len(q.idle), w.World.Since(q.idle[0]))
 		}

@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,44 @@ func TestWorkerKeepsThePace(t *testing.T) {
 						worker.Add("x")
 					}
 					w.Pass(100 * time.Millisecond)
+				}
+			})
+			if (broken == "") != (tc.want == "") || !strings.Contains(broken, tc.want) {
+				t.Errorf("broke %q, want %q", broken, tc.want)
+			}
+		})
+	}
+}
+
+// TestWorkerCountsNoTimeThatIsLeftOver has a sync fail, and an event bring about another one before the end of the backoff. The sync at its
+// end is left over from the failure. Only the deadlines after that are counted.
+func TestWorkerCountsNoTimeThatIsLeftOver(t *testing.T) {
+	for name, tc := range map[string]struct {
+		looks []time.Duration
+		want  string
+	}{
+		"six syncs in a minute": {looks: []time.Duration{
+			time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, time.Hour,
+		}},
+		"seven syncs in a minute": {looks: slices.Repeat([]time.Duration{8 * time.Second}, 8), want: RulePasses},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := NewWorld(NewDice(1, 1), nil)
+			worker := &Worker{World: w, Sender: w.NewSender(func() {})}
+			fail := func(string) (queue.Due, error) { return queue.Due{}, errors.New("conflict") }
+			looks := append([]time.Duration{tc.looks[0]}, tc.looks...) // the first one is set by the event, and again by what is left over
+			look := func(string) (queue.Due, error) {
+				after := looks[0]
+				looks = looks[1:]
+				return queue.After(after), nil
+			}
+			broken := Guarded(func() {
+				worker.SyncObject("x", fail)
+				w.Pass(10 * time.Millisecond)
+				worker.Add("x")
+				for len(looks) > 0 {
+					worker.Sync(look)
+					w.Pass(10 * time.Millisecond)
 				}
 			})
 			if (broken == "") != (tc.want == "") || !strings.Contains(broken, tc.want) {
