@@ -36,14 +36,13 @@ func countExecution(s state) changes {
 	return c
 }
 
-// clock keeps the clock of an execution, and has the set looked at when its deadline is over. The deadline acts once the start of the clock is
-// stored: until then each decision starts the clock again, and the deadline would take the place of the backoff of the status write.
+// clock keeps the clock of an execution, and has the set looked at when its deadline is over, once the start of the clock is stored: until
+// then each decision starts the clock again, and its deadline would take the place of the pause after a status that is refused.
 func clock(s state) changes {
-	start := startOf(s.Observed, s.next.StartTime)
-	left := timeToDeadline(s.Observed, start)
-	c := changes{edits: []edit{followClock(s.Observed)}, plan: Plan{RequeueAfter: left}}
-	if start.Equal(s.JobSet.Status.StartTime) {
-		c.plan.ActsAfter = left
+	c := changes{edits: []edit{followClock(s.Observed)}}
+	if start := startOf(s.Observed, s.next.StartTime); start.Equal(s.JobSet.Status.StartTime) {
+		left := timeToDeadline(s.Observed, start)
+		c.plan = Plan{ActsAfter: left, RequeueAfter: left}
 	}
 	return c
 }

@@ -118,7 +118,7 @@ func TestDeadline(t *testing.T) {
 		want      summary
 		wantStart *metav1.Time
 	}{
-		"the clock starts with the set":           {set: []set{deadlineOf(60)}, jobs: runs, wantStart: begin(0), want: summary{After: time.Minute}},
+		"the clock starts with the set":           {set: []set{deadlineOf(60)}, jobs: runs, wantStart: begin(0)},
 		"the clock starts without a deadline too": {jobs: runs, wantStart: begin(0)},
 		"a set has the rest of its time":          {set: []set{deadlineOf(60), startedAgo(20)}, jobs: runs, wantStart: begin(20), want: summary{After: 40 * time.Second}},
 		"a set fails when its time is over":       {set: []set{deadlineOf(60), startedAgo(60)}, jobs: runs, wantStart: begin(60), want: exceeded},
@@ -133,7 +133,7 @@ func TestDeadline(t *testing.T) {
 			want: summary{Conditions: []string{"Suspended=True SuspendedJobs"}}},
 		"the clock starts again when the set is resumed": {
 			set: []set{deadlineOf(60), wasSuspended}, jobs: []*batchv1.Job{jobNamed("w", 0, jobIsSuspended)}, wantStart: begin(0),
-			want: summary{Resume: []string{"js-w-0"}, Conditions: []string{"Suspended=True SuspendedJobs"}, After: time.Minute}},
+			want: summary{Resume: []string{"js-w-0"}, Conditions: []string{"Suspended=True SuspendedJobs"}}},
 		"the clock starts again when the set is restarted": {
 			set: []set{deadlineOf(60), startedAgo(30), failurePolicy(1)}, jobs: []*batchv1.Job{jobNamed("w", 0, jobFailed)}, wantStart: begin(0),
 			want: summary{Restarts: 1, Counted: 1, Conditions: []string{"RestartingJobSet=True DefaultFailurePolicy"},
@@ -156,14 +156,14 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineActsOnceItsClockIsStored has a clock that starts with a status that may not be stored: until it is, each decision starts the
-// clock again, and a deadline that acts would take the place of the backoff.
-func TestDeadlineActsOnceItsClockIsStored(t *testing.T) {
+// TestDeadlineIsDueOnceItsClockIsStored has a clock that starts with a status that may not be stored: until it is, each decision starts the
+// clock again, and its deadline would take the place of the pause after a status that is refused.
+func TestDeadlineIsDueOnceItsClockIsStored(t *testing.T) {
 	for name, tc := range map[string]struct {
 		set                []func(*jobsetv1alpha2.JobSet)
 		wantLook, wantActs time.Duration
 	}{
-		"a clock that starts":    {set: []func(*jobsetv1alpha2.JobSet){deadlineOf(60)}, wantLook: time.Minute},
+		"a clock that starts":    {set: []func(*jobsetv1alpha2.JobSet){deadlineOf(60)}},
 		"a clock that is stored": {set: []func(*jobsetv1alpha2.JobSet){deadlineOf(60), startedAgo(20)}, wantLook: 40 * time.Second, wantActs: 40 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -167,16 +167,16 @@ func TestFirstFailureOfARow(t *testing.T) {
 	}
 }
 
-// TestRestartActsOnceItsTimeIsStored has a failed group whose restart is due after its backoff. Until a status has that time, each decision
-// computes a new one, and a deadline that acts would take the place of the backoff of the status write.
-func TestRestartActsOnceItsTimeIsStored(t *testing.T) {
+// TestRestartIsDueOnceItsTimeIsStored has a failed group whose restart is due after its backoff. Until a status has that time, each decision
+// computes a new one, which would take the place of the pause after a status that is refused.
+func TestRestartIsDueOnceItsTimeIsStored(t *testing.T) {
 	f := newFixture(t, 1, 2)
 	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10)}
 	f.stabilize()
 	failAgain(f, 0)
 	restarted(f.leader(0))
-	if p := decide(t, f.Observed); p.RequeueAfter != 10*time.Second || p.ActsAfter != 0 {
-		t.Errorf("the next decision is due after %s, and acts after %s; want 10s, and no deadline that acts", p.RequeueAfter, p.ActsAfter)
+	if p := decide(t, f.Observed); p.RequeueAfter != 0 || p.ActsAfter != 0 {
+		t.Errorf("the next decision is due after %s, and acts after %s; want none before the status is stored", p.RequeueAfter, p.ActsAfter)
 	}
 	f.pass()
 	if p := decide(t, f.Observed); p.RequeueAfter != 10*time.Second || p.ActsAfter != 10*time.Second {

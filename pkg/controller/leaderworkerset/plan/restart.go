@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
-	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // maxRestarts is the highest number of restarts that is counted.
@@ -181,7 +180,6 @@ func (r *restarts) recreate(f failure) {
 	e.Restarts += one(e.Restarts < maxRestarts)
 	if at := r.backoff.next(e, r.o.Now); at != nil {
 		e.RestartAt = at
-		r.wake(e)
 	} else {
 		e.LastRestartTime = ptr.To(r.o.Now)
 	}
@@ -192,15 +190,12 @@ func (r *restarts) waits(e *leaderworkersetv1.GroupStatus) bool {
 	return r.backoff.set && e.RestartAt != nil && r.o.Now.Before(e.RestartAt)
 }
 
-// wake has the next decision made when the restart of a group is due. That acts once the time is stored: until then each decision computes a
-// new one, which would take the place of the backoff of the status write.
+// wake has the next decision made when the restart of a group is due, once that time is stored: until then each decision computes a new one,
+// which would take the place of the pause after a status that is refused.
 func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
-	left := e.RestartAt.Sub(r.o.Now.Time)
-	if r.decided[e.Index] {
-		r.p.RequeueAfter = hostplan.Sooner(r.p.RequeueAfter, left)
-		return
+	if !r.decided[e.Index] {
+		r.p.actAfter(e.RestartAt.Sub(r.o.Now.Time))
 	}
-	r.p.actAfter(left)
 }
 
 // deleteDecided deletes the leaders of groups of which it is stored that they are recreated. What is decided now is stored first.

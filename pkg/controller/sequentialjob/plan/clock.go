@@ -43,14 +43,13 @@ func pastDeadline(o Observed) bool {
 	return limit != nil && activeSeconds(&o.SequentialJob.Status, o.Now) >= *limit
 }
 
-// lookAtDeadline has the sequence looked at when its deadline is due. The deadline acts once the start of the clock is stored: until then each
-// decision starts the clock again, and the deadline would take the place of the backoff of the status write.
+// lookAtDeadline has the sequence looked at when its deadline is due, once the start of the clock is stored: until then each decision starts
+// the clock again, and its deadline would take the place of the pause after a status that is refused.
 func (s *status) lookAtDeadline() wants {
-	left := s.timeToDeadline()
-	if s.next.ActiveSince.Equal(s.o.SequentialJob.Status.ActiveSince) {
-		return wants{actsAfter: left}
+	if !s.next.ActiveSince.Equal(s.o.SequentialJob.Status.ActiveSince) {
+		return wants{}
 	}
-	return wants{requeueAfter: left}
+	return wants{actsAfter: s.timeToDeadline()}
 }
 
 // timeToDeadline returns when the deadline is due; 0 for never.

@@ -45,14 +45,14 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 	diff(t, "Failed", "True DeadlineExceeded: Job 0 did not end in time: the sequence was active for 100 seconds", w.condition("Failed"))
 }
 
-// TestDeadlineActsOnceItsClockIsStored has a clock that starts with a status that may not be stored: until it is, each decision starts the
-// clock again, and a deadline that acts would take the place of the backoff.
-func TestDeadlineActsOnceItsClockIsStored(t *testing.T) {
+// TestDeadlineIsDueOnceItsClockIsStored has a clock that starts with a status that may not be stored: until it is, each decision starts the
+// clock again, and its deadline would take the place of the pause after a status that is refused.
+func TestDeadlineIsDueOnceItsClockIsStored(t *testing.T) {
 	o := heldSequence(true, heldChild())
 	o.SequentialJob.Spec.ActiveDeadlineSeconds = ptr.To[int64](100)
 	p := Decide(o)
-	diff(t, "the next look", 100*time.Second, p.RequeueAfter)
-	diff(t, "the deadline that acts, of a clock that starts", time.Duration(0), p.ActsAfter)
+	diff(t, "the next look while the clock starts", time.Duration(0), p.RequeueAfter)
+	diff(t, "the deadline that acts while the clock starts", time.Duration(0), p.ActsAfter)
 	o.SequentialJob.Status, o.Now = *p.Status, metav1.NewTime(o.Now.Add(time.Second))
-	diff(t, "the deadline that acts, of a clock that is stored", 99*time.Second, Decide(o).ActsAfter)
+	diff(t, "the deadline that acts once the start of the clock is stored", 99*time.Second, Decide(o).ActsAfter)
 }

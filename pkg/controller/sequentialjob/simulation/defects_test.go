@@ -13,6 +13,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
@@ -49,7 +50,8 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"earlier Jobs that are not waited for":         {Mutant: mutant{decide: plan.Decide, heedless: heedless{jobs: true}}, Rules: []string{ruleRuns}, First: 1_113},
 		"what cannot be read is taken for nothing":     {Mutant: mutant{decide: plan.Decide, heedless: heedless{unknown: true}}, Rules: []string{ruleRuns}, First: 1_113},
 		"deadlines that undercut the backoff":          {Mutant: mutant{decide: plan.Decide, eager: true}, Rules: []string{simulation.RuleRefusals}, First: 216},
-		"time limits that act before they are stored":  {Mutant: deciding(nil, unstored), Rules: []string{simulation.RuleRefusals}, First: 3_869},
+		"time limits that act before they are stored":  {Mutant: deciding(nil, unstored(true)), Rules: []string{simulation.RuleRefusals}, First: 3_869},
+		"time limits that are due before that":         {Mutant: deciding(nil, unstored(false)), Rules: []string{simulation.RulePasses}, First: 1_006_073},
 		"children without labels taken for gone":       {Mutant: mutant{decide: plan.Decide, unasking: true}, Rules: []string{ruleFinalizer, ruleIs, ruleCause, ruleRuns}},
 		"names of others taken for children":           {Mutant: mutant{decide: plan.Decide, greedy: true}, Rules: []string{simulation.RuleOthers}},
 		"quota that is not known taken for none":       {Mutant: deciding(unknownIsMissing, nil), Rules: []string{ruleStopped}, First: 1_242},
@@ -192,9 +194,17 @@ func otherClock(o plan.Observed, p *plan.Plan) {
 	}
 }
 
-func unstored(o plan.Observed, p *plan.Plan) {
-	if p.Status != nil && o.SequentialJob.Status.ActiveSince == nil && p.Status.ActiveSince != nil {
-		p.ActsAfter = p.RequeueAfter
+// unstored sets the deadline of a clock whose start is not stored.
+func unstored(acts bool) func(plan.Observed, *plan.Plan) {
+	return func(o plan.Observed, p *plan.Plan) {
+		limit, status := o.SequentialJob.Spec.ActiveDeadlineSeconds, &o.SequentialJob.Status
+		if limit == nil || p.Status == nil || p.Status.ActiveSince == nil || status.ActiveSince != nil {
+			return
+		}
+		left := time.Duration(*limit-status.ActiveSeconds) * time.Second
+		if p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, left); acts {
+			p.ActsAfter = left
+		}
 	}
 }
 
