@@ -12,9 +12,10 @@ import (
 )
 
 // awaitGroup returns which Jobs wait for their group, and how to bring the groups of the set to where they should be. Where all Jobs run or
-// have ended, no condition says that groups are missing.
+// have ended, no condition says that groups are missing. The groups of a suspended set stay until all of its Jobs are suspended: if the
+// suspension is taken back before, the Jobs that run would keep a group that is being deleted, and the others would wait for them.
 func awaitGroup(s state) wait {
-	if s.Grouped == nil {
+	if s.Grouped == nil || suspended(s.JobSet) && mayStartPods(s.owned) {
 		return wait{reason: awaitsGroup}
 	}
 	changed, lacking := gang.Compare(s.JobSet, s.Grouped)

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,7 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	suspendedJobs := []*batchv1.Job{jobNamed("w", 0, jobIsSuspended, inGroup("js")), jobNamed("w", 1, jobIsSuspended, inGroup("js")), jobNamed("other", 0, jobIsSuspended, inGroup("js"))}
+	oneRuns := append(slices.Clone(suspendedJobs[:2]), jobNamed("other", 0, inGroup("js")))
 	for name, tc := range map[string]struct {
 		set  []func(*jobsetv1alpha2.JobSet)
 		jobs []*batchv1.Job
@@ -125,10 +127,12 @@ func TestGroups(t *testing.T) {
 		"suspended Jobs have their group from the start": {
 			set: []func(*jobsetv1alpha2.JobSet){scheduling(), isSuspended}, creates: "w-0 js js, w-1 js js, other-0 js js",
 		},
-		"groups of a suspended set go": {set: []func(*jobsetv1alpha2.JobSet){scheduling(), isSuspended}, have: none, jobs: suspendedJobs, groups: "-Workload/js -PodGroup/js"},
-		"groups of a finished set go":  {set: []func(*jobsetv1alpha2.JobSet){scheduling(), completed}, have: none, groups: "-Workload/js -PodGroup/js"},
-		"a resumed set":                {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, jobs: suspendedJobs, groups: "Workload/js PodGroup/js"},
-		"a resumed set with groups":    {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, have: none, jobs: suspendedJobs, resumes: "js-w-0, js-w-1, js-other-0"},
+		"groups of a suspended set go":           {set: []func(*jobsetv1alpha2.JobSet){scheduling(), isSuspended}, have: none, jobs: suspendedJobs, groups: "-Workload/js -PodGroup/js"},
+		"groups stay while a suspended set runs": {set: []func(*jobsetv1alpha2.JobSet){scheduling(), isSuspended}, have: none, jobs: oneRuns},
+		"a suspension is taken back":             {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, have: none, jobs: oneRuns, resumes: "js-w-0, js-w-1"},
+		"groups of a finished set go":            {set: []func(*jobsetv1alpha2.JobSet){scheduling(), completed}, have: none, groups: "-Workload/js -PodGroup/js"},
+		"a resumed set":                          {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, jobs: suspendedJobs, groups: "Workload/js PodGroup/js"},
+		"a resumed set with groups":              {set: []func(*jobsetv1alpha2.JobSet){scheduling()}, have: none, jobs: suspendedJobs, resumes: "js-w-0, js-w-1, js-other-0"},
 		"groups changed while the set was suspended": {
 			set: []func(*jobsetv1alpha2.JobSet){apart}, have: none, jobs: suspendedJobs, deletes: "js-other-0, js-w-0, js-w-1",
 		},

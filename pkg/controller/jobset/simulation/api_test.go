@@ -113,6 +113,7 @@ func (c jobClient) Patch(_ context.Context, name string, _ types.PatchType, patc
 			return nil, wrong
 		}
 		c.Store.Put(next)
+		c.gangs.suspended(next)
 		return next, nil
 	})
 }

@@ -5,16 +5,23 @@ package simulation
 
 import (
 	"context"
+	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	jobsetgang "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/gang"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
@@ -24,13 +31,15 @@ type groupAPI struct {
 	workloads, podGroups *simulation.Resource[*unstructured.Unstructured]
 	// unknown means that the groups cannot be read.
 	unknown bool
+	// deleted are the groups that users have deleted.
+	deleted sets.Set[types.UID]
 }
 
 func newGroupAPI(e *env, main *simulation.Server) *groupAPI {
-	a := &groupAPI{env: e}
+	a := &groupAPI{env: e, deleted: sets.New[types.UID]()}
 	a.workloads = simulation.NewResource[*unstructured.Unstructured](e.World, main, "workload")
 	a.podGroups = simulation.NewResource[*unstructured.Unstructured](e.World, main, "podgroup")
-	a.podGroups.Stays = func(*unstructured.Unstructured) bool { return true } // until its finalizer is removed
+	a.podGroups.Stays = func(group *unstructured.Unstructured) bool { return a.has(group.GetName(), hasPods) } // the scheduler keeps it
 	return a
 }
 
@@ -39,13 +48,14 @@ func (a *groupAPI) resources() []*simulation.Resource[*unstructured.Unstructured
 	return []*simulation.Resource[*unstructured.Unstructured]{a.workloads, a.podGroups}
 }
 
-// collect removes PodGroups that are being deleted, and deletes groups whose set is gone. It reports whether there were any.
+// collect removes PodGroups that are being deleted and have no pods, and deletes groups whose set is gone. It reports whether there were any.
 func (a *groupAPI) collect() bool {
 	js := a.set()
 	for _, of := range a.resources() {
 		for _, object := range of.Objects {
 			owner := metav1.GetControllerOfNoCopy(object)
 			switch {
+			case object.GetDeletionTimestamp() != nil && a.has(object.GetName(), hasPods):
 			case object.GetDeletionTimestamp() != nil:
 				a.Note("%s %s is gone", of.Kind, object.GetName())
 				of.Remove(object.GetName())
@@ -57,6 +67,57 @@ func (a *groupAPI) collect() bool {
 		}
 	}
 	return false
+}
+
+// has returns whether a group has a Job that has not ended and for which the condition holds.
+func (a *groupAPI) has(group string, condition func(*batchv1.Job) bool) bool {
+	return slices.ContainsFunc(a.jobs.Objects, func(job *batchv1.Job) bool {
+		of := job.Spec.Template.Spec.SchedulingGroup
+		return of != nil && ptr.Deref(of.PodGroupName, "") == group && !ended(job) && condition(job)
+	})
+}
+
+// suspended lets a user take a suspension back, at times, when the controller has suspended a Job of the set, and others run. The rest of the
+// requests is not made once the cache shows it.
+func (a *groupAPI) suspended(job *batchv1.Job) {
+	if a == nil || !jobIsSuspended(job) || !a.Dice.Percent(15) {
+		return
+	}
+	runs := func(other *batchv1.Job) bool { return !ended(other) && !jobIsSuspended(other) && hasPods(other) }
+	js := a.set()
+	if js == nil || !isSuspended(js) || js.DeletionTimestamp != nil || finished(&js.Status) || !slices.ContainsFunc(a.ownJobs(), runs) {
+		return
+	}
+	a.Seen["suspensions taken back while some Jobs run"]++
+	a.switchSuspend(false)
+	a.ShowPart(&a.process.jobSets)
+}
+
+// renewGroups has a user restart the set if a PodGroup was deleted whose pods run. No Job is stopped for it, and the missing Jobs wait until
+// these pods have ended (docs/scheduling.md#life-cycle).
+func (e *env) renewGroups() {
+	js := e.set()
+	if e.gangs == nil || js == nil || js.DeletionTimestamp != nil || js.Spec.ManagedBy != nil || isSuspended(js) || finished(&js.Status) {
+		return
+	}
+	runs := func(job *batchv1.Job) bool { return !jobIsSuspended(job) }
+	if !slices.ContainsFunc(e.gangs.podGroups.Objects, func(group *unstructured.Unstructured) bool {
+		return e.gangs.deleted.Has(group.GetUID()) && e.gangs.has(group.GetName(), runs)
+	}) {
+		return
+	}
+	restart := request{kind: restartRequests, do: func(js *jobset.JobSet, c actions.Call) (*batch.JobSetActionStatus, error) {
+		return actions.Restart(js, &batch.JobSetRestartSpec{Reason: "because"}, c)
+	}}
+	if _, err := e.carryOut(restart); err != nil {
+		e.Fail("a set whose group is deleted can be restarted", "%v", err)
+	}
+	e.personActed()
+	e.Note("user restarts the set, whose group is being deleted")
+	e.Seen["restarts for a new group"]++
+	e.invariants.acted(restart, js, e.set())
+	none := 0
+	e.rounds(deniedRounds, runOn, &none)
 }
 
 func (a *groupAPI) remove(of *simulation.Resource[*unstructured.Unstructured], object *unstructured.Unstructured) {
@@ -71,6 +132,7 @@ func (a *groupAPI) meddle() {
 	case a.Dice.Percent(40):
 		a.turn(!a.unknown)
 	case len(of.Objects) > 0 && of.Objects[0].GetDeletionTimestamp() == nil:
+		a.deleted.Insert(of.Objects[0].GetUID())
 		a.remove(of, of.Objects[0])
 		a.Seen["groups deleted by users"]++
 	}

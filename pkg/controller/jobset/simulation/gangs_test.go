@@ -33,7 +33,7 @@ var gangs = simulation.Histories[mutant]{
 	Faultless: faultless, Number: 800,
 	Wanted: []string{
 		"plans that wait for groups", "groups unknown", "Jobs created in groups", "Jobs resumed in groups", "groups deleted by users", "groups that are going",
-		"ends running", "ends suspended", "ends finished",
+		"suspensions taken back while some Jobs run", "restarts for a new group", "ends running", "ends suspended", "ends finished",
 	},
 }
 
@@ -48,6 +48,9 @@ func TestGangsShowDefects(t *testing.T) {
 		},
 		"Jobs that are resumed before their gang": {
 			Mutant: deciding(nil, beforeGang(func(p *plan.Plan, early plan.Plan) { p.PatchJobs = early.PatchJobs })), Rules: []string{gangFirst},
+		},
+		"groups that are deleted while Jobs of a suspended set run": {
+			Mutant: deciding(nil, ungroupEarly), Rules: []string{"nobody has to wake a set that is not at rest", slowAlone}, First: 0,
 		},
 		"groups that are not made": {
 			Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.Groups.Create = nil }), Rules: []string{"nobody has to wake a set that is not at rest"},
@@ -67,6 +70,13 @@ func beforeGang(take func(p *plan.Plan, early plan.Plan)) func(plan.Observed, *p
 		if early := plan.Decide(o); early.Asks.Empty() {
 			take(p, early)
 		}
+	}
+}
+
+// ungroupEarly deletes the groups of a suspended set although some of its Jobs are not suspended yet.
+func ungroupEarly(o plan.Observed, p *plan.Plan) {
+	if o.Grouped != nil && isSuspended(o.JobSet) && !finished(&o.JobSet.Status) && mayStartPods(o) {
+		p.Groups = gang.Delete(o.Grouped)
 	}
 }
 

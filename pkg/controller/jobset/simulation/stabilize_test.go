@@ -39,6 +39,7 @@ func (e *env) stabilize(refused bool) {
 	e.EndTrouble()
 	e.faults, e.deniesStatus = faultProfile{}, false
 	e.tidyUp()
+	e.renewGroups()
 	if e.denied != "" {
 		none := 0
 		e.rounds(deniedRounds, runOn, &none)

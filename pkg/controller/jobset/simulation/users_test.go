@@ -81,10 +81,10 @@ func (e *env) switchSuspend(suspend bool) {
 	})
 }
 
-// resize gives an elastic replicatedJob another size.
+// resize gives an elastic replicatedJob another size, unless its pods are a gang.
 func (e *env) resize() {
 	i := e.Dice.IntN(len(e.set().Spec.ReplicatedJobs))
-	if !e.gates.ElasticJobSet || finished(&e.set().Status) || e.set().Spec.ReplicatedJobs[i].Template.Spec.Completions == nil {
+	if !e.gates.ElasticJobSet || e.set().Spec.Scheduling != nil || finished(&e.set().Status) || e.set().Spec.ReplicatedJobs[i].Template.Spec.Completions == nil {
 		return
 	}
 	size := simulation.OneOf[int32](e.Dice, 1, 2, 3)
