@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,9 +51,9 @@ type denials struct {
 	again []time.Time
 }
 
-// checkDenied checks the rules about the requests of a sync that were denied. It returns how many of them were denied because the reason
-// is so new that they were due.
-func (w *Worker) checkDenied(name string, q *queued, generation string, requests []string) (early int) {
+// checkDenied checks the rules about the requests of a sync that were denied. It returns how many of them have no other bound than these rules:
+// those whose reason is so new that they were due, and creations, each of which is made again after two minutes whatever their number is.
+func (w *Worker) checkDenied(name string, q *queued, generation string, requests []string) (bounded int) {
 	if d := &q.denials; d.first == nil || d.generation != generation {
 		*d = denials{generation: generation, first: map[string]time.Time{}, latest: map[string][]time.Time{}}
 	}
@@ -68,8 +69,8 @@ func (w *Worker) checkDenied(name string, q *queued, generation string, requests
 		if n := len(d.latest[request]); n > deniedPerChild {
 			w.World.Fail(RuleDeniedChild, "%s was denied %d times in %s", request, n, w.World.Since(d.latest[request][0]))
 		}
-		if w.World.Since(first) < 2*firstMinute {
-			early++
+		if w.World.Since(first) < 2*firstMinute || strings.HasPrefix(request, "create ") {
+			bounded++
 		}
 		if w.World.Since(first) < firstMinute {
 			continue
@@ -78,5 +79,5 @@ func (w *Worker) checkDenied(name string, q *queued, generation string, requests
 			w.World.Fail(RuleDeniedObject, "%d requests for %s were denied in %s", len(d.again), name, w.World.Since(d.again[0]))
 		}
 	}
-	return early
+	return bounded
 }

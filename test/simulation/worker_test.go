@@ -6,9 +6,13 @@ package simulation
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
@@ -89,6 +93,43 @@ func TestWorkerCountsNoTimeThatIsLeftOver(t *testing.T) {
 				for len(looks) > 0 {
 					worker.Sync(look)
 					w.Pass(10 * time.Millisecond)
+				}
+			})
+			if (broken == "") != (tc.want == "") || !strings.Contains(broken, tc.want) {
+				t.Errorf("broke %q, want %q", broken, tc.want)
+			}
+		})
+	}
+}
+
+// TestWorkerBoundsDeniedRequests has requests about children be denied for an hour, one in each sync.
+func TestWorkerBoundsDeniedRequests(t *testing.T) {
+	denied := apierrors.NewForbidden(anything, "x", errors.New("no"))
+	for name, tc := range map[string]struct {
+		verb     string
+		children int
+		every    time.Duration
+		want     string
+	}{
+		"creations of six children, each after two minutes": {verb: "create", children: 6, every: 20 * time.Second},
+		"creations of one child, each after two minutes":    {verb: "create", children: 1, every: 2 * time.Minute},
+		"creations of one child, each after 20 seconds":     {verb: "create", children: 1, every: 20 * time.Second, want: RuleDeniedChild},
+		"creations of very many children":                   {verb: "create", children: 100, every: 5 * time.Second, want: RuleDeniedObject},
+		"deletions of six children, each after two minutes": {verb: "delete", children: 6, every: 20 * time.Second, want: RuleRefusals},
+		"deletions of six children, one each minute":        {verb: "delete", children: 6, every: time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := Guarded(func() {
+				w := NewWorld(NewDice(1, 1), nil)
+				worker := &Worker{World: w, Sender: w.NewSender(func() {})}
+				worker.Add("x")
+				for n := 0; w.Since(Beginning) < time.Hour; w.Pass(100 * time.Millisecond) {
+					worker.Sync(func(string) (queue.Due, error) {
+						n++
+						worker.Sender.Refused++
+						worker.Sender.Denied(Request(tc.verb, "pod", &metav1.ObjectMeta{Name: strconv.Itoa(n % tc.children)}), denied)
+						return queue.Due{Denied: true, Acts: tc.every}, denied
+					})
 				}
 			})
 			if (broken == "") != (tc.want == "") || !strings.Contains(broken, tc.want) {
