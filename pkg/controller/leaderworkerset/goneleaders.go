@@ -66,10 +66,23 @@ func (s *Syncer) noteEvaluated(key cache.ObjectName, uids []types.UID) {
 		s.evaluated.Forget(key)
 		return
 	}
-	evaluated := make(map[types.UID]bool, len(uids))
-	for _, uid := range uids {
-		evaluated[uid] = true
-	}
+	evaluated := uidSet(uids)
 	s.evaluated.Note(key, evaluated)
 	s.gone.forget(key, evaluated)
+}
+
+// noteRecorded forgets leader pods that are gone and that the stored status names. The status that is about to be stored may name others, and
+// its answer may be lost.
+func (s *Syncer) noteRecorded(key cache.ObjectName, uids []types.UID) {
+	if len(uids) > 0 {
+		s.gone.forget(key, uidSet(uids))
+	}
+}
+
+func uidSet(uids []types.UID) map[types.UID]bool {
+	out := make(map[types.UID]bool, len(uids))
+	for _, uid := range uids {
+		out[uid] = true
+	}
+	return out
 }

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
 // TestGoneLeadersAreRememberedByTheOneThatActs has leader pods go.
@@ -36,6 +38,12 @@ func TestGoneLeadersAreRememberedByTheOneThatActs(t *testing.T) {
 	if got := c.gone.noted(key); len(got) != 1 {
 		t.Errorf("forgotten before it was evaluated: %v", got)
 	}
+	set, _ := c.deps.Caches.Set(key)
+	c.Conclude(&plan.Observed{Set: set}, plan.Outcome{Recorded: []types.UID{"child"}})
+	if got := c.gone.noted(key); len(got) > 0 {
+		t.Errorf("remembered although the stored status names it: %v", got)
+	}
+	c.onPods().OnDelete(leader)
 	c.noteEvaluated(key, []types.UID{"child"})
 	if got := c.gone.noted(key); len(got) > 0 || !c.evaluated.Noted(key)["child"] {
 		t.Errorf("remembered after it was evaluated: %v", got)

@@ -164,6 +164,7 @@ func (s *Syncer) Conclude(obs *plan.Observed, out plan.Outcome) Outcome {
 		s.taken.Note(key, out.TakenSince)
 	}
 	s.troubled.Note(key, out.TroubledSince)
+	s.noteRecorded(key, out.Recorded)
 	pods := func(name string) *corev1.ObjectReference { return podReference(obs, name) }
 	left := Outcome{
 		Owner: obs.Set, Due: queue.Due{Deadline: out.RequeueAfter, Acts: out.ActsAfter, Continue: out.Continue},

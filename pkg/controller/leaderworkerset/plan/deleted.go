@@ -47,6 +47,9 @@ func (r *restarts) recordDeleted() {
 		case d.verdict == undecided:
 			continue
 		case d.verdict == expectedDeletion:
+			if d.index >= 0 && r.stored[d.index].RestartedLeader == d.UID {
+				r.p.Recorded = append(r.p.Recorded, d.UID)
+			}
 		case r.decided[d.index] || recorded == maxGroupWrites:
 			r.p.More = true
 			continue

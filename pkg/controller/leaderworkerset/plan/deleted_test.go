@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -213,5 +214,26 @@ func TestWorkerThatNeverStartedIsNoFailure(t *testing.T) {
 	f.stabilize()
 	if p := Decide(f.Observed); len(p.DeleteLeaders) > 0 || len(f.Set.Status.Groups) > 0 {
 		t.Errorf("leaders to delete: %v, groups %+v", deleted(p), f.Set.Status.Groups)
+	}
+}
+
+// TestRecordedLeadersCountOnce has the leader of a group be deleted twice, and the answers to both status writes be lost: what was to be
+// remembered once a status is stored is not, and the second status names only the second leader.
+func TestRecordedLeadersCountOnce(t *testing.T) {
+	f := newFixture(t, 2, 3)
+	f.stabilize()
+	first := f.leaveLeader(1)
+	f.pass()
+	f.GoneLeaders, f.Evaluated = []Pod{first}, nil
+	second := f.leaveLeader(1)
+	p := decide(t, f.Observed)
+	if diff := cmp.Diff([]types.UID{first.UID}, p.Recorded); diff != "" {
+		t.Error("leaders that the stored status names (-want +got):\n" + diff)
+	}
+	f.Set.Status = *p.Status
+	f.GoneLeaders = slices.DeleteFunc(f.GoneLeaders, func(gone Pod) bool { return slices.Contains(p.Recorded, gone.UID) })
+	f.stabilize()
+	if got := f.status(1); got.Restarts != 2 || got.RestartedLeader != second.UID {
+		t.Errorf("entry %+v, want 2 restarts, the last one because of %s", got, second.UID)
 	}
 }

@@ -44,7 +44,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	next, troubles := p.withTroubles(o, r, taken)
 	out := Outcome{
 		Status: next, Events: p.Events, RequeueAfter: hostplan.Sooner(p.RequeueAfter, troubles.due), ActsAfter: p.ActsAfter,
-		Evaluated: p.Evaluated, TakenSince: taken, TroubledSince: troubles.since,
+		Evaluated: p.Evaluated, Recorded: p.Recorded, TakenSince: taken, TroubledSince: troubles.since,
 	}
 	out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, looksAtNames(o, r))
 	if left := countsMayWait(o, next); left > 0 && len(p.Events) == 0 {

@@ -19,6 +19,8 @@ type Outcome struct {
 	CountsWait bool
 	// Evaluated is to be remembered once Status is stored.
 	Evaluated []types.UID
+	// Recorded are leader pods, gone or being deleted, that the stored status names.
+	Recorded []types.UID
 	// TakenSince and TroubledSince are to be remembered.
 	TakenSince    Taken
 	TroubledSince time.Time

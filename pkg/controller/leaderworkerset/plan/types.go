@@ -169,6 +169,8 @@ type Plan struct {
 
 	// Evaluated are the leader pods, gone or being deleted, whose deletion counts as evaluated once Status is stored.
 	Evaluated []types.UID
+	// Recorded are the leader pods of Evaluated that the stored status has: they count as evaluated whatever becomes of Status.
+	Recorded []types.UID
 	// More means that the plan is full, and that the next decision has more to do.
 	More bool
 	// RequeueAfter is the time after which a decision is due even if nothing happens; 0 for none.
