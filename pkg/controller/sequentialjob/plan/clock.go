@@ -45,7 +45,7 @@ func pastDeadline(o Observed) bool {
 
 // lookAtDeadline has the sequence looked at when its deadline is due, once the start of the clock is stored: until then each decision starts
 // the clock again, and its deadline would take the place of the pause after a status that is refused.
-func (s *status) lookAtDeadline() wants {
+func lookAtDeadline(s *status) wants {
 	if !s.next.ActiveSince.Equal(s.o.SequentialJob.Status.ActiveSince) {
 		return wants{}
 	}

@@ -85,7 +85,7 @@ func (s *status) advance(owned family, restored restoration) {
 		s.followClock()
 		s.fold(reportTroubles(o, *c, s.next))
 	}
-	s.fold(s.lookAtDeadline())
+	s.fold(lookAtDeadline(s))
 	s.fold(deleteExpired(o, owned))
 }
 
