@@ -124,7 +124,8 @@ func (r results) servingCounts() (counts []count) {
 		return r.called("leaderworkersets", phase, "client/jobset-controller/"+call)
 	}
 	counts = append(counts,
-		count{"groups: StatefulSets created by create, for each group", calls("groups: create", "create statefulsets").over(n), 1, 1},
+		// The StatefulSet of the leaders is created like that of each group.
+		count{"groups: StatefulSets created by create, for each group and the leaders", calls("groups: create", "create statefulsets").over(n.plus(one)), 1, 1},
 		count{"groups: StatefulSets created by update, for each group", calls("groups: update", "create statefulsets").over(n), 1, mostGroupCreations},
 		count{"groups: pods deleted by the restart of one", calls("groups: restart of one group", "delete pods").over(one), 1, 1},
 	)
