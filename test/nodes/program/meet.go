@@ -37,7 +37,7 @@ func meet(ctx context.Context, names []string) error {
 	for len(from) < len(names) || len(to) < len(names) {
 		select {
 		case name := <-heard:
-			if from[name] { // it did not get the answer in time
+			if from[name] { // it did not get the answer
 				continue
 			}
 			from[name] = true
@@ -81,15 +81,14 @@ func speak(ctx context.Context, name, self string, said chan<- string) {
 	}
 }
 
+// speakOnce says who this pod is, and waits for the answer however long it takes: the other pod may end once it has heard this one, and
+// then does not answer again.
 func speakOnce(ctx context.Context, name, self string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(name, port))
+	connection, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", net.JoinHostPort(name, port))
 	if err != nil {
 		return err
 	}
 	defer connection.Close()
-	_ = connection.SetDeadline(time.Now().Add(2 * time.Second))
 	if _, err := fmt.Fprintln(connection, self); err != nil {
 		return err
 	}
