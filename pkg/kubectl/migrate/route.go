@@ -137,6 +137,23 @@ func (r *router) awaitAvailable(ctx context.Context, name string) error {
 	return err
 }
 
+// awaitServed waits until objects can be read. The server does not serve a group before it has looked at the owners of all objects, which it
+// does once the group is routed to it.
+func (r *router) awaitServed(ctx context.Context, s subject) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, routePoll, routeTimeout, true, func(ctx context.Context) (bool, error) {
+		_, err := r.client.Resource(s.resource).List(ctx, metav1.ListOptions{Limit: 1})
+		if ctx.Err() == nil {
+			last = err
+		}
+		return err == nil, nil
+	})
+	if wait.Interrupted(err) && last != nil {
+		return fmt.Errorf("jobset-apiserver does not serve %s: %w", s.resource.GroupVersion(), last)
+	}
+	return err
+}
+
 const (
 	// lookAgainKey is the annotation of an APIService that changes while a migration waits for it, every lookAgainEvery.
 	lookAgainKey   = "migration.jobset-apiserver.io/look-again"

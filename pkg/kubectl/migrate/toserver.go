@@ -210,7 +210,12 @@ func (m *mover) route(ctx context.Context, _ *StepRecord) error {
 	if err := m.each(func(s subject) error { return m.router.toServer(ctx, s.resource.GroupVersion()) }); err != nil {
 		return err
 	}
-	return m.each(func(s subject) error { return m.router.awaitAvailable(ctx, s.apiService()) })
+	return m.each(func(s subject) error {
+		if err := m.router.awaitAvailable(ctx, s.apiService()); err != nil {
+			return err
+		}
+		return m.router.awaitServed(ctx, s)
+	})
 }
 
 // endWatches lets the CustomResourceDefinitions serve no version, after which clients list the objects of jobset-apiserver.
