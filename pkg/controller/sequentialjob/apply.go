@@ -108,14 +108,15 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 		patch := patches[i]
 		calls, end := children.Finishing(ctx)
 		steps := []children.Operation{children.Set("/spec/suspend", patch.Suspend)}
+		var version string
 		var err error
 		if child := (children.Ref{Name: patch.Name, UID: patch.UID}); patch.Kind == batchv1alpha1.StepKindJobSet {
-			_, err = a.jobSets.Patch(calls, a.sj, child, patch.ResourceVersion, steps)
+			version, err = a.jobSets.Patch(calls, a.sj, child, patch.ResourceVersion, steps)
 		} else {
-			_, err = a.jobs.Patch(calls, a.sj, child, patch.ResourceVersion, steps)
+			version, err = a.jobs.Patch(calls, a.sj, child, patch.ResourceVersion, steps)
 		}
 		end()
-		a.noteSuspension(patch, err)
+		a.noteSuspension(patch, version != "")
 		attempts.Note(err)
 		errs = append(errs, err)
 	}
@@ -125,13 +126,14 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 // theSuspension is what another party may change back when a child is resumed.
 const theSuspension = "spec.suspend"
 
-// noteSuspension counts resumptions, of which none is a reversal after a suspension by the controller itself.
-func (a *applier) noteSuspension(patch plan.SuspendPatch, err error) {
+// noteSuspension counts resumptions, of which none is a reversal after a suspension by the controller itself. An API that does not know the
+// child has not stored any.
+func (a *applier) noteSuspension(patch plan.SuspendPatch, stored bool) {
 	child, guard := nameOf(patch.ChildRef), a.guardOf(patch.Kind)
 	switch {
 	case patch.Suspend:
 		guard.Reverting(child, theSuspension)
-	case err == nil:
+	case stored:
 		guard.Changed(a.sj, child, theSuspension)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,6 +23,7 @@ import (
 func TestSuspensionsByOthers(t *testing.T) {
 	sj := newSequence(started)
 	job := jobOf(sj)
+	job.ResourceVersion = "1" // an answer without a version is about no Job
 	r := newRig(t, sj, job)
 	// The tracker of the clients keeps the managers of fields to itself.
 	r.kube.PrependReactor("get", "jobs", func(action clientgotesting.Action) (bool, runtime.Object, error) {
@@ -78,4 +80,24 @@ func TestSuspensionsByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "how often the Job is resumed after a change", 3, passes(10))
+}
+
+// TestNotFoundIsNoResumption has an API that does not know the Job which a cache shows as suspended, for example while it moves to another
+// server. No other client has suspended the Job again.
+func TestNotFoundIsNoResumption(t *testing.T) {
+	sj := newSequence(started)
+	job := jobOf(sj)
+	job.Spec.Suspend = ptr.To(true)
+	r := newRig(t, sj, job)
+	asked := 0
+	r.kube.PrependReactor("patch", "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		asked++
+		return true, nil, apierrors.NewNotFound(batchv1.Resource("jobs"), job.Name)
+	})
+	if err := r.syncs(t, 10); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "how often the Job is to be resumed", 10, asked)
+	c := meta.FindStatusCondition(r.sequence(t).Status.Conditions, batchv1alpha1.ConditionProgressing)
+	diff(t, "the reason of Progressing", batchv1alpha1.ReasonJobStarted, c.Reason)
 }
