@@ -11,6 +11,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -43,8 +45,8 @@ const (
 
 // facts are what rules use of the present state.
 type facts struct {
-	// running means that pods of the sequence run.
-	running bool
+	// running are the sequences of which pods run. One that is created again under the name has pods of its own.
+	running sets.Set[types.UID]
 	// mayStop is when there was a reason to stop the step, and mayBegin when there was quota.
 	mayStop, mayBegin time.Time
 	// begun is when a Job was last let run, and by which controller.
@@ -54,11 +56,13 @@ type facts struct {
 
 // observe notes the present state.
 func (e *env) observe() {
-	now := facts{}
+	now := facts{running: sets.New[types.UID]()}
 	sj := seen[batchv1alpha1.SequentialJob](e, e.server.Get(sequences, namespace, name))
 	for _, object := range e.server.List(jobs) {
 		job := seen[batchv1.Job](e, object)
-		now.running = now.running || job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0
+		if job.Status.Active+ptr.Deref(job.Status.Terminating, 0) > 0 {
+			now.running.Insert(ownerOf(job))
+		}
 	}
 	holds := false
 	for _, object := range e.server.List(workloads) {
@@ -86,7 +90,10 @@ func (e *env) expect(change func(*facts)) {
 
 func mayStop(f *facts)  { f.mayStop = time.Now() }
 func mayBegin(f *facts) { f.mayBegin = time.Now() }
-func stops(f *facts)    { f.running = false }
+func stops(f *facts)    { f.running = nil }
+
+// ownerOf returns the UID of the sequence of a Job.
+func ownerOf(job *batchv1.Job) types.UID { return job.OwnerReferences[0].UID }
 
 // breaks notes that a rule is broken. The lock is held.
 func (e *env) breaks(rule, format string, args ...any) {
@@ -108,7 +115,7 @@ func (e *env) written(r *memory.Request, before, after *unstructured.Unstructure
 func (e *env) wroteJob(r *memory.Request, before, after *unstructured.Unstructured) {
 	was, is := into[batchv1.Job](before), into[batchv1.Job](after)
 	if is == nil {
-		e.facts.running = false
+		e.facts.running.Delete(ownerOf(was))
 	}
 	runs := func(job *batchv1.Job) bool { return job != nil && !ptr.Deref(job.Spec.Suspend, false) }
 	if !runs(was) && runs(is) {
@@ -125,6 +132,9 @@ func (e *env) wroteJob(r *memory.Request, before, after *unstructured.Unstructur
 func (e *env) wroteWorkload(r *memory.Request, before, after *unstructured.Unstructured) {
 	was, is := into[plan.Workload](before), into[plan.Workload](after)
 	e.Seen["writes of Workloads"]++
+	if is != nil && plan.Holds(is) {
+		e.facts.mayBegin = time.Now() // a Workload that is made active again before Kueue has evicted it has its quota at once
+	}
 	if was == nil {
 		return
 	}
@@ -140,7 +150,7 @@ func (e *env) wroteWorkload(r *memory.Request, before, after *unstructured.Unstr
 		e.breaks(ruleVersion, "%s of Workload %s with %s", r.Verb, was.Name, r.Body)
 	}
 	// The cache of one controller may lack what another one that does not lead any more has begun.
-	running := e.facts.running && (r.Client == e.facts.begunBy || time.Since(e.facts.begun) > maxLag)
+	running := e.facts.running.Has(was.OwnerUID()) && (r.Client == e.facts.begunBy || time.Since(e.facts.begun) > maxLag)
 	had := was.Is(plan.ConditionQuotaReserved) && !was.Is(plan.ConditionFinished)
 	if has := is != nil && is.Is(plan.ConditionQuotaReserved) && !is.Is(plan.ConditionFinished); had && !has && running {
 		e.breaks(ruleInUse, "Workload %s gives its quota back", was.Name)
