@@ -51,8 +51,8 @@ type denials struct {
 	again []time.Time
 }
 
-// checkDenied checks the rules about the requests of a sync that were denied. It returns how many of them have no other bound than these rules:
-// those whose reason is so new that they were due, and creations, each of which is made again after two minutes whatever their number is.
+// checkDenied checks the rules about the requests of a sync that were denied. It returns how many of them have no other bound than these
+// rules: requests whose reason is so new that they were due, and creations, each of which is made again after two minutes.
 func (w *Worker) checkDenied(name string, q *queued, generation string, requests []string) (bounded int) {
 	if d := &q.denials; d.first == nil || d.generation != generation {
 		*d = denials{generation: generation, first: map[string]time.Time{}, latest: map[string][]time.Time{}}

@@ -71,8 +71,8 @@ func (s *Syncer) noteEvaluated(key cache.ObjectName, uids []types.UID) {
 	s.gone.forget(key, evaluated)
 }
 
-// noteRecorded forgets leader pods that are gone and that the stored status names. The status that is about to be stored may name others, and
-// its answer may be lost.
+// noteRecorded forgets leader pods that are gone and that the stored status names. The status that is about to be stored may name
+// others, and its answer may be lost.
 func (s *Syncer) noteRecorded(key cache.ObjectName, uids []types.UID) {
 	if len(uids) > 0 {
 		s.gone.forget(key, uidSet(uids))

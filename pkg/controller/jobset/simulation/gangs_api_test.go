@@ -48,7 +48,8 @@ func (a *groupAPI) resources() []*simulation.Resource[*unstructured.Unstructured
 	return []*simulation.Resource[*unstructured.Unstructured]{a.workloads, a.podGroups}
 }
 
-// collect removes PodGroups that are being deleted and have no pods, and deletes groups whose set is gone. It reports whether there were any.
+// collect removes PodGroups that are being deleted and have no pods, and deletes groups whose set is gone. It reports whether there were
+// any.
 func (a *groupAPI) collect() bool {
 	js := a.set()
 	for _, of := range a.resources() {
@@ -77,8 +78,8 @@ func (a *groupAPI) has(group string, condition func(*batchv1.Job) bool) bool {
 	})
 }
 
-// suspended lets a user take a suspension back, at times, when the controller has suspended a Job of the set, and others run. The rest of the
-// requests is not made once the cache shows it.
+// suspended lets a user take a suspension back, at times, when the controller has suspended a Job of the set, and others run. The cache
+// shows it, so that no other Job is suspended.
 func (a *groupAPI) suspended(job *batchv1.Job) {
 	if a == nil || !jobIsSuspended(job) || !a.Dice.Percent(15) {
 		return
@@ -93,8 +94,8 @@ func (a *groupAPI) suspended(job *batchv1.Job) {
 	a.ShowPart(&a.process.jobSets)
 }
 
-// renewGroups has a user restart the set if a PodGroup was deleted whose pods run. No Job is stopped for it, and the missing Jobs wait until
-// these pods have ended (docs/scheduling.md#life-cycle).
+// renewGroups has a user restart the set if a PodGroup was deleted whose pods run. No Job is stopped for it, and the missing Jobs wait
+// until these pods have ended (docs/scheduling.md#life-cycle).
 func (e *env) renewGroups() {
 	js := e.set()
 	if e.gangs == nil || js == nil || js.DeletionTimestamp != nil || js.Spec.ManagedBy != nil || isSuspended(js) || finished(&js.Status) {

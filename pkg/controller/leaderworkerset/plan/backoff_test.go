@@ -167,8 +167,8 @@ func TestFirstFailureOfARow(t *testing.T) {
 	}
 }
 
-// TestRestartIsDueOnceItsTimeIsStored has a failed group whose restart is due after its backoff. Until a status has that time, each decision
-// computes a new one, which would take the place of the pause after a status that is refused.
+// TestRestartIsDueOnceItsTimeIsStored has a failed group whose restart is due after its backoff. Until a status has that time, each
+// decision computes a new one, which would take the place of the pause after a status that is refused.
 func TestRestartIsDueOnceItsTimeIsStored(t *testing.T) {
 	f := newFixture(t, 1, 2)
 	f.Set.Spec.GroupRestartBackoff = &leaderworkersetv1.GroupRestartBackoff{BaseSeconds: ptr.To[int32](10)}

@@ -190,8 +190,8 @@ func (r *restarts) waits(e *leaderworkersetv1.GroupStatus) bool {
 	return r.backoff.set && e.RestartAt != nil && r.o.Now.Before(e.RestartAt)
 }
 
-// wake has the next decision made when the restart of a group is due, once that time is stored: until then each decision computes a new one,
-// which would take the place of the pause after a status that is refused.
+// wake has the next decision made when the restart of a group is due, once that time is stored: until then each decision computes a new
+// one, which would take the place of the pause after a status that is refused.
 func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
 	if !r.decided[e.Index] {
 		r.p.actAfter(e.RestartAt.Sub(r.o.Now.Time))

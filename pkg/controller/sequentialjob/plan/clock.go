@@ -43,8 +43,8 @@ func pastDeadline(o Observed) bool {
 	return limit != nil && activeSeconds(&o.SequentialJob.Status, o.Now) >= *limit
 }
 
-// lookAtDeadline has the sequence looked at when its deadline is due, once the start of the clock is stored: until then each decision starts
-// the clock again, and its deadline would take the place of the pause after a status that is refused.
+// lookAtDeadline has the sequence looked at when its deadline is due, once the start of the clock is stored: until then each decision
+// starts the clock again, and its deadline would take the place of the pause after a status that is refused.
 func lookAtDeadline(s *status) wants {
 	if !s.next.ActiveSince.Equal(s.o.SequentialJob.Status.ActiveSince) {
 		return wants{}
