@@ -139,9 +139,9 @@ func (g *giver) give(ctx context.Context, name types.NamespacedName, object, the
 	if err != nil {
 		return err
 	}
-	if there != nil && there.GetUID() != object.GetUID() && out.known(object, there) {
+	if other := there != nil && there.GetUID() != object.GetUID(); other && out.known(object, there) {
 		wanted.SetUID(there.GetUID())
-	} else if there != nil && there.GetUID() != object.GetUID() {
+	} else if other {
 		if err := g.forget(ctx, name, there, out); err != nil || g.dryRun {
 			return err
 		}

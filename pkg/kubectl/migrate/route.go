@@ -137,8 +137,8 @@ func (r *router) awaitAvailable(ctx context.Context, name string) error {
 	return err
 }
 
-// awaitServed waits until objects can be read. The server does not serve a group before it has looked at the owners of all objects, which it
-// does once the group is routed to it.
+// awaitServed waits until objects can be read. The server does not serve a group before it has looked at the owners of all objects,
+// which it does once the group is routed to it.
 func (r *router) awaitServed(ctx context.Context, s subject) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, routePoll, routeTimeout, true, func(ctx context.Context) (bool, error) {
