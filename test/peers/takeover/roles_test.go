@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,14 +121,15 @@ func define(t *testing.T, resource schema.GroupVersionResource, kind string) {
 	}
 	t.Cleanup(func() {
 		ctx, client := context.WithoutCancel(t.Context()), cluster.Dynamic.Resource(definitions)
-		err := client.Delete(ctx, name, metav1.DeleteOptions{})
-		for err == nil {
-			time.Sleep(100 * time.Millisecond) // it is deleted after its objects
-			_, err = client.Get(ctx, name, metav1.GetOptions{})
-		}
-		if !apierrors.IsNotFound(err) {
+		if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
+		framework.EventuallyNoProblem(t, func() string {
+			if _, err := client.Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				return fmt.Sprintf("definition %s is not deleted with its objects: %v", name, err)
+			}
+			return ""
+		})
 	})
 }
 
