@@ -238,8 +238,8 @@ bench: ## Measure time, CPU, memory, requests and bytes, about an hour and a hal
 	hack/bench.sh full
 
 .PHONY: bench-compare
-bench-compare: ## Compare JobSets with bare Jobs in the cluster of KUBECONFIG=FILE, or in a new local one.
-	BENCH_KUBECONFIG='$(if $(findstring command,$(origin KUBECONFIG)),$(KUBECONFIG))' hack/bench.sh compare $(ARGS)
+bench-compare: ## Compare JobSets with bare Jobs in the cluster of KUBECONFIG=FILE, or in a new local one; with PEERS=1 beside upstream's controllers, too.
+	BENCH_PEERS='$(PEERS)' BENCH_KUBECONFIG='$(if $(findstring command,$(origin KUBECONFIG)),$(KUBECONFIG))' hack/bench.sh compare $(ARGS)
 
 .PHONY: bench-smoke
 bench-smoke: ## Check numbers of requests and bytes, in a few minutes.

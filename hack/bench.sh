@@ -21,6 +21,7 @@ FLAGS go to "jobset-bench run", those of compare to "jobset-bench compare"; see 
 
 Environment:
   BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-compare, _output/bench-smoke, and so on)
+  BENCH_PEERS   with any value, compare measures the same beside upstream's controllers, in a second cluster
   BENCH_KUBECONFIG
                 kubeconfig of the cluster to compare in, which may be any with a controller for JobSets
   CLUSTER_NODES simulated nodes of ten-thousand               (50, with room for 12,500 pods)
@@ -78,6 +79,11 @@ full() {
   echo "results: ${output}" >&2
 }
 
+# peer_cluster <arguments...>: the cluster of upstream's controllers, which has none of our programs.
+peer_cluster() { env -u CLUSTER_STORAGE CLUSTER_DIR="${root}/.cluster-bench-upstream" CLUSTER_COMPONENTS=none hack/cluster.sh "$@"; }
+
+peer_down() { [[ ! -d "${root}/.cluster-bench-upstream" ]] || peer_cluster down; }
+
 # compare: nothing is started or stopped for a cluster that exists.
 compare() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench-compare}
@@ -87,7 +93,13 @@ compare() {
   else
     down
     hack/cluster.sh up >/dev/null
-    bin/jobset-bench compare --cluster-dir "${CLUSTER_DIR}" --output "${output}" "${variants[@]}" "$@"
+    local upstream=()
+    if [[ -n "${BENCH_PEERS:-}" ]]; then
+      peer_down
+      peer_cluster up >/dev/null
+      upstream=(--upstream-dir "${root}/.cluster-bench-upstream")
+    fi
+    bin/jobset-bench compare --cluster-dir "${CLUSTER_DIR}" "${upstream[@]}" --output "${output}" "${variants[@]}" "$@"
   fi
   echo "results: ${output}" >&2
 }
@@ -148,6 +160,6 @@ if [[ -z "${BENCH_LOCKED:-}" ]]; then
   [[ "${status}" != 75 ]] || echo "error: the benchmarks run already in this checkout" >&2
   exit "${status}"
 fi
-[[ "${what}" == compare && -n "${BENCH_KUBECONFIG:-}" ]] || trap "down || true" EXIT
+[[ "${what}" == compare && -n "${BENCH_KUBECONFIG:-}" ]] || trap "down || true; peer_down || true" EXIT
 go build -o bin/jobset-bench ./test/bench/cmd/jobset-bench
 "${what//-/_}" "$@"

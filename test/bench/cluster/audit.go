@@ -12,11 +12,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// controllerUser is who jobset-controller is for kube-apiserver.
-const controllerUser = "system:serviceaccount:jobset-system:jobset-controller-manager"
+// controllers are the users with which the controllers of sets send requests.
+func (c *Cluster) controllers() []string {
+	if c.Upstream {
+		return []string{"system:serviceaccount:jobset-system:jobset-controller-manager", "system:serviceaccount:lws-system:lws-controller-manager"}
+	}
+	return []string{"system:serviceaccount:jobset-system:jobset-controller-manager"}
+}
 
 // auditEvent is what a line of the audit log says about a request.
 type auditEvent struct {
@@ -72,7 +78,7 @@ func (c *Cluster) asked(from int64) (Calls, error) {
 			return nil, err
 		}
 		if from < info.Size() {
-			if err := calls.addAsked(log, from); err != nil {
+			if err := calls.addAsked(log, from, c.controllers()); err != nil {
 				return nil, fmt.Errorf("reading %s: %w", log, err)
 			}
 		}
@@ -82,7 +88,7 @@ func (c *Cluster) asked(from int64) (Calls, error) {
 }
 
 // addAsked adds the requests of jobset-controller in a file from there on.
-func (calls Calls) addAsked(path string, from int64) error {
+func (calls Calls) addAsked(path string, from int64, users []string) error {
 	log, err := os.Open(path)
 	if err != nil {
 		return err
@@ -104,7 +110,7 @@ func (calls Calls) addAsked(path string, from int64) error {
 			return err
 		}
 		resource := event.Ref.Resource
-		if event.User.Username != controllerUser || resource == "leases" || resource == "" {
+		if !slices.Contains(users, event.User.Username) || resource == "leases" || resource == "" {
 			continue
 		}
 		if event.Ref.Subresource != "" {

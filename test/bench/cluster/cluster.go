@@ -28,10 +28,12 @@ import (
 type Cluster struct {
 	// Dir is the directory of a cluster of hack/cluster.sh on this machine; empty for any other cluster.
 	Dir string
+	// Upstream means that the controllers of upstream run in place of our programs, and that sets are stored in kube-apiserver.
+	Upstream bool
 	// Script is hack/cluster.sh, with the environment of which programs of ours are stopped and started.
 	Script string
 	// Kube and JobSets are the administrator's clients, without limits. They speak protobuf; JobSets speaks JSON to
-	// clusters without a directory.
+	// clusters without a directory, and to those with upstream's controllers.
 	Kube    kubernetes.Interface
 	JobSets versioned.Interface
 
@@ -44,7 +46,11 @@ var ErrNotLocal = errors.New("needs --cluster-dir, the directory of a cluster of
 
 // Open connects to the cluster. With a directory, the kubeconfig may be left out.
 func Open(ctx context.Context, kubeconfig, dir, script string) (*Cluster, error) {
-	c := &Cluster{Dir: dir, Script: script}
+	return (&Cluster{Dir: dir, Script: script}).open(ctx, kubeconfig)
+}
+
+func (c *Cluster) open(ctx context.Context, kubeconfig string) (*Cluster, error) {
+	dir := c.Dir
 	if kubeconfig == "" && dir == "" {
 		return nil, errors.New("--kubeconfig: must be given unless --cluster-dir is")
 	}
@@ -63,7 +69,7 @@ func Open(ctx context.Context, kubeconfig, dir, script string) (*Cluster, error)
 		return nil, err
 	}
 	sets := protobuf
-	if dir == "" {
+	if dir == "" || c.Upstream {
 		sets = c.Config(runtime.ContentTypeJSON) // a CustomResourceDefinition knows no other
 	}
 	if c.JobSets, err = versioned.NewForConfig(sets); err != nil {

@@ -161,6 +161,7 @@ func TestFlagsAreReadFromTheCommandLine(t *testing.T) {
 
 func TestControllerCallsAreCountedFromAnAuditLogOffset(t *testing.T) {
 	c := newDir(t)
+	controllerUser := c.controllers()[0]
 	if end, err := c.auditEnd(); end != -1 || err != nil {
 		t.Errorf("end of a log that does not exist: %d, error %v", end, err)
 	}
@@ -197,5 +198,31 @@ func TestControllerCallsAreCountedFromAnAuditLogOffset(t *testing.T) {
 	}
 	if got, err = c.asked(begin); err != nil || len(got) != 0 {
 		t.Errorf("from the end on: %v, error %v", got, err)
+	}
+}
+
+func TestClusterOfUpstream(t *testing.T) {
+	c := newDir(t)
+	c.Upstream = true
+	if d := cmp.Diff([]string{"kube-apiserver"}, c.servers()); d != "" {
+		t.Errorf("servers whose requests are counted (-want +got):\n%s", d)
+	}
+	if got := c.StoreOfSets(); got != "kube-apiserver" {
+		t.Errorf("sets are stored in %s", got)
+	}
+	lines := ""
+	for _, user := range c.controllers() {
+		lines += fmt.Sprintf(`{"verb":"create","user":{"username":%q},"objectRef":{"resource":"jobs"}}`+"\n", user)
+	}
+	write(t, c.auditLog(), lines)
+	got, err := c.asked(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(Calls{"create jobs": 2}, got); d != "" {
+		t.Errorf("requests of both controllers (-want +got):\n%s", d)
+	}
+	if !isOurs("upstream-lws") || isOurs("kube-apiserver") {
+		t.Error("upstream's controllers take the place of our programs, and nothing else does")
 	}
 }

@@ -39,6 +39,10 @@ func (c *Cluster) Host(ctx context.Context) (report.Host, error) {
 	if storage, err := os.ReadFile(filepath.Join(c.Dir, "settings", "CLUSTER_STORAGE")); err == nil {
 		h.Storage = strings.TrimSpace(string(storage))
 	}
+	if c.Upstream {
+		h.Program, h.Storage = "none, but upstream's controllers", ""
+		return h, nil
+	}
 	data, err := c.read(ctx, "jobset-apiserver", "/version", nil)
 	if err != nil {
 		return h, fmt.Errorf("asking jobset-apiserver for its version: %w", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -40,7 +41,7 @@ type Meter struct {
 
 // NewMeter watches the idle cluster for a while. The cluster counts as idle again when it is so for the time of every.
 func (c *Cluster) NewMeter(ctx context.Context, watch, every time.Duration) (*Meter, error) {
-	m := &Meter{cluster: c, every: every, idle: map[string]time.Duration{}, servers: servers}
+	m := &Meter{cluster: c, every: every, idle: map[string]time.Duration{}, servers: c.servers()}
 	if c.Dir == "" {
 		m.servers = c.counting(ctx)
 		return m, nil
@@ -76,9 +77,6 @@ type Window struct {
 	audit     int64
 	took      time.Duration
 }
-
-// servers are the programs that count the requests they answer.
-var servers = []string{"kube-apiserver", "jobset-apiserver"}
 
 // Begin starts a window. The clock is read last.
 func (m *Meter) Begin(ctx context.Context) (*Window, error) {
@@ -195,8 +193,9 @@ func (w *Window) addCPU(now map[string]time.Duration, passed time.Duration, to *
 	to.Add("cpu/ours", report.UnitSeconds, ours.Seconds())
 }
 
+// isOurs returns whether a process is one of ours, or of upstream where that runs in place of them.
 func isOurs(process string) bool {
-	return slices.Contains([]string{"jobset-apiserver", "jobset-controller", "jobset-etcd"}, process)
+	return slices.Contains([]string{"jobset-apiserver", "jobset-controller", "jobset-etcd"}, process) || strings.HasPrefix(process, upstreamPrefix)
 }
 
 func (w *Window) addMemory(to *report.Phase) error {

@@ -79,10 +79,11 @@ func (c *Cluster) served(ctx context.Context, program string) (Calls, error) {
 
 // counting returns the servers of a cluster of other machines whose requests can be counted: kube-apiserver, if its metrics may be read.
 func (c *Cluster) counting(ctx context.Context) []string {
+	servers := c.servers()[:1]
 	if _, err := c.served(ctx, servers[0]); err != nil {
 		return nil
 	}
-	return servers[:1]
+	return servers
 }
 
 // Profile gets a profile of a program. That of the CPU, named profile, is over so many seconds.
@@ -116,4 +117,12 @@ func (c *Cluster) LiveHeap(ctx context.Context, program string) (float64, error)
 		return 0, fmt.Errorf("collecting the garbage of %s, which must run with --profiling: %w", program, err)
 	}
 	return c.Heap(ctx, program)
+}
+
+// servers are the programs that count the requests they answer.
+func (c *Cluster) servers() []string {
+	if c.Upstream {
+		return []string{"kube-apiserver"}
+	}
+	return []string{"kube-apiserver", "jobset-apiserver"}
 }

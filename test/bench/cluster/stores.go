@@ -23,6 +23,9 @@ func (c *Cluster) addStores(ctx context.Context, to *report.Phase) error {
 		return err
 	}
 	for _, store := range []struct{ name, server string }{{"etcd", "kube-apiserver"}, {"jobset-etcd", "jobset-apiserver"}} {
+		if c.Upstream && store.server != "kube-apiserver" {
+			continue
+		}
 		settings, err := flags(processes[store.server])
 		if err != nil {
 			return err

@@ -69,12 +69,12 @@ func newCompare() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("scenarios") {
-				o.scenarios = turns()
+				o.scenarios = o.compared()
 			}
 			if err := o.complete(cmd.Flags()); err != nil {
 				return err
 			}
-			o.short = true
+			o.short = o.upstreamDir == ""
 			if err := o.run(cmd.Context(), cmd.ErrOrStderr()); err != nil {
 				return err
 			}
@@ -122,7 +122,16 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 			chosen = append(chosen, s)
 		}
 	}
-	return o.runAll(ctx, env, scenario.WithVariants(chosen, o.variants))
+	chosen = scenario.WithVariants(chosen, o.variants)
+	if o.upstreamDir == "" {
+		return o.runAll(ctx, env, chosen)
+	}
+	env.Log("installing upstream's controllers")
+	upstream, stop, err := cluster.OpenUpstream(ctx, o.upstreamDir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.runAll(ctx, env, scenario.WithUpstream(chosen, upstream)), stop())
 }
 
 // runAll saves the results after each scenario, and what was measured before a failure, so that what goes wrong later loses nothing.
@@ -175,7 +184,7 @@ func printComparison(dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s\n\n%s", scenarios[0].Host, report.Comparison(scenarios))
+	_, err = fmt.Fprintf(out, "%s\n\n%s%s", scenarios[0].Host, report.Comparison(scenarios), report.BesideUpstream(scenarios))
 	return err
 }
 
@@ -210,11 +219,13 @@ func names() []string {
 	return names
 }
 
-// turns are the scenarios that are compared with each other.
-func turns() []string {
+// compared are the scenarios that are compared with each other.
+func (o *options) compared() []string {
 	var names []string
-	for _, s := range scenario.Turns(scenario.All(), 0) {
-		names = append(names, s.Name)
+	for _, s := range scenario.All() {
+		if s.TakesTurns || o.upstreamDir != "" && slices.Contains(scenario.BesideUpstream, s.Name) {
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }

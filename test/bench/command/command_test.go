@@ -89,8 +89,13 @@ func TestVariantsHaveAnnotations(t *testing.T) {
 }
 
 func TestComparisonIsOfScenariosThatTakeTurns(t *testing.T) {
-	if d := cmp.Diff([]string{"floor", "labeled-jobs", "big", "run"}, turns()); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+	for dir, want := range map[string][]string{
+		"":         {"floor", "labeled-jobs", "big", "run"},
+		"upstream": {"floor", "labeled-jobs", "big", "run", "write", "leaderworkersets"},
+	} {
+		if d := cmp.Diff(want, (&options{upstreamDir: dir}).compared()); d != "" {
+			t.Errorf("--upstream-dir=%s (-want +got):\n%s", dir, d)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ const defaultOutput = "_output/bench"
 
 // options are the settings of the scenarios.
 type options struct {
-	kubeconfig, clusterDir, clusterScript, output, preset, image string
+	kubeconfig, clusterDir, clusterScript, upstreamDir, output, preset, image string
 	// variantTexts are variants as they were given.
 	variantTexts []string
 
@@ -57,6 +57,8 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.clusterDir, "cluster-dir", "",
 		"Directory of a cluster of hack/cluster.sh on this machine, to measure its processes, requests and stores too.")
 	fs.StringVar(&o.clusterScript, "cluster-script", "hack/cluster.sh", "Script that stops and starts the programs of --cluster-dir.")
+	fs.StringVar(&o.upstreamDir, "upstream-dir", "",
+		"Directory of a second cluster of hack/cluster.sh, without our programs (CLUSTER_COMPONENTS=none): big, run, write and leaderworkersets run in it in turn, too, with upstream's controllers, which end with the command.")
 	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
 	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes, growth, many and rate.")

@@ -36,7 +36,7 @@ var targets = map[string]target{
 func (r results) variants() []string {
 	names := map[string]bool{"": true}
 	for name := range r {
-		if _, variant, found := strings.Cut(name, variantMark); found {
+		if _, variant, found := strings.Cut(name, variantMark); found && variant != Upstream {
 			names[variant] = true
 		}
 	}

@@ -131,7 +131,10 @@ func (r results) size(scenario, name string) quantity {
 // highest is the largest value of a figure in all phases of all scenarios.
 func (r results) highest(figure string) quantity {
 	q := quantity{text: "largest of all phases: " + figure, value: math.Inf(-1)}
-	for _, s := range r {
+	for name, s := range r {
+		if isUpstream(name) {
+			continue // its sets are stored where ours are not
+		}
 		for _, p := range s.Phases {
 			if f := p.Figure(figure); f != nil {
 				q.value, q.known = max(q.value, f.Max), true

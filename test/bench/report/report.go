@@ -200,8 +200,8 @@ func Write(dir string, scenarios []*Scenario, out io.Writer) error {
 		return fmt.Errorf("writing verdicts: %w", err)
 	}
 	comparison := Comparison(scenarios)
-	text := Table(scenarios) + "\n" + comparison + GrowthTable(scenarios) + "\n" + VerdictTable(verdicts)
-	files := map[string][]byte{"verdicts.json": append(data, '\n'), "report.txt": []byte(text), "comparison.txt": []byte(comparison)}
+	text := Table(scenarios) + "\n" + comparison + BesideUpstream(scenarios) + GrowthTable(scenarios) + "\n" + VerdictTable(verdicts)
+	files := map[string][]byte{"verdicts.json": append(data, '\n'), "report.txt": []byte(text), "comparison.txt": []byte(comparison + BesideUpstream(scenarios))}
 	for _, s := range scenarios {
 		files[s.Name+".svg"] = s.Plot()
 		if growth := s.PlotGrowth(); growth != nil {

@@ -153,6 +153,7 @@ func Verdicts(scenarios []*Scenario) []Verdict {
 		verdicts = append(verdicts, newVerdict(figure, unit, limit, false, q))
 	}
 	r.addSets(add)
+	r.addUpstream(add)
 	add("write: create p50 of a JobSet / of a ConfigMap", "", 2,
 		of("write", "create jobsets", "p50").over(of("write", "create configmaps", "p50")))
 	add("list 2,000: protobuf bytes / JSON bytes", "", 0.5,

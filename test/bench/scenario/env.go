@@ -113,6 +113,13 @@ type Env struct {
 
 // Scenario is one scenario.
 type Scenario struct {
+	definition
+	// cluster is where it runs if that is another cluster than the one of the others; otherwise nil.
+	cluster *cluster.Cluster
+}
+
+// definition is what a scenario does.
+type definition struct {
 	Name string
 	// Sizes are the sizes which matter to it.
 	Sizes func(Sizes) map[string]int
@@ -125,8 +132,15 @@ type Scenario struct {
 }
 
 // All returns the scenarios in the order in which they are run.
-func All() []Scenario {
-	return []Scenario{
+func All() (all []Scenario) {
+	for _, d := range definitions() {
+		all = append(all, Scenario{definition: d})
+	}
+	return all
+}
+
+func definitions() []definition {
+	return []definition{
 		{"floor", bareSizes, floor, true, true},
 		{"labeled-jobs", bareSizes, labeledJobs, false, true},
 		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big, true, true},
@@ -191,12 +205,13 @@ type runner struct {
 
 // Result returns where the scenario adds what it measures, empty.
 func (s Scenario) Result(ctx context.Context, env *Env) (*report.Scenario, error) {
-	host, err := env.Cluster.Host(ctx)
+	host, err := s.in(env).Cluster.Host(ctx)
 	return &report.Scenario{Name: s.Name, Sizes: s.Sizes(env.Sizes), Begun: time.Now().UTC(), Host: host}, err
 }
 
 // Run runs the scenario and adds what it measures.
 func (s Scenario) Run(ctx context.Context, env *Env, to *report.Scenario) error {
+	env = s.in(env)
 	r := &runner{Env: env, to: to}
 	var err error
 	if r.meter, err = env.Cluster.NewMeter(ctx, env.IdleFor, env.IdleEvery); err != nil {

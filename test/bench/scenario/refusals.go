@@ -127,7 +127,8 @@ func (s *space) setOfGroups(n, size int) *leaderworkersetv1.LeaderWorkerSet {
 	return &leaderworkersetv1.LeaderWorkerSet{
 		ObjectMeta: objectMeta(setName, s.name),
 		Spec: leaderworkersetv1.LeaderWorkerSetSpec{
-			Replicas: ptr.To(int32(n)), //nolint:gosec // a small number
+			Replicas:      ptr.To(int32(n)),                             //nolint:gosec // a small number
+			StartupPolicy: leaderworkersetv1.StartupPolicyLeaderCreated, // upstream does not accept the empty value
 			LeaderWorkerTemplate: leaderworkersetv1.LeaderWorkerTemplate{
 				GroupSize: ptr.To(int32(size)), WorkerTemplate: servingTemplate(nil), //nolint:gosec // a small number
 			},

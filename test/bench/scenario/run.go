@@ -33,7 +33,7 @@ func run(ctx context.Context, r *runner) error {
 	})
 }
 
-// writesOf are the requests that write objects of a resource, as our server counts them.
+// writesOf are the requests that write objects of a resource, as servers count them.
 func writesOf(resource string) []string {
 	return []string{
 		"POST " + resource, "PUT " + resource, "PATCH " + resource, "DELETE " + resource,
@@ -45,7 +45,7 @@ func writesOf(resource string) []string {
 func (s *space) addWrites(phase *report.Phase) {
 	writes := 0.0
 	for _, call := range writesOf("jobsets") {
-		writes += phase.Last("calls/jobset-apiserver/" + call)
+		writes += phase.Last("calls/" + s.Cluster.StoreOfSets() + "/" + call)
 	}
 	phase.Add("writes to each set", report.UnitCount, writes/float64(s.Sizes.RunSets))
 }

@@ -32,21 +32,41 @@ func TestVariantsFollowTheirScenariosAndTurnsAlternate(t *testing.T) {
 	if want := len(All()) + 2*len(varied) + len(variedOnly); len(all) != want {
 		t.Errorf("%d scenarios, want %d: two variants beside %v and in place of %v", len(all), want, varied, variedOnly)
 	}
-	if d := cmp.Diff([]string{"growth+a", "growth+b"}, names(WithVariants([]Scenario{{Name: "growth"}}, variants))); d != "" {
+	if d := cmp.Diff([]string{"growth+a", "growth+b"}, names(WithVariants([]Scenario{{definition: definition{Name: "growth"}}}, variants))); d != "" {
 		t.Errorf("growth (-want +got):\n%s", d)
+	}
+}
+
+func TestScenariosTakeTurnsWithThoseOfUpstream(t *testing.T) {
+	upstream := &cluster.Cluster{Dir: "upstream", Upstream: true}
+	var got, there []string
+	for _, s := range Turns(WithUpstream(WithVariants(All(), []Variant{{Name: "a"}}), upstream), 0) {
+		got = append(got, s.Name)
+		if s.in(&Env{Cluster: &cluster.Cluster{Dir: "local"}}).Cluster == upstream {
+			there = append(there, s.Name)
+		}
+	}
+	if d := cmp.Diff([]string{
+		"floor", "labeled-jobs", "big", "big+upstream", "big+a", "run", "run+upstream", "run+a", "write", "write+upstream", "leaderworkersets",
+		"leaderworkersets+upstream",
+	}, got); d != "" {
+		t.Errorf("the order (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"big+upstream", "run+upstream", "write+upstream", "leaderworkersets+upstream"}, there); d != "" {
+		t.Errorf("those that run with upstream's controllers (-want +got):\n%s", d)
 	}
 }
 
 func TestSetsOfVariantsHaveTheirAnnotations(t *testing.T) {
 	var got []map[string]string
-	collect := Scenario{Name: "big", run: func(_ context.Context, r *runner) error {
+	collect := Scenario{definition: definition{Name: "big", run: func(_ context.Context, r *runner) error {
 		s := &space{runner: r, name: "bench"}
 		got = append(got, s.set("train", 1, running).Annotations)
 		if want := len(got) == 2; r.Short != want {
 			t.Errorf("short: %t, want %t", r.Short, want)
 		}
 		return nil
-	}}
+	}}}
 	env := &Env{Cluster: &cluster.Cluster{Dir: "local"}}
 	for _, s := range append(WithVariants([]Scenario{collect}, []Variant{{Name: "a", Annotations: map[string]string{"b": "c"}}}), collect) {
 		if err := s.run(t.Context(), &runner{Env: env, to: &report.Scenario{}}); err != nil {

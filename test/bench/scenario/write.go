@@ -66,7 +66,7 @@ func (s *space) resources(ctx context.Context) ([]*target, error) {
 	}
 	sets := s.jobSetResource("jobsets", through.JobsetV1alpha2().RESTClient())
 	resources := []*target{sets}
-	if s.Cluster.Dir != "" {
+	if s.Cluster.Dir != "" && !s.Cluster.Upstream {
 		config, err := s.Cluster.Direct(runtime.ContentTypeJSON)
 		if err != nil {
 			return nil, err

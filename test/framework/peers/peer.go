@@ -226,6 +226,9 @@ func (p *Peer) Start(ctx context.Context, configuration string) (err error) {
 	})
 }
 
+// PID is the id of the process, while it runs.
+func (p *Peer) PID() int { return p.process.PID() }
+
 // Stop ends the program, if it runs.
 func (p *Peer) Stop() error {
 	if p.process == nil {

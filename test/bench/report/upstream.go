@@ -1,0 +1,122 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Upstream is the name of the variant of a scenario that runs with upstream's controllers.
+const Upstream = "upstream"
+
+func isUpstream(scenario string) bool { return strings.HasSuffix(scenario, variantMark+Upstream) }
+
+// rival is a figure of sets that is compared with the same figure with upstream's controllers.
+type rival struct {
+	scenario, phase, figure string
+	// limit is the target of the ratio, of sets without a variant.
+	limit float64
+}
+
+// programs is the figure of the peak memory of the programs of ours, or of upstream, together. It is a sum of figures.
+const programs = "peak/programs"
+
+// rivals are the figures of all phases that have a counterpart. Targets are ratios to upstream in the same round.
+func rivals() (all []rival) {
+	add := func(scenario, phase string, cpu, wall float64) {
+		all = append(all, rival{scenario, phase, "wall", wall}, rival{scenario, phase, "cpu/total", cpu})
+	}
+	add("big", "start", 0.75, 0.7)
+	add("big", "restart", 0.75, 0.7)
+	for _, phase := range []string{"suspend", "resume", "delete"} {
+		add("big", phase, noLimit, noLimit)
+	}
+	add("run", completed, 0.8, noLimit)
+	all = append(all, rival{"write", "create jobsets", "p50", 0.8})
+	for _, request := range []string{"patch", "get", "status"} {
+		all = append(all, rival{"write", request + " jobsets", "p50", noLimit})
+	}
+	add("leaderworkersets", "groups: create", 0.8, 0.8)
+	add("leaderworkersets", "groups: update", 0.8, 0.8)
+	add("leaderworkersets", "groups: restart of one group", noLimit, 1)
+	all = append(all, rival{"leaderworkersets", AtRest, "cpu/total", noLimit})
+	for _, scenario := range []string{"big", "run", "leaderworkersets"} {
+		phase := map[string]string{"big": "start", "run": completed, "leaderworkersets": AtRest}[scenario]
+		all = append(all, rival{scenario, phase, programs, noLimit})
+	}
+	return all
+}
+
+// of returns the figure in a scenario, or in the variant of it.
+func (v rival) of(r results, variant string) quantity {
+	scenario := sets(v.scenario, variant)
+	if v.figure != programs {
+		return r.median(scenario, v.phase, v.figure)
+	}
+	sum := quantity{text: scenario + ": " + v.phase + ": " + v.figure}
+	for _, f := range (phaseResult{r, scenario, v.phase}).figures() {
+		process, peak := strings.CutPrefix(f.Name, "peak/")
+		if !peak || !slices.Contains(programsOfSets, process) {
+			continue
+		}
+		next := r.median(scenario, v.phase, f.Name)
+		if sum.known {
+			next = sum.plus(next)
+		}
+		next.text, sum = sum.text, next
+	}
+	sum.text = scenario + ": " + v.phase + ": " + v.figure
+	return sum
+}
+
+// programsOfSets are the processes that only sets need.
+var programsOfSets = []string{"jobset-apiserver", "jobset-controller", "jobset-etcd", "upstream-jobset", "upstream-lws"}
+
+// addUpstream adds what sets cost beside sets of upstream, if those were measured.
+func (r results) addUpstream(add func(figure, unit string, limit float64, q quantity)) {
+	for _, v := range rivals() {
+		if theirs := v.of(r, Upstream); theirs.known {
+			add(v.scenario+" "+v.phase+": "+v.figure+" / upstream", "", v.limit, v.of(r, "").over(theirs))
+		}
+	}
+}
+
+// BesideUpstream is one table of what sets cost beside sets of upstream: a row for each figure, with the medians, and with the median and
+// the spread of the ratios of the rounds, also for the sets of each variant. It is empty if upstream was not measured.
+func BesideUpstream(scenarios []*Scenario) string {
+	r := results{}
+	for _, s := range scenarios {
+		r[s.Name] = s
+	}
+	var out bytes.Buffer
+	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(columns, "FIGURE\tupstream\tours\tours / upstream")
+	for _, variant := range r.variants()[1:] {
+		fmt.Fprintf(columns, "\t%s", sets("ours", variant)+" / upstream")
+	}
+	fmt.Fprintln(columns)
+	rows := 0
+	for _, v := range rivals() {
+		theirs := v.of(r, Upstream)
+		if !theirs.known {
+			continue
+		}
+		rows++
+		ours := v.of(r, "")
+		fmt.Fprintf(columns, "%s %s: %s\t%s\t%s\t%s", v.scenario, v.phase, v.figure, number(theirs.value), number(ours.value), cell(ours.over(theirs)))
+		for _, variant := range r.variants()[1:] {
+			fmt.Fprintf(columns, "\t%s", cell(v.of(r, variant).over(theirs)))
+		}
+		fmt.Fprintln(columns)
+	}
+	if rows == 0 {
+		return ""
+	}
+	_ = columns.Flush() // writing to memory does not fail
+	return "\n" + out.String()
+}
