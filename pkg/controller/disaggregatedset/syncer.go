@@ -15,6 +15,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
@@ -57,9 +58,10 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Loop runs DisaggregatedSets, and Outcome is what is left to do for one of them.
+// Loop runs DisaggregatedSets, Kind is what it needs to know of them, and Outcome is what is left to do for one of them.
 type (
 	Loop    = loop.Loop[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
+	Kind    = loop.Kind[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
 	Outcome = loop.Outcome[*disaggregatedsetv1.DisaggregatedSet]
 )
 
@@ -93,14 +95,41 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		troubled: children.NotesOf[time.Time](deps.Host),
 	}
 	s.Loop = &Loop{
-		Host: deps.Host, Kind: disaggregatedsetv1.SchemeGroupVersion.WithKind("DisaggregatedSet"), Resource: resourceSets,
-		Client: children.OwnersIn(deps.Sets), Recorder: deps.Recorder, Owner: deps.Caches.Set, Waits: s.waitsForFormer,
-		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide, Apply: s.Apply,
-		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
-			return s.Conclude(obs, p, plan.Finish(*obs, p, results))
-		},
+		Host: deps.Host, Kind: loopKind{Syncer: s}, GVK: disaggregatedsetv1.SchemeGroupVersion.WithKind("DisaggregatedSet"),
+		Resource: resourceSets, Client: children.OwnersIn(deps.Sets), Recorder: deps.Recorder,
 	}
 	return s
+}
+
+// loopKind implements Kind.
+type loopKind struct {
+	loop.Defaults[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan]
+	*Syncer
+}
+
+var _ Kind = loopKind{}
+
+func (k loopKind) Owner(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet, error) {
+	return k.deps.Caches.Set(key)
+}
+
+func (k loopKind) Waits(ctx context.Context, key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
+	return k.waitsForFormer(ctx, key, ds)
+}
+
+func (k loopKind) Children(ctx context.Context, key cache.ObjectName,
+	ds *disaggregatedsetv1.DisaggregatedSet) (*plan.Observed, []consistency.Child, error) {
+	return k.observeChildren(ctx, key, ds)
+}
+
+func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	return k.observe(ctx, key, obs)
+}
+
+func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
+
+func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
+	return k.Syncer.Conclude(obs, p, plan.Finish(*obs, p, results))
 }
 
 // Conclude returns what is left to do of a sync.

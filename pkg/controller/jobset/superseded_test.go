@@ -62,15 +62,22 @@ func TestSetChangesWhileJobsAreCreated(t *testing.T) {
 func TestSetIsGoneWhileAJobIsDeleted(t *testing.T) {
 	set := sizedSet(1)
 	r := newPasses(t, set, func(string) error { return nil })
-	r.Decide = func(plan.Observed) plan.Plan {
-		return plan.Plan{
-			DeleteJobs: []plan.JobRef{{Name: "old", UID: "old"}}, PatchJobs: []plan.JobPatch{{JobRef: plan.JobRef{Name: "js-a-1"}, Suspend: new(false)}},
-			CreateService: service(), CreateClaims: []*corev1.PersistentVolumeClaim{claim("a")}, CreateJobs: []*batchv1.Job{newJob("js-a-0", set)},
-		}
-	}
+	r.Loop.Kind = decided{r.Loop.Kind, plan.Plan{
+		DeleteJobs: []plan.JobRef{{Name: "old", UID: "old"}}, PatchJobs: []plan.JobPatch{{JobRef: plan.JobRef{Name: "js-a-1"}, Suspend: new(false)}},
+		CreateService: service(), CreateClaims: []*corev1.PersistentVolumeClaim{claim("a")}, CreateJobs: []*batchv1.Job{newJob("js-a-0", set)},
+	}}
 	r.kube.PrependReactor("delete", "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		return true, nil, r.caches.jobSets.GetIndexer().Delete(set)
 	})
 	r.pass(t)
 	diff(t, "requests", []string{"delete jobs old"}, r.requests())
 }
+
+// decided is the kind with one plan for all that is observed.
+type decided struct {
+	Kind
+	p plan.Plan
+}
+
+// Decide implements Kind.
+func (d decided) Decide(plan.Observed) plan.Plan { return d.p }

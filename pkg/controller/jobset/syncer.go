@@ -21,6 +21,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -108,9 +109,10 @@ type SyncerConfig struct {
 	Gates gates.Gates
 }
 
-// Loop runs sets, and Outcome is what is left to do for one of them.
+// Loop runs sets, Kind is what it needs to know of them, and Outcome is what is left to do for one of them.
 type (
 	Loop    = loop.Loop[*jobsetv1alpha2.JobSet, plan.Observed, plan.Plan, plan.Results]
+	Kind    = loop.Kind[*jobsetv1alpha2.JobSet, plan.Observed, plan.Plan, plan.Results]
 	Outcome = loop.Outcome[*jobsetv1alpha2.JobSet]
 )
 
@@ -171,15 +173,47 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		takenClaims: expiring.NewLRUExpireCacheWithClock(maxTakenClaims, deps.Clock),
 	}
 	s.Loop = &Loop{
-		Host: deps.Host, Kind: jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"), Resource: resourceJobSets, Client: deps.JobSets,
-		Recorder: deps.Recorder, Owner: deps.Caches.JobSet, Moved: moved, Forgotten: s.forgotten,
-		Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide,
-		Questions: plan.Plan.Questions, Answer: s.answer, Apply: s.Apply,
-		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
-			return s.Conclude(obs, plan.Finish(*obs, p, results))
-		},
+		Host: deps.Host, Kind: loopKind{Syncer: s}, GVK: jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"), Resource: resourceJobSets,
+		Client: deps.JobSets, Recorder: deps.Recorder,
 	}
 	return s
+}
+
+// loopKind implements Kind.
+type loopKind struct {
+	loop.Defaults[*jobsetv1alpha2.JobSet, plan.Observed, plan.Plan]
+	*Syncer
+}
+
+var _ Kind = loopKind{}
+
+func (k loopKind) Owner(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
+	return k.deps.Caches.JobSet(key)
+}
+
+func (loopKind) Moved(observed, now *jobsetv1alpha2.JobSet) bool { return moved(observed, now) }
+
+func (k loopKind) Forgotten(key cache.ObjectName) { k.forgotten(key) }
+
+func (k loopKind) Children(ctx context.Context, key cache.ObjectName,
+	js *jobsetv1alpha2.JobSet) (*plan.Observed, []consistency.Child, error) {
+	return k.observeChildren(ctx, key, js)
+}
+
+func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	return k.observe(ctx, key, obs)
+}
+
+func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
+
+func (loopKind) Questions(p plan.Plan) []string { return p.Questions() }
+
+func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
+	return k.answer(ctx, obs, p)
+}
+
+func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
+	return k.Syncer.Conclude(obs, plan.Finish(*obs, p, results))
 }
 
 // newSyncer returns the Syncer of a controller. Clients are taken from its configuration.

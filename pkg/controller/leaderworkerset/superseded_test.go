@@ -46,15 +46,36 @@ func changing(t *testing.T, p plan.Plan, at string, change func(*leaderworkerset
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	s := syncerOf(owner, kube, now)
 	s.Recorder = noEvents{}
-	s.Owner = func(cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) { return owner, nil }
-	s.Children = func(_ context.Context, _ cache.ObjectName, set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed, []consistency.Child, error) {
-		return &plan.Observed{Set: set, Now: metav1.NewTime(now.Now())}, nil, nil
-	}
-	s.Complete = func(context.Context, cache.ObjectName, *plan.Observed) (bool, error) { return false, nil }
-	s.Decide = func(plan.Observed) plan.Plan { return p }
+	s.Loop.Kind = decided{s.Loop.Kind, func() *leaderworkersetv1.LeaderWorkerSet { return owner }, metav1.NewTime(now.Now()), p}
 	_, _ = s.Sync(t.Context(), cache.MetaObjectToName(owner)) // the set has changed, so that its status may not be stored
 	return writes
 }
+
+// decided is the kind with one plan for all that is observed, which is only the owner.
+type decided struct {
+	Kind
+	owner func() *leaderworkersetv1.LeaderWorkerSet
+	now   metav1.Time
+	p     plan.Plan
+}
+
+// Owner implements Kind.
+func (d decided) Owner(cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) {
+	return d.owner(), nil
+}
+
+// Children implements Kind.
+func (d decided) Children(_ context.Context, _ cache.ObjectName, set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed, []consistency.Child, error) {
+	return &plan.Observed{Set: set, Now: d.now}, nil, nil
+}
+
+// Complete implements Kind.
+func (decided) Complete(context.Context, cache.ObjectName, *plan.Observed) (bool, error) {
+	return false, nil
+}
+
+// Decide implements Kind.
+func (d decided) Decide(plan.Observed) plan.Plan { return d.p }
 
 // noEvents drops events.
 type noEvents struct{}

@@ -18,6 +18,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -86,9 +87,10 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Loop runs sets, and Outcome is what is left to do for one of them.
+// Loop runs sets, Kind is what it needs to know of them, and Outcome is what is left to do for one of them.
 type (
 	Loop    = loop.Loop[*leaderworkersetv1.LeaderWorkerSet, plan.Observed, plan.Plan, plan.Results]
+	Kind    = loop.Kind[*leaderworkersetv1.LeaderWorkerSet, plan.Observed, plan.Plan, plan.Results]
 	Outcome = loop.Outcome[*leaderworkersetv1.LeaderWorkerSet]
 )
 
@@ -144,17 +146,45 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 	kind := schema.GroupKind{Group: deps.Gang.Resource().Group, Kind: "PodGroup"}
 	s.podGroups = children.NewWriter(deps.Host, kind, resourcePodGroups, "podgroup", deps.PodGroups)
 	s.Loop = &Loop{
-		Host: deps.Host, Kind: leaderworkersetv1.SchemeGroupVersion.WithKind(kindSet), Resource: resourceSets,
+		Host: deps.Host, Kind: loopKind{Syncer: s}, GVK: leaderworkersetv1.SchemeGroupVersion.WithKind(kindSet), Resource: resourceSets,
 		Client: children.OwnersIn(deps.Sets), Recorder: deps.Recorder,
-		Owner:     func(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) { return deps.Caches.Set(key) },
-		Forgotten: func(key cache.ObjectName) { s.gone.forget(key, nil) },
-		Children:  s.observeChildren, Complete: s.observe, Decide: plan.Decide,
-		Questions: plan.Plan.Questions, Answer: s.answer, Apply: s.Apply,
-		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
-			return s.Conclude(obs, plan.Finish(*obs, p, results))
-		},
 	}
 	return s
+}
+
+// loopKind implements Kind.
+type loopKind struct {
+	loop.Defaults[*leaderworkersetv1.LeaderWorkerSet, plan.Observed, plan.Plan]
+	*Syncer
+}
+
+var _ Kind = loopKind{}
+
+func (k loopKind) Owner(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) {
+	return k.deps.Caches.Set(key)
+}
+
+func (k loopKind) Forgotten(key cache.ObjectName) { k.gone.forget(key, nil) }
+
+func (k loopKind) Children(ctx context.Context, key cache.ObjectName,
+	set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed, []consistency.Child, error) {
+	return k.observeChildren(ctx, key, set)
+}
+
+func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	return k.observe(ctx, key, obs)
+}
+
+func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
+
+func (loopKind) Questions(p plan.Plan) []string { return p.Questions() }
+
+func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
+	return k.answer(ctx, obs, p)
+}
+
+func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
+	return k.Syncer.Conclude(obs, plan.Finish(*obs, p, results))
 }
 
 // Conclude notes what is remembered of a sync, and returns what is left to do.

@@ -107,8 +107,7 @@ func New(config Config) (*Controller, error) {
 		func(sj *batchv1alpha1.SequentialJob) bool {
 			return !helper.ManagedElsewhere(sj) && helper.Finished(sj) == nil
 		})
-	c.Loop.Apply = c.apply
-	c.Absent = func(ctx context.Context, key cache.ObjectName) error { return c.holdQuota(ctx, key, nil) }
+	c.Loop.Kind = withQuota{Kind: c.Loop.Kind, c: c}
 	c.handleEvents()
 	return c, nil
 }
@@ -160,10 +159,21 @@ func (c *Controller) Run(ctx context.Context) {
 	logger.Info("Stopped running SequentialJobs")
 }
 
-// apply writes children, and brings the quota of the sequence to where it should be before that.
-func (c *Controller) apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
-	held := c.holdQuota(ctx, cache.MetaObjectToName(obs.SequentialJob), obs)
-	results, err := c.Syncer.Apply(ctx, obs, p)
+// withQuota is the kind with Workloads that hold the quota of whole sequences.
+type withQuota struct {
+	Kind
+	c *Controller
+}
+
+// Absent ends the Workloads of sequences that are gone.
+func (q withQuota) Absent(ctx context.Context, key cache.ObjectName) error {
+	return q.c.holdQuota(ctx, key, nil)
+}
+
+// Apply writes children, and brings the quota of the sequence to where it should be before that.
+func (q withQuota) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (plan.Results, error) {
+	held := q.c.holdQuota(ctx, cache.MetaObjectToName(obs.SequentialJob), obs)
+	results, err := q.Kind.Apply(ctx, obs, p)
 	if held != nil && !apierrors.IsConflict(held) && results.Error == "" {
 		results.Error = held.Error()
 	}

@@ -24,8 +24,7 @@ import (
 )
 
 // observeChildren returns the sequence and its children as the caches have them.
-func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
-	sj *batchv1alpha1.SequentialJob) (*plan.Observed, []consistency.Child, error) {
+func (s *Syncer) observeChildren(key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (*plan.Observed, []consistency.Child, error) {
 	owned, err := s.deps.Caches.Children(sj)
 	shown := make([]consistency.Child, 0, len(owned))
 	for i := range owned {
@@ -40,7 +39,7 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
 
 // observe adds what else a decision is made on. It returns true while the caches do not show what the status already
 // holds. Whether a child is gone that no cache shows is read from the API.
-func (s *Syncer) observe(ctx context.Context, _ cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+func (s *Syncer) observe(ctx context.Context, obs *plan.Observed) (lags bool, err error) {
 	if obs.Unreadable, err = s.deps.Caches.Unreadable(obs.SequentialJob); err != nil || len(plan.Unknown(*obs)) > 0 {
 		return false, err // nothing else is asked: nothing is done
 	}

@@ -38,12 +38,10 @@ func TestSequenceChangesDuringAPass(t *testing.T) {
 				return false, nil, r.caches.sequentialJobs.GetIndexer().Update(next)
 			})
 			old := plan.ChildRef{Kind: batchv1alpha1.StepKindJob, Name: "old", UID: "old"}
-			r.Decide = func(plan.Observed) plan.Plan {
-				return plan.Plan{
-					Delete: []plan.Deletion{{ChildRef: old}}, Suspend: []plan.SuspendPatch{{ChildRef: old, ResourceVersion: "1"}},
-					AddFinalizer: true, CreateJob: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etl-0"}},
-				}
-			}
+			r.Loop.Kind = decided{r.Loop.Kind, plan.Plan{
+				Delete: []plan.Deletion{{ChildRef: old}}, Suspend: []plan.SuspendPatch{{ChildRef: old, ResourceVersion: "1"}},
+				AddFinalizer: true, CreateJob: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "etl-0"}},
+			}}
 			if _, err := r.Sync(t.Context(), key); err != nil {
 				t.Error(err)
 			}
@@ -51,3 +49,12 @@ func TestSequenceChangesDuringAPass(t *testing.T) {
 		})
 	}
 }
+
+// decided is the kind with one plan for all that is observed.
+type decided struct {
+	Kind
+	p plan.Plan
+}
+
+// Decide implements Kind.
+func (d decided) Decide(plan.Observed) plan.Plan { return d.p }

@@ -17,6 +17,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -78,9 +79,10 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Loop runs sequences, and Outcome is what is left to do for one of them.
+// Loop runs sequences, Kind is what it needs to know of them, and Outcome is what is left to do for one of them.
 type (
 	Loop    = loop.Loop[*batchv1alpha1.SequentialJob, plan.Observed, plan.Plan, plan.Results]
+	Kind    = loop.Kind[*batchv1alpha1.SequentialJob, plan.Observed, plan.Plan, plan.Results]
 	Outcome = loop.Outcome[*batchv1alpha1.SequentialJob]
 )
 
@@ -126,15 +128,49 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		failing:       children.NotesOf[time.Time](deps.Host),
 	}
 	s.Loop = &Loop{
-		Host: deps.Host, Kind: batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"), Resource: resourceSequentialJobs,
-		Client: children.OwnersIn(deps.SequentialJobs), Recorder: deps.Recorder, Owner: deps.Caches.SequentialJob, Moved: moved,
-		Waits: s.waitsForAnswer, Children: s.observeChildren, Complete: s.observe, Decide: plan.Decide,
-		Questions: plan.Plan.Questions, Answer: s.answer, Apply: s.Apply,
-		Conclude: func(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
-			return s.Conclude(obs, plan.Finish(*obs, p, results))
-		},
+		Host: deps.Host, Kind: loopKind{Syncer: s}, GVK: batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"),
+		Resource: resourceSequentialJobs, Client: children.OwnersIn(deps.SequentialJobs), Recorder: deps.Recorder,
 	}
 	return s
+}
+
+// loopKind implements Kind.
+type loopKind struct {
+	loop.Defaults[*batchv1alpha1.SequentialJob, plan.Observed, plan.Plan]
+	*Syncer
+}
+
+var _ Kind = loopKind{}
+
+func (k loopKind) Owner(key cache.ObjectName) (*batchv1alpha1.SequentialJob, error) {
+	return k.deps.Caches.SequentialJob(key)
+}
+
+func (loopKind) Moved(observed, now *batchv1alpha1.SequentialJob) bool { return moved(observed, now) }
+
+func (k loopKind) Waits(ctx context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (bool, error) {
+	return k.waitsForAnswer(ctx, key, sj)
+}
+
+func (k loopKind) Children(_ context.Context, key cache.ObjectName,
+	sj *batchv1alpha1.SequentialJob) (*plan.Observed, []consistency.Child, error) {
+	return k.observeChildren(key, sj)
+}
+
+func (k loopKind) Complete(ctx context.Context, _ cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	return k.observe(ctx, obs)
+}
+
+func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
+
+func (loopKind) Questions(p plan.Plan) []string { return p.Questions() }
+
+func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
+	return k.answer(ctx, obs, p)
+}
+
+func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
+	return k.Syncer.Conclude(obs, plan.Finish(*obs, p, results))
 }
 
 // Conclude notes what is remembered of a sync, and returns what is left to do.

@@ -74,7 +74,7 @@ func (e *env) startProcess() {
 		c.List()
 	}
 	p.syncer = p.newSyncer()
-	p.syncer.Decide, p.syncer.Loop.Apply, p.syncer.Loop.Conclude = p.checkDecision, p.apply, p.checkOutcome
+	p.syncer.Loop.Kind = checked{p.syncer.Loop.Kind, p}
 	e.process = p
 	if len(p.sets.Objects) > 0 {
 		look()
@@ -143,6 +143,25 @@ func (p *process) pass() (queue.Due, error) {
 	}
 	p.rules.ended(p.writes, err)
 	return due, err
+}
+
+// checked is the real kind, with rules that are checked when it has decided and when its writes are done.
+type checked struct {
+	disaggregatedset.Kind
+	p *process
+}
+
+// Decide implements loop.Kind.
+func (c checked) Decide(obs plan.Observed) plan.Plan { return c.p.checkDecision(obs) }
+
+// Apply implements loop.Kind.
+func (c checked) Apply(ctx context.Context, obs *plan.Observed, next plan.Plan) (plan.Results, error) {
+	return c.p.apply(ctx, obs, next)
+}
+
+// Conclude implements loop.Kind.
+func (c checked) Conclude(obs *plan.Observed, next plan.Plan, results plan.Results) disaggregatedset.Outcome {
+	return c.p.checkOutcome(obs, next, results)
 }
 
 // checkDecision decides, checks rules, and perhaps has the time of the pass end soon.

@@ -62,7 +62,7 @@ var writesOfControllers = map[string]any{
 	"leaderworkerset.deleteRevisions": guardedIn("deleteRevisions"),
 	"leaderworkerset.nudge":           guardedIn("nudge"),
 
-	"sequentialjob.apply":         plans,
+	"sequentialjob.Apply":         plans,
 	"sequentialjob.delete":        writer,
 	"sequentialjob.end":           unguarded("see DeleteOwner"),
 	"sequentialjob.setFinalizers": guardedIn("setFinalizers"),

@@ -37,7 +37,7 @@ func TestOutageCausesNoStormOfRequests(t *testing.T) {
 					return true, nil, apierrors.NewServiceUnavailable("away")
 				})
 				var asked, passes int
-				r.Apply = func(context.Context, *string, int) (int, error) {
+				r.apply = func() (int, error) {
 					passes++
 					what := children.Request{Verb: "create", Resource: "jobs", Name: "j", UID: "u"}
 					return 2, children.DenialsOf(r.Host).Do(r.cached, what, func() error { asked++; return tc.answer })
@@ -70,7 +70,7 @@ func TestDeniedChildNeedsNoBackoff(t *testing.T) {
 		r, begin := newRig(), time.Now()
 		var asked []time.Duration
 		denial := apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "j", errors.New(`admission webhook "w" denied the request: no`))
-		r.Apply = func(context.Context, *string, int) (int, error) {
+		r.apply = func() (int, error) {
 			what := children.Request{Verb: "create", Resource: "jobs", Name: "j", UID: "u"}
 			return 2, children.DenialsOf(r.Host).Do(r.cached, what, func() error {
 				asked = append(asked, time.Since(begin).Round(time.Second))

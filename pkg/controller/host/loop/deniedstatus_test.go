@@ -79,8 +79,8 @@ func TestDeniedStatusCostsNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, passes := newRig(), 0
 				asked := r.denied("update", answer)
-				r.Apply = func(context.Context, *string, int) (int, error) { return 2, nil }
-				r.Conclude = func(*string, int, int) outcome {
+				r.apply = func() (int, error) { return 2, nil }
+				r.conclude = func() outcome {
 					passes++
 					next := r.cached.DeepCopy()
 					next.Status.Restarts = int32(passes)
@@ -101,7 +101,7 @@ func TestDeniedStatusIsWrittenAfterAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig()
 		asked := r.denied("update", errWebhook)
-		r.Apply = func(context.Context, *string, int) (int, error) { return 2, nil }
+		r.apply = func() (int, error) { return 2, nil }
 		r.left = outcome{Owner: r.cached, Next: r.cached.DeepCopy()}
 		for range 3 {
 			due, err := r.Sync(t.Context(), key)
@@ -124,7 +124,7 @@ func TestDeniedDeletionOfOwnerCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig()
 		asked := r.denied("delete", errWebhook)
-		r.Apply = func(context.Context, *string, int) (int, error) { return 2, nil }
+		r.apply = func() (int, error) { return 2, nil }
 		r.left = outcome{Owner: r.cached, Then: r.Delete}
 		first, later := r.during(t, asked)
 		bounded(t, first, later)

@@ -78,13 +78,13 @@ func (l *Loop[O, S, P, R]) store(ctx context.Context, out Outcome[O]) (stored O,
 const ReasonStatusUndoneByOthers = "StatusUndoneByOthers"
 
 // noun names the kind in errors.
-func (l *Loop[O, S, P, R]) noun() string { return strings.ToLower(l.Kind.Kind) }
+func (l *Loop[O, S, P, R]) noun() string { return strings.ToLower(l.GVK.Kind) }
 
 // Delete deletes an object that has outlived its time, with its children in the foreground, unless it was changed.
 func (l *Loop[O, S, P, R]) Delete(ctx context.Context, stored O) error {
 	if err := children.DeleteOwner(ctx, l.Host, l.Client(stored.GetNamespace()), l.Resource, stored); err != nil {
 		return fmt.Errorf("deleting %s %s after its time to live: %w", l.noun(), cache.MetaObjectToName(stored), err)
 	}
-	klog.FromContext(ctx).V(3).Info("Deleted the " + l.Kind.Kind + " after its time to live")
+	klog.FromContext(ctx).V(3).Info("Deleted the " + l.GVK.Kind + " after its time to live")
 	return nil
 }

@@ -5,7 +5,7 @@
 //
 // A Loop observes an object and its children in caches, lets the kind decide, answers what the decision asks for until it
 // asks for nothing, applies the plan, and finishes. It knows when caches lag, when an object is gone or is not to be
-// touched, and in which order a status is stored and events are reported. A kind gives it functions for everything else.
+// touched, and in which order a status is stored and events are reported. A Kind does everything else.
 package loop
 
 import (
@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
@@ -34,48 +33,21 @@ type Object interface {
 	metav1.Object
 }
 
-// Loop runs the objects of one kind. O is their type; S is what is observed of one of them, P is a plan, and R are the
-// results of its writes.
+// Loop runs the objects of one kind. Kind says what the types are.
 type Loop[O Object, S, P, R any] struct {
 	// Host is what the writers of children share.
 	Host *children.Host
-	// Kind is the kind of the objects, and Resource the one under which own writes are remembered.
-	Kind     schema.GroupVersionKind
+	// Kind decides about the objects, and knows their children.
+	Kind Kind[O, S, P, R]
+	// GVK is the group, version and kind of the objects, and Resource the resource under which own writes are remembered.
+	GVK      schema.GroupVersionKind
 	Resource string
 	// Client returns a client of the objects in a namespace.
 	Client func(namespace string) children.OwnerClient[O]
 	// Recorder sends events about the objects.
 	Recorder events.EventRecorder
-
-	// Owner returns an object from the cache; nil if there is none.
-	Owner func(key cache.ObjectName) (O, error)
-	// Moved returns whether the status of an object, as the cache has it now, asks for other children than the observed status did;
-	// nil if children depend on no status.
-	Moved func(observed, now O) bool
 	// Outdated returns whether an object is left alone because it is older than its namespace; nil if none is.
 	Outdated func(ctx context.Context, owner O) (bool, error)
-	// Forgotten is called for an object that is gone, beside Host.Forget; it may be nil.
-	Forgotten func(key cache.ObjectName)
-	// Absent does what is left to do for an object that is gone or cannot be read; nil if that is nothing.
-	Absent func(ctx context.Context, key cache.ObjectName) error
-
-	// Waits returns whether the object waits until caches show what they are known to lack; nil if that never happens.
-	Waits func(ctx context.Context, key cache.ObjectName, owner O) (bool, error)
-	// Children returns the beginning of an observation, and the children whose deletions it must show.
-	Children func(ctx context.Context, key cache.ObjectName, owner O) (*S, []consistency.Child, error)
-	// Complete adds the rest to an observation. It returns true if caches lag behind what is known otherwise.
-	Complete func(ctx context.Context, key cache.ObjectName, obs *S) (lags bool, err error)
-	// Decide returns what to do. It is a pure function.
-	Decide func(S) P
-	// Questions names what a plan asks for, because the decision depends on it and the observation does not have it; none
-	// for a plan that can be applied. Answer adds all of that to the observation. Both are nil for a kind whose decisions
-	// ask for nothing.
-	Questions func(P) []string
-	Answer    func(ctx context.Context, obs *S, p P) error
-	// Apply writes children, and decides nothing.
-	Apply func(ctx context.Context, obs *S, p P) (R, error)
-	// Conclude notes what is remembered whatever becomes of the status, and returns what is left to do.
-	Conclude func(obs *S, p P, results R) Outcome[O]
 }
 
 // Sync brings one object to where it should be, as far as that is possible now. It is a queue.SyncFunc.
@@ -88,7 +60,7 @@ func (l *Loop[O, S, P, R]) Sync(ctx context.Context, key cache.ObjectName) (queu
 		return l.Host.Due(key, queue.Caches(wait), err), err
 	}
 	results, err := l.apply(ctx, key, seen, p)
-	out := l.Conclude(seen.obs, p, results)
+	out := l.Kind.Conclude(seen.obs, p, results)
 	finished := l.Finish(ctx, out)
 	// A status that is to be stored is not stored: without an answer, the next sync would be like this one.
 	out.Due.Continue = out.Due.Continue && finished == nil
@@ -124,13 +96,13 @@ func (l *Loop[O, S, P, R]) decided(ctx context.Context, key cache.ObjectName) (s
 func (l *Loop[O, S, P, R]) apply(ctx context.Context, key cache.ObjectName, seen observation[O, S], p P) (R, error) {
 	ctx, end := children.While(ctx, func() bool { return l.unchanged(key, seen.owner) })
 	defer end()
-	return l.Apply(ctx, seen.obs, p)
+	return l.Kind.Apply(ctx, seen.obs, p)
 }
 
 // unchanged returns whether the cache has an object that asks for the same children as it was observed, as far as is known.
 func (l *Loop[O, S, P, R]) unchanged(key cache.ObjectName, observed O) bool {
 	var none O
-	now, err := l.Owner(key)
+	now, err := l.Kind.Owner(key)
 	switch {
 	case err != nil, now == observed:
 		return true
@@ -139,7 +111,7 @@ func (l *Loop[O, S, P, R]) unchanged(key cache.ObjectName, observed O) bool {
 	}
 	return now.GetUID() == observed.GetUID() && now.GetGeneration() == observed.GetGeneration() &&
 		(now.GetDeletionTimestamp() == nil) == (observed.GetDeletionTimestamp() == nil) && !unreadable.Is(now) &&
-		(l.Moved == nil || !l.Moved(observed, now))
+		!l.Kind.Moved(observed, now)
 }
 
 // maxRounds is how often a decision is made once more because it has asked for something.
@@ -148,13 +120,10 @@ const maxRounds = 10
 // ask decides, and answers what the decision asks for, until it asks for nothing. Each round must ask for something else
 // than those before: an answer says also that something could not be obtained.
 func (l *Loop[O, S, P, R]) ask(ctx context.Context, key cache.ObjectName, obs *S) (P, error) {
-	p := l.Decide(*obs)
-	if l.Answer == nil {
-		return p, nil
-	}
+	p := l.Kind.Decide(*obs)
 	asked := sets.New[string]()
 	for range maxRounds {
-		questions := l.Questions(p)
+		questions := l.Kind.Questions(p)
 		if len(questions) == 0 {
 			return p, nil
 		}
@@ -162,10 +131,10 @@ func (l *Loop[O, S, P, R]) ask(ctx context.Context, key cache.ObjectName, obs *S
 			return p, fmt.Errorf("deciding about %s %s: asked twice for one of %q", l.noun(), key, questions)
 		}
 		asked.Insert(questions...)
-		if err := l.Answer(ctx, obs, p); err != nil {
+		if err := l.Kind.Answer(ctx, obs, p); err != nil {
 			return p, err
 		}
-		p = l.Decide(*obs)
+		p = l.Kind.Decide(*obs)
 	}
 	return p, fmt.Errorf("deciding about %s %s: asked in more than %d rounds", l.noun(), key, maxRounds)
 }
@@ -176,7 +145,7 @@ func (l *Loop[O, S, P, R]) outdated(ctx context.Context, key cache.ObjectName) (
 		return false, nil
 	}
 	var none O
-	owner, err := l.Owner(key)
+	owner, err := l.Kind.Owner(key)
 	if owner == none || err != nil {
 		return false, err
 	}
@@ -211,12 +180,10 @@ func (l *Loop[O, S, P, R]) observe(ctx context.Context, key cache.ObjectName) (n
 	if owner == gone || err != nil {
 		return none, 0, err
 	}
-	if l.Waits != nil {
-		if waits, err := l.Waits(ctx, key, owner); waits || err != nil {
-			return none, lagRetry(waits), err
-		}
+	if waits, err := l.Kind.Waits(ctx, key, owner); waits || err != nil {
+		return none, lagRetry(waits), err
 	}
-	obs, owned, err := l.Children(ctx, key, owner)
+	obs, owned, err := l.Kind.Children(ctx, key, owner)
 	if err != nil {
 		return none, 0, err
 	}
@@ -224,7 +191,7 @@ func (l *Loop[O, S, P, R]) observe(ctx context.Context, key cache.ObjectName) (n
 	if !l.Host.Consistency.DeletionsShown(key, owned) {
 		return none, queue.LagRetry, nil
 	}
-	if lags, err := l.Complete(ctx, key, obs); lags || err != nil {
+	if lags, err := l.Kind.Complete(ctx, key, obs); lags || err != nil {
 		return none, lagRetry(lags), err
 	}
 	return observation[O, S]{owner, obs}, 0, nil
@@ -240,7 +207,7 @@ func lagRetry(lags bool) time.Duration {
 
 // present returns an object; nil if it is gone, or if nothing is known of what it wants. Then its children stay as they are.
 func (l *Loop[O, S, P, R]) present(ctx context.Context, key cache.ObjectName) (none O, err error) {
-	owner, err := l.Owner(key)
+	owner, err := l.Kind.Owner(key)
 	switch {
 	case err != nil:
 		return none, err
@@ -249,16 +216,11 @@ func (l *Loop[O, S, P, R]) present(ctx context.Context, key cache.ObjectName) (n
 	case !unreadable.Is(owner):
 		return owner, nil
 	}
-	if l.Absent != nil {
-		err = l.Absent(ctx, key)
-	}
-	return none, err
+	return none, l.Kind.Absent(ctx, key)
 }
 
 // Forget drops what is remembered about an object that is gone.
 func (l *Loop[O, S, P, R]) Forget(key cache.ObjectName) {
 	l.Host.Forget(key)
-	if l.Forgotten != nil {
-		l.Forgotten(key)
-	}
+	l.Kind.Forgotten(key)
 }

@@ -52,9 +52,63 @@ type rig struct {
 	// held, waits and lags are the answers of the kind, and err is the error that comes with the last one.
 	held, waits, lags bool
 	err               error
-	// left is what Conclude returns.
+	// left is what conclude returns.
 	left outcome
+	// apply and conclude are what the kind does, and questions and answer too if they are not nil.
+	apply     func() (int, error)
+	conclude  func() outcome
+	questions func() []string
+	answer    func() error
 }
+
+// kind is the kind of the objects of a rig.
+type kind struct {
+	loop.Defaults[jobSet, string, int]
+	*rig
+}
+
+var _ loop.Kind[jobSet, string, int, int] = kind{}
+
+func (k kind) Owner(cache.ObjectName) (jobSet, error) { k.note("owner"); return k.cached, k.err }
+
+func (k kind) Forgotten(cache.ObjectName) { k.note("forgotten") }
+
+func (k kind) Absent(context.Context, cache.ObjectName) error { k.note("absent"); return nil }
+
+func (k kind) Waits(context.Context, cache.ObjectName, jobSet) (bool, error) {
+	k.note("waits")
+	return k.waits, k.err
+}
+
+func (k kind) Children(context.Context, cache.ObjectName, jobSet) (*string, []consistency.Child, error) {
+	k.note("children")
+	return new("seen"), []consistency.Child{{UID: "child"}}, nil
+}
+
+func (k kind) Complete(context.Context, cache.ObjectName, *string) (bool, error) {
+	k.note("complete")
+	return k.lags, k.err
+}
+
+func (k kind) Decide(string) int { k.note("decide"); return 1 }
+
+func (k kind) Questions(p int) []string {
+	if k.questions == nil {
+		return k.Defaults.Questions(p)
+	}
+	return k.questions()
+}
+
+func (k kind) Answer(ctx context.Context, obs *string, p int) error {
+	if k.answer == nil {
+		return k.Defaults.Answer(ctx, obs, p)
+	}
+	return k.answer()
+}
+
+func (k kind) Apply(context.Context, *string, int) (int, error) { return k.apply() }
+
+func (k kind) Conclude(*string, int, int) outcome { return k.conclude() }
 
 func newRig() *rig {
 	stored := newSet()
@@ -65,31 +119,15 @@ func newRig() *rig {
 	})
 	store := consistency.NewConsistencyStore(clock.RealClock{}, map[string]consistency.Versioned{"jobsets": r, "jobs": r})
 	shared := &children.Host{Consistency: store, Runner: children.NewSlowStart(1), Clock: clock.RealClock{}}
+	r.apply = func() (int, error) { r.note("apply"); return 2, errRefused }
+	r.conclude = func() outcome { r.note("conclude"); return r.left }
 	r.Loop = &loop.Loop[jobSet, string, int, int]{
-		Host: shared, Kind: jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"), Resource: "jobsets", Recorder: r,
+		Host: shared, Kind: kind{rig: r}, GVK: jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"), Resource: "jobsets", Recorder: r,
 		Client: func(ns string) children.OwnerClient[jobSet] { return r.client.JobsetV1alpha2().JobSets(ns) },
-		Owner:  func(cache.ObjectName) (jobSet, error) { r.note("owner"); return r.cached, r.err },
 		Outdated: func(context.Context, jobSet) (bool, error) {
 			r.note("outdated")
 			return r.held, nil
 		},
-		Forgotten: func(cache.ObjectName) { r.note("forgotten") },
-		Absent:    func(context.Context, cache.ObjectName) error { r.note("absent"); return nil },
-		Waits: func(context.Context, cache.ObjectName, jobSet) (bool, error) {
-			r.note("waits")
-			return r.waits, r.err
-		},
-		Children: func(context.Context, cache.ObjectName, jobSet) (*string, []consistency.Child, error) {
-			r.note("children")
-			return new("seen"), []consistency.Child{{UID: "child"}}, nil
-		},
-		Complete: func(context.Context, cache.ObjectName, *string) (bool, error) {
-			r.note("complete")
-			return r.lags, r.err
-		},
-		Decide:   func(string) int { r.note("decide"); return 1 },
-		Apply:    func(context.Context, *string, int) (int, error) { r.note("apply"); return 2, errRefused },
-		Conclude: func(*string, int, int) outcome { r.note("conclude"); return r.left },
 	}
 	return r
 }
@@ -173,8 +211,8 @@ func TestQuestions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, answers := newRig(), 0
-			r.Questions = func(int) []string { return tc.questions(answers) }
-			r.Answer = func(context.Context, *string, int) error {
+			r.questions = func() []string { return tc.questions(answers) }
+			r.answer = func() error {
 				r.note("answer")
 				answers++
 				return tc.refused

@@ -62,7 +62,7 @@ func Relate(list []Report, related func(name string) *corev1.ObjectReference) []
 func (l *Loop[O, S, P, R]) Report(ctx context.Context, owner O, list ...Report) {
 	for _, report := range list {
 		regarding := &corev1.ObjectReference{
-			APIVersion: l.Kind.GroupVersion().String(), Kind: l.Kind.Kind, Namespace: owner.GetNamespace(), Name: owner.GetName(),
+			APIVersion: l.GVK.GroupVersion().String(), Kind: l.GVK.Kind, Namespace: owner.GetNamespace(), Name: owner.GetName(),
 			UID: owner.GetUID(),
 		}
 		if report.Version {

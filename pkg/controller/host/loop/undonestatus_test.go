@@ -27,8 +27,8 @@ func TestStatusThatAnotherPartyUndoes(t *testing.T) {
 			return rival{r, func() { written = append(written, time.Since(begin)) }}
 		}
 		r.Host.Consistency = shown{r.Host.Consistency}
-		r.Apply = func(context.Context, *string, int) (int, error) { return 2, nil }
-		r.Conclude = func(*string, int, int) outcome {
+		r.apply = func() (int, error) { return 2, nil }
+		r.conclude = func() outcome {
 			next := r.cached.DeepCopy()
 			next.Status.Restarts = 1
 			next.Status.Conditions = []metav1.Condition{{Type: "Any", LastTransitionTime: metav1.Now()}}

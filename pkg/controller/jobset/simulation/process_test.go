@@ -90,7 +90,7 @@ func (e *env) startProcess() {
 		resourceJobSets: &p.jobSets, resourceJobs: &p.jobs, resourceServices: &p.services, resourceClaims: &p.claims,
 	})
 	p.syncer = newSyncer(p)
-	p.syncer.Decide, p.syncer.Loop.Conclude = p.checkDecision, p.checkOutcome
+	p.syncer.Loop.Kind = checked{p.syncer.Loop.Kind, p}
 	p.knows = progress{number(p.jobSets.LastStoreSyncResourceVersion()), number(p.jobs.LastStoreSyncResourceVersion())}
 	if len(p.jobSets.Objects) > 0 {
 		p.enqueue()
@@ -163,6 +163,20 @@ func (e *env) sync() bool {
 func (p *process) syncSet(string) (queue.Due, error) {
 	p.observed = plan.Observed{}
 	return p.syncer.Sync(simulation.Quiet, setKey)
+}
+
+// checked is the real kind, with rules that are checked when it has decided and when its writes are done.
+type checked struct {
+	jobset.Kind
+	p *process
+}
+
+// Decide implements loop.Kind.
+func (c checked) Decide(obs plan.Observed) plan.Plan { return c.p.checkDecision(obs) }
+
+// Conclude implements loop.Kind.
+func (c checked) Conclude(obs *plan.Observed, next plan.Plan, results plan.Results) jobset.Outcome {
+	return c.p.checkOutcome(obs, next, results)
 }
 
 // checkDecision decides, and checks invariants.

@@ -88,7 +88,7 @@ func (w *world) startProcess() {
 	}
 	p.memory = consistency.NewConsistencyStore(w, map[string]consistency.Versioned{resourceJobSets: &p.sets, resourceJobs: &p.jobs})
 	p.syncer = newWorldSyncer(p)
-	p.syncer.Decide = p.checkDecision
+	p.syncer.Loop.Kind = checkedWorld{p.syncer.Loop.Kind, p}
 	w.process = p
 	w.Seen["starts of the controller"]++
 	w.Note("controller starts")
@@ -185,6 +185,15 @@ func (p *worldProcess) syncSet(name string) (queue.Due, error) {
 	p.observed, p.counted = plan.Observed{}, 0
 	return p.syncer.Sync(simulation.Quiet, cache.NewObjectName(namespace, name))
 }
+
+// checkedWorld is the real kind, with rules that are checked when it has decided.
+type checkedWorld struct {
+	jobset.Kind
+	p *worldProcess
+}
+
+// Decide implements loop.Kind.
+func (c checkedWorld) Decide(obs plan.Observed) plan.Plan { return c.p.checkDecision(obs) }
 
 // checkDecision decides, and checks rules.
 func (p *worldProcess) checkDecision(obs plan.Observed) plan.Plan {

@@ -87,7 +87,7 @@ func (e *env) newProcess(rivals bool) *process {
 		"podgroups": &p.podGroups,
 	})
 	p.syncer = newSyncer(p)
-	p.syncer.Decide, p.syncer.Loop.Conclude = p.checkDecision, p.checkOutcome
+	p.syncer.Loop.Kind = checked{p.syncer.Loop.Kind, p}
 	return p
 }
 
@@ -131,6 +131,20 @@ func (p *process) syncSet() (queue.Due, error) {
 		due.Continue, err = true, nil
 	}
 	return due, err
+}
+
+// checked is the real kind, with rules that are checked when it has decided and when its writes are done.
+type checked struct {
+	leaderworkerset.Kind
+	p *process
+}
+
+// Decide implements loop.Kind.
+func (c checked) Decide(obs plan.Observed) plan.Plan { return c.p.checkDecision(obs) }
+
+// Conclude implements loop.Kind.
+func (c checked) Conclude(obs *plan.Observed, next plan.Plan, results plan.Results) leaderworkerset.Outcome {
+	return c.p.checkOutcome(obs, next, results)
 }
 
 // checkDecision decides, and checks rules.

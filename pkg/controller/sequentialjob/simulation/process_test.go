@@ -59,7 +59,7 @@ func (e *env) startProcess() {
 	p.jobSets.List()
 	p.memory = simulation.NewMemory(e.World, e.forgetful, map[string]consistency.Versioned{"sequentialjobs": &p.sequences, "jobs": &p.jobs, "jobsets": &p.jobSets})
 	p.syncer = newSyncer(p)
-	p.syncer.Decide, p.syncer.Loop.Conclude = p.checkDecision, p.checkOutcome
+	p.syncer.Loop.Kind = checked{p.syncer.Loop.Kind, p}
 	if len(p.sequences.Objects) > 0 {
 		p.worker.Add(name)
 	}
@@ -95,6 +95,20 @@ func (p *process) syncSequence() (queue.Due, error) {
 	p.observed, p.blind = plan.Observed{}, false
 	defer func() { p.blind = false }()
 	return p.syncer.Sync(simulation.Quiet, key)
+}
+
+// checked is the real kind, with rules that are checked when it has decided and when its writes are done.
+type checked struct {
+	sequentialjob.Kind
+	p *process
+}
+
+// Decide implements loop.Kind.
+func (c checked) Decide(obs plan.Observed) plan.Plan { return c.p.checkDecision(obs) }
+
+// Conclude implements loop.Kind.
+func (c checked) Conclude(obs *plan.Observed, next plan.Plan, results plan.Results) sequentialjob.Outcome {
+	return c.p.checkOutcome(obs, next, results)
 }
 
 // checkDecision decides, and checks rules.
