@@ -135,16 +135,18 @@ func sequence(_ *testing.T, a *api, f fault) runtime.Object {
 	sj.CreationTimestamp, sj.Finalizers = began, []string{batchv1alpha1.SequentialJobFinalizer}
 	var jobs []*batchv1.Job
 	for _, at := range append(later(), now, now) {
-		o := sequenceplan.Observed{SequentialJob: sj, Now: at, RefusedSince: began.Time, Earlier: sequenceplan.Earlier{State: sequenceplan.EarlierEnded},
-			Restored: hostplan.None[sequenceplan.Restored]()}
+		o := sequenceplan.Observed{SequentialJob: sj, Now: at, RefusedSince: began.Time, Earlier: hostplan.None[string](),
+			Restored: hostplan.None[sequenceplan.Restored](), PodsRefusedSince: began.Time}
 		for _, job := range jobs {
-			if f.refused != "" {
-				o.RefusedPods = sequenceplan.RefusedPods{Reason: f.reason(), Message: f.refused, At: at.Time, Since: began.Time}
-			} else {
+			job.Status.StartTime = &began
+			if f.refused == "" {
 				job.Status.Active = 1
 			}
-			job.Status.StartTime = &began
-			o.Children = append(o.Children, sequenceplan.ChildOfJob(job))
+			child := sequenceplan.ChildOfJob(job)
+			if f.refused != "" {
+				child.Refused = &hostplan.Refusal{Reason: f.reason(), Message: f.refused, At: at.Time}
+			}
+			o.Children = append(o.Children, child)
 			if f.waits != "" {
 				o.Unschedulable = sequenceplan.Unschedulable{Pods: 1, Reason: f.waits, Since: began.Time}
 			}

@@ -199,12 +199,6 @@ func createOne[T metav1.Object](ctx context.Context, a *applier, w *children.Wri
 	})
 }
 
-// restoreLabel gives a child the label back by which it is selected. Without it no cache shows the child.
-func restoreLabel[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob,
-	child T) (children.Result, error) {
-	return w.Relabel(ctx, sj, child, map[string]string{batchv1alpha1.SequentialJobUIDKey: string(sj.UID)})
-}
-
 // creations are the results of creations in the words of the plan.
 var creations = map[children.Result]plan.Creation{
 	children.NotTried: plan.NotTried, children.Created: plan.Created, children.Exists: plan.Created, children.Repaired: plan.Created,

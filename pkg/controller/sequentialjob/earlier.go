@@ -18,6 +18,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	jobsethelper "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
@@ -27,18 +28,15 @@ const livePods = "status.phase!=Succeeded,status.phase!=Failed"
 // pageSize is how many objects are read at a time. The first page with one that runs is the last one.
 const pageSize = 500
 
-// observeEarlier returns what is known of earlier children. That they cannot be read is no reason to begin a step, and
-// no error of the pass: it is looked again, and the status says so.
-func (s *Syncer) observeEarlier(ctx context.Context, sj *batchv1alpha1.SequentialJob, query plan.EarlierQuery) plan.Earlier {
+// earlier returns what runs of earlier children. That they cannot be read is no reason to begin a step, and no error of the pass: it is
+// looked again, and the status says so.
+func (s *Syncer) earlier(ctx context.Context, sj *batchv1alpha1.SequentialJob, query plan.EarlierQuery) hostplan.Known[string] {
 	running, err := s.deps.Running(ctx, sj, query)
-	switch {
-	case err != nil:
+	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Cannot read what runs of earlier steps, trying again", "reason", err)
-		return plan.Earlier{Unreadable: err.Error()}
-	case running != "":
-		return plan.Earlier{State: plan.EarlierRunning, Running: running}
+		return hostplan.NotObtainedBecause[string](err.Error())
 	}
-	return plan.Earlier{State: plan.EarlierEnded}
+	return hostplan.Existing(running, running != "")
 }
 
 // running implements SyncerConfig.Running. Jobs are read first: one that is gone then creates no pods any more.

@@ -11,6 +11,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
@@ -81,18 +82,18 @@ func (q queues) Queue(ctx context.Context, sj *batchv1alpha1.SequentialJob, chil
 }
 
 // workloadOfChild returns what is known of the Workload of a child.
-func (q queues) workloadOfChild(availability kueue.Availability, child plan.ChildRef) plan.ChildWorkload {
+func (q queues) workloadOfChild(availability kueue.Availability, child plan.ChildRef) hostplan.Known[*plan.Workload] {
 	w, known := q.Of(child.UID)
 	switch {
 	case availability == kueue.Absent:
-		return plan.KnownWorkload(nil) // what is left of Kueue starts nothing
+		return hostplan.None[*plan.Workload]() // what is left of Kueue starts nothing
 	case !known:
-		return plan.ChildWorkload{}
+		return hostplan.Known[*plan.Workload]{}
 	case w == nil || w.DeletionTimestamp != nil:
-		return plan.KnownWorkload(nil)
+		return hostplan.None[*plan.Workload]()
 	}
 	_, ours := w.Annotations[batchv1alpha1.DeactivatedByKey]
-	return plan.KnownWorkload(&plan.Workload{
+	return hostplan.Of(&plan.Workload{
 		Name: w.Name, ResourceVersion: w.ResourceVersion, UID: w.UID, Active: w.Active(), Deactivated: ours, Message: kueueplan.Waiting(w),
 	})
 }

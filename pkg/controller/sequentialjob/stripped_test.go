@@ -4,6 +4,7 @@
 package sequentialjob
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
 // strip takes the label away by which caches select the child of the first step, if that is there.
@@ -133,4 +135,31 @@ func TestSequenceWithStrippedChild(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnswersChangeNothing has a decision ask for a child that has lost its label. The label is put back after the decision.
+func TestAnswersChangeNothing(t *testing.T) {
+	sj := newSequence(started)
+	r := newRig(t, sj, jobOf(sj))
+	r.strip(t)
+	r.cached(t)
+	obs, _, err := r.Observe(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asking := plan.Decide(*obs)
+	diff(t, "the questions", []string{"unseen child"}, asking.Questions())
+	if err := r.Loop.Kind.Answer(t.Context(), obs, asking); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "writes of the answer", []string(nil), r.written())
+	claiming := plan.Decide(*obs)
+	if _, err := r.Loop.Kind.Claim(t.Context(), obs, claiming); err != nil {
+		t.Fatal(err)
+	}
+	label := `{"op":"add","path":"/metadata/labels/`
+	if writes := r.written(); len(writes) != 1 || !strings.Contains(writes[0], label) {
+		t.Errorf("writes of the claim %q, want one of %s", writes, label)
+	}
+	diff(t, "whether the next decision waits for the cache", true, plan.Decide(*obs).Lags)
 }

@@ -157,8 +157,8 @@ func (k loopKind) Children(_ context.Context, key cache.ObjectName,
 	return k.observeChildren(key, sj)
 }
 
-func (k loopKind) Complete(ctx context.Context, _ cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	return k.observe(ctx, obs)
+func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	return false, k.observe(ctx, key, obs)
 }
 
 func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
@@ -166,8 +166,14 @@ func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
 func (loopKind) Questions(p plan.Plan) []string { return p.Questions() }
 
 func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
-	return k.answer(ctx, obs, p)
+	return k.answer(ctx, obs, p.Asks)
 }
+
+func (k loopKind) Claim(ctx context.Context, obs *plan.Observed, p plan.Plan) (again bool, err error) {
+	return k.claim(ctx, obs, p)
+}
+
+func (loopKind) Lags(p plan.Plan) bool { return p.Lags }
 
 func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 	return k.Syncer.Conclude(obs, plan.Finish(*obs, p, results))

@@ -48,9 +48,9 @@ func newSequenceWorld(t *testing.T, sj *batchv1alpha1.SequentialJob) *sequenceWo
 }
 
 func (w *sequenceWorld) observe() plan.Observed {
-	o := plan.Observed{SequentialJob: w.sj, Now: w.now, Earlier: plan.Earlier{State: plan.EarlierEnded},
+	o := plan.Observed{SequentialJob: w.sj, Now: w.now, Earlier: hostplan.None[string](),
 		Restored: hostplan.None[plan.Restored](), FirstCause: hostplan.NotObtained[jobsetv1alpha2.FailureCause](),
-		Unseen: hostplan.None[plan.ChildRef](),
+		Unseen: hostplan.None[plan.LiveChild](), Contest: hostplan.None[plan.Contest](), Queue: hostplan.Of(plan.Queue{}),
 	}
 	for _, job := range w.jobs {
 		attempt, err := strconv.ParseInt(job.Labels[batchv1alpha1.StepAttemptKey], 10, 32)

@@ -34,8 +34,13 @@ type Kind[O Object, S, P, R any] interface {
 	// Questions names what a plan asks for, because the decision depends on it and the observation does not have it; none
 	// for a plan that can be applied.
 	Questions(p P) []string
-	// Answer adds all that a plan asks for to the observation.
+	// Answer adds all that a plan asks for to the observation. It has no other effect.
 	Answer(ctx context.Context, obs *S, p P) error
+	// Lags returns whether a plan is to wait for caches to show what an answer has. Then it is not applied.
+	Lags(p P) bool
+	// Claim takes what a plan needs before it is applied, and what others may take meanwhile or the API may refuse. It returns true if the
+	// decision has to be made once more, on an observation that has what became of the claim. That happens once in a sync.
+	Claim(ctx context.Context, obs *S, p P) (again bool, err error)
 	// Apply writes children, and decides nothing.
 	Apply(ctx context.Context, obs *S, p P) (R, error)
 	// Conclude notes what is remembered whatever becomes of the status, and returns what is left to do.
@@ -43,7 +48,7 @@ type Kind[O Object, S, P, R any] interface {
 }
 
 // Defaults are the methods of a kind whose children depend on no status, that remembers nothing of objects that are gone, waits for nothing
-// but its caches, and whose decisions ask for nothing.
+// but its caches, and whose decisions neither ask for anything nor claim it.
 type Defaults[O Object, S, P any] struct{}
 
 // Moved implements Kind.
@@ -63,3 +68,9 @@ func (Defaults[O, S, P]) Questions(P) []string { return nil }
 
 // Answer implements Kind.
 func (Defaults[O, S, P]) Answer(context.Context, *S, P) error { return nil }
+
+// Lags implements Kind.
+func (Defaults[O, S, P]) Lags(P) bool { return false }
+
+// Claim implements Kind.
+func (Defaults[O, S, P]) Claim(context.Context, *S, P) (bool, error) { return false, nil }

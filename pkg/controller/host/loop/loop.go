@@ -4,7 +4,7 @@
 // Package loop runs the objects of any kind.
 //
 // A Loop observes an object and its children in caches, lets the kind decide, answers what the decision asks for until it
-// asks for nothing, applies the plan, and finishes. It knows when caches lag, when an object is gone or is not to be
+// asks for nothing, claims what the plan needs, applies the plan, and finishes. It knows when caches lag, when an object is gone or is not to be
 // touched, and in which order a status is stored and events are reported. A Kind does everything else.
 package loop
 
@@ -85,11 +85,23 @@ func (l *Loop[O, S, P, R]) decided(ctx context.Context, key cache.ObjectName) (s
 	if seen.obs == nil || err != nil {
 		return observation[O, S]{}, p, wait, err
 	}
-	asked, err := l.ask(ctx, key, seen.obs)
-	if err != nil {
-		return observation[O, S]{}, p, 0, err
+	decided, lags, err := l.claim(ctx, key, seen.obs)
+	if lags || err != nil {
+		return observation[O, S]{}, p, lagRetry(lags), err
 	}
-	return seen, asked, 0, nil
+	return seen, decided, 0, nil
+}
+
+// claim decides, and claims what the plan needs. It returns true if the plan waits for caches.
+func (l *Loop[O, S, P, R]) claim(ctx context.Context, key cache.ObjectName, obs *S) (p P, lags bool, err error) {
+	if p, err = l.ask(ctx, key, obs); err != nil || l.Kind.Lags(p) {
+		return p, err == nil, err
+	}
+	if again, err := l.Kind.Claim(ctx, obs, p); err != nil || !again {
+		return p, false, err
+	}
+	p, err = l.ask(ctx, key, obs)
+	return p, err == nil && l.Kind.Lags(p), err
 }
 
 // apply writes children for as long as the cache has the object as it was observed.

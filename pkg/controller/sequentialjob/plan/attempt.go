@@ -59,8 +59,6 @@ type status struct {
 	// events are caused by transitions, and plan has the writes of children.
 	events []Event
 	plan   Plan
-	// unseenExists means that a child exists that no cache shows, so that the decision has to wait.
-	unseenExists bool
 }
 
 func newStatus(o Observed) *status {

@@ -19,9 +19,9 @@ func startStep(o Observed, owned family) wants {
 	if helper.Suspended(sj) {
 		return wants{state: batchv1alpha1.StepSuspended, conditions: suspended(owned.active == 0, "")}
 	}
-	switch hold := o.Queue.Hold; {
+	switch q, hold := o.queue(), o.queue().Hold; {
 	case hold == nil || hold.Quota == QuotaHeld:
-	case o.Queue.unknown() && entry.State == batchv1alpha1.StepStarting && isTrue(&sj.Status, batchv1alpha1.ConditionProgressing):
+	case q.unknown() && entry.State == batchv1alpha1.StepStarting && isTrue(&sj.Status, batchv1alpha1.ConditionProgressing):
 		return wants{} // there was quota, and nothing says that it is gone
 	default:
 		w := waitForQuota(o)
@@ -59,7 +59,7 @@ func createChild(o Observed) (w wants) {
 		return wants{step: &step}
 	}
 	w.createJob, w.createJobSet = NewChild(sj, step, entry.Attempts)
-	if err := holdChild(o.Queue.Hold, w.createJob, w.createJobSet); err != nil {
+	if err := holdChild(o.queue().Hold, w.createJob, w.createJobSet); err != nil {
 		message := fmt.Sprintf("Job %d cannot run where Kueue admitted the sequence: %v", step.Index, err)
 		return wants{state: batchv1alpha1.StepWaiting, conditions: []condition{progressing(batchv1alpha1.ReasonWaitingForQuota, message)}}
 	}
@@ -94,7 +94,7 @@ func followChild(o Observed, c Child) wants {
 		return suspendChild(o, c)
 	case c.Queued:
 		return followQueued(o, c)
-	case o.Queue.Hold != nil:
+	case o.queue().Hold != nil:
 		return followHeld(o, c)
 	}
 	return resumeChild(o, c)
@@ -136,7 +136,9 @@ func run(o Observed, c Child) wants {
 // pods start and stop.
 func resumeChild(o Observed, c Child) wants {
 	switch {
-	case c.Suspended && o.Contest != nil:
+	case c.Suspended && o.Contest.Open():
+		return wants{asks: Asks{Contest: &c.ChildRef}}
+	case c.Suspended && !o.Contest.IsNone():
 		return yield(o, c)
 	case c.Suspended:
 		w := run(o, c)
@@ -152,13 +154,14 @@ func resumeChild(o Observed, c Child) wants {
 func yield(o Observed, c Child) wants {
 	w := seen(o, c)
 	w.state = batchv1alpha1.StepWaiting
-	who := cmp.Or(o.Contest.By, "another client")
+	contest := o.Contest.Value()
+	who := cmp.Or(contest.By, "another client")
 	message := fmt.Sprintf("Job %d waits: %s suspends %s %s again whenever it is resumed; the controller resumes it again at %s",
-		currentIndex(&o.SequentialJob.Status), who, strings.ToLower(string(c.Kind)), c.Name, o.Contest.Next.UTC().Format(time.RFC3339))
+		currentIndex(&o.SequentialJob.Status), who, strings.ToLower(string(c.Kind)), c.Name, contest.Next.UTC().Format(time.RFC3339))
 	waits := progressing(batchv1alpha1.ReasonSuspendedByOthers, message)
 	waits.event, waits.byReason = warning(batchv1alpha1.ReasonSuspendedByOthers, message), true
 	w.conditions = []condition{waits}
-	w.actsAfter = max(o.Contest.Next.Sub(o.Now.Time), time.Millisecond)
+	w.actsAfter = max(contest.Next.Sub(o.Now.Time), time.Millisecond)
 	return w
 }
 
@@ -167,11 +170,11 @@ func yield(o Observed, c Child) wants {
 func suspendChild(o Observed, c Child) wants {
 	w := seen(o, c)
 	w.state, w.conditions = batchv1alpha1.StepSuspended, suspended(c.Suspended && !c.Busy, stopping(o, c))
-	known := o.Queue.Workload
-	switch workload := known.Is(); {
+	known := o.queue().Workload
+	switch workload := known.Value(); {
 	case c.Queued && workload != nil && workload.Active:
 		w.setActive = workload.patch(false)
-	case !c.Suspended && (!c.Queued || known.None()):
+	case !c.Suspended && (!c.Queued || known.IsNone()):
 		w.suspend = []SuspendPatch{{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion, Suspend: true}}
 	}
 	return w
@@ -179,9 +182,9 @@ func suspendChild(o Observed, c Child) wants {
 
 // stopping returns why the current child of a suspended sequence goes on; "" if it stops.
 func stopping(o Observed, c Child) string {
-	q, index := o.Queue, currentIndex(&o.SequentialJob.Status)
+	q, index := o.queue(), currentIndex(&o.SequentialJob.Status)
 	switch {
-	case c.Suspended || !c.Queued || q.Workload.Known():
+	case c.Suspended || !c.Queued || q.Workload.IsKnown():
 		return ""
 	case q.Unreadable != "":
 		return fmt.Sprintf("job %d runs until its Workload can be read: %s", index, q.Unreadable)

@@ -22,9 +22,9 @@ func failureOf(c Child) batchv1.JobCondition {
 	return failure
 }
 
-// Unseen returns the child that status knows, that had not ended, and that the snapshot does not hold; nil for none. Whether
+// unseen returns the child that status knows, that had not ended, and that the snapshot does not hold; nil for none. Whether
 // it is gone decides whether its step runs again.
-func Unseen(o Observed) *ChildRef {
+func unseen(o Observed) *ChildRef {
 	sj, entry := o.SequentialJob, begunStep(o.SequentialJob)
 	if entry == nil || entry.ChildUID == "" || helper.ManagedElsewhere(sj) || helper.Finished(sj) != nil || sj.DeletionTimestamp != nil &&
 		!hasFinalizer(sj) {
@@ -62,8 +62,8 @@ func Current(o Observed) ChildRef {
 	return ChildRef{}
 }
 
-// NamesQueue returns whether the sequence, or its current child, names a queue.
-func NamesQueue(o Observed) bool {
+// namesQueue returns whether the sequence, or its current child, names a queue.
+func namesQueue(o Observed) bool {
 	if o.SequentialJob.Labels[helper.QueueKey] != "" {
 		return true
 	}

@@ -25,17 +25,21 @@ func Decide(o Observed) Plan {
 }
 
 func decide(o Observed) Plan {
-	unknown := Unknown(o)
-	o = o.readable()
-	switch {
-	case helper.ManagedElsewhere(o.SequentialJob):
+	if helper.ManagedElsewhere(o.SequentialJob) {
 		return Plan{}
-	case o.SequentialJob.DeletionTimestamp != nil:
+	}
+	unknown, deleted := Unknown(o), o.SequentialJob.DeletionTimestamp != nil
+	if first := lookForUnseen(o); first != nil && len(unknown) == 0 {
+		return *first
+	}
+	o = o.readable()
+	switch asks := asksFirst(o); {
+	case deleted:
 		return stopForDeletion(o).without(unknown)
 	case len(unknown) > 0:
 		return waitForUnreadable(o, unknown)
-	case o.Restored.Open() && restoreMatters(o):
-		return Plan{AskRestored: true}
+	case asks != Asks{}:
+		return Plan{Asks: asks}
 	}
 	owned, s := familyOf(o), newStatus(o)
 	restored := afterRestore(o)
@@ -45,8 +49,11 @@ func decide(o Observed) Plan {
 		s.advance(owned, restored)
 	}
 	s.countChildren(owned)
-	if s.setFinalizer(owned); s.unseenExists {
-		return Plan{RequeueAfter: unseenRetry} // a cache is about to show the child
+	if first := s.setFinalizer(owned); first != nil {
+		return *first
+	}
+	if len(s.plan.Questions()) > 0 {
+		return Plan{Asks: s.plan.Asks}
 	}
 	s.plan.Status, s.plan.Events = s.result()
 	return s.plan
@@ -135,7 +142,7 @@ func endStep(o Observed, c *Child) wants {
 		cause = &known
 	}
 	if o.FirstCause.Open() && c.Kind == batchv1alpha1.StepKindJob {
-		w.failedJob = &FailedJob{ChildRef: c.ChildRef, InContainers: c.InContainers, Failure: failureOf(*c)}
+		w.asks.FirstCause = &FailedJob{ChildRef: c.ChildRef, InContainers: c.InContainers, Failure: failureOf(*c)}
 	}
 	w.move = move{kind: fail, child: c, cause: cause}
 	return w
@@ -149,21 +156,25 @@ const (
 )
 
 // setFinalizer adds the finalizer while there are children, and removes it when none is left. A request that came late may have created a
-// child whose finalizer is gone, and users can remove it.
-func (s *status) setFinalizer(owned family) {
+// child whose finalizer is gone, and users can remove it. It returns what has to happen first about a child that no cache shows; nil for nothing.
+func (s *status) setFinalizer(owned family) *Plan {
 	p, has := &s.plan, hasFinalizer(s.o.SequentialJob)
 	p.AddFinalizer = (p.creates() || owned.active > 0) && !has
 	p.RemoveFinalizer = has && owned.active == 0 && !s.aboutToRun()
-	if !p.RemoveFinalizer || s.o.Unseen.IsNone() {
-		return
+	ref := unseenAtEnd(s.o)
+	if !p.RemoveFinalizer || ref == nil || s.o.Unseen.IsNone() {
+		return nil
 	}
-	if unseen := unseenAtEnd(s.o); unseen != nil {
-		p.RemoveFinalizer = false
-		if s.o.Unseen.Open() {
-			p.Unseen = unseen
-		}
-		_, s.unseenExists = s.o.Unseen.Get()
+	p.RemoveFinalizer = false
+	switch live, exists := s.o.Unseen.Get(); {
+	case s.o.Unseen.Open():
+		return &Plan{Asks: Asks{Unseen: ref}}
+	case exists && live.Stripped:
+		return &Plan{Relabel: &live.ChildRef}
+	case exists:
+		return &Plan{RequeueAfter: unseenRetry} // a cache is about to show it
 	}
+	return nil
 }
 
 // deletions returns those of children that are not being deleted yet.

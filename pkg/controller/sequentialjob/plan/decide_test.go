@@ -76,13 +76,13 @@ func TestFinalizerStaysForUnseenChildren(t *testing.T) {
 	asked := Decide(o)
 	diff(t, "the questions", []string{"unseen child"}, asked.Questions())
 	for name, tc := range map[string]struct {
-		unseen hostplan.Known[ChildRef]
+		unseen hostplan.Known[LiveChild]
 		want   bool
 		after  time.Duration
 	}{
-		"it exists":         {unseen: hostplan.Of(*asked.Unseen), after: time.Second},
-		"it cannot be read": {unseen: hostplan.NotObtained[ChildRef]()},
-		"there is none":     {unseen: hostplan.None[ChildRef](), want: true},
+		"it exists":         {unseen: hostplan.Of(LiveChild{Child: Child{ChildRef: *asked.Asks.Unseen}}), after: time.Second},
+		"it cannot be read": {unseen: hostplan.NotObtained[LiveChild]()},
+		"there is none":     {unseen: hostplan.None[LiveChild](), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.Unseen = tc.unseen

@@ -35,9 +35,14 @@
 //
 // # What a decision asks for
 //
-// What caches do not show, a plan asks for: whether the sequence is as a backup had it, whether a child exists that no cache shows, what
-// runs of earlier children, and why a Job failed. The controller answers and decides again, until the plan asks for nothing. What could
-// not be obtained is unknown, and unknown is not no: the child waits, and the finalizer stays.
+// What caches do not show, a plan asks for: whether a child exists that no cache shows, what is known of Kueue, whether the sequence is as a
+// backup had it, who suspends a child again and again, what runs of earlier children, and why a Job failed. The controller answers and
+// decides again, until the plan asks for nothing. What could not be obtained is unknown, and unknown is not no: the child waits, and the
+// finalizer stays.
+//
+// An answer changes nothing. A child that has lost the label by which caches select it gets the label back in a step of its own, before
+// anything else is done (Plan.Relabel). If the API refuses that, the decision is made once more, on what the API has of the child. A child that
+// caches are about to show is waited for (Plan.Lags).
 //
 // # How status changes
 //

@@ -18,37 +18,6 @@ import (
 // asked for pods of the sequence that are not of this attempt, and for Jobs of its JobSets that may create more. The
 // end of a step is stored before that, since a child that has ended and is deleted meanwhile must not run again.
 
-// Earlier is what is known of pods and Jobs of earlier children, which end before the next child is created.
-type Earlier struct {
-	State EarlierState
-	// Running is one of those that run, like "pod etl-0-x on node n1".
-	Running string
-	// Unreadable is why it is not known what runs; empty if the API was not asked.
-	Unreadable string
-}
-
-// EarlierState is what is known of earlier children. Its zero value says that nothing is.
-type EarlierState int
-
-// States of earlier children.
-const (
-	// EarlierUnknown means that it is not known whether pods run. The next child waits.
-	EarlierUnknown EarlierState = iota
-	// EarlierEnded means that none of their pods runs, and that no Job is left that could create one.
-	EarlierEnded
-	// EarlierRunning means that at least one pod runs, or may.
-	EarlierRunning
-)
-
-// EarlierQuery asks for what still runs of earlier children.
-type EarlierQuery struct {
-	// Index and Attempt are the step and the attempt of the child to create. Its own pods are not asked for.
-	Index   int
-	Attempt int32
-	// JobSets are the names of earlier JobSets whose Jobs may not have ended.
-	JobSets []string
-}
-
 const (
 	// earlierSoonest and earlierLatest are after which time it is looked again whether earlier pods have ended. No watch shows it.
 	earlierSoonest = 5 * time.Second
@@ -58,22 +27,22 @@ const (
 // waitForEarlier returns whether the current step waits until the pods of earlier children have ended, and adds what it wants meanwhile.
 func waitForEarlier(o Observed, owned family, w *wants) bool {
 	index, entry := currentIndex(&o.SequentialJob.Status), currentEntry(o.SequentialJob)
-	if index == 0 && entry.Attempts <= 1 || o.Earlier.State == EarlierEnded {
+	if index == 0 && entry.Attempts <= 1 || o.Earlier.IsNone() {
 		return false
 	}
 	waited := earlierLatest
 	if entry.StartTime != nil {
 		waited = o.Now.Sub(entry.StartTime.Time)
 	}
-	switch e := o.Earlier; {
-	case e.State == EarlierRunning:
+	switch running, runs := o.Earlier.Get(); {
+	case runs:
 		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonWaitingForPods,
-			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, e.Running)))
-	case e.Unreadable == "":
-		w.earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: jobSetsBefore(o, owned)}
+			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, running)))
+	case o.Earlier.Open():
+		w.asks.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: jobSetsBefore(o, owned)}
 	case waited >= hostplan.PassesAfter:
 		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonWaitingForPods,
-			fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(e.Unreadable))))
+			fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(o.Earlier.Why()))))
 	}
 	w.ready, w.requeueAfter = false, min(max(waited, earlierSoonest), earlierLatest)
 	return true

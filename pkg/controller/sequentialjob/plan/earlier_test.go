@@ -28,7 +28,7 @@ func jobSetFirst(sj *batchv1alpha1.SequentialJob) {
 func TestNextStepWaitsForPods(t *testing.T) {
 	w := newWorld(t, jobSetFirst).stabilize()
 	diff(t, "the questions before the first step", 0, len(w.asked))
-	w.earlier = Earlier{State: EarlierRunning, Running: "pod etl-0-w-1-0-x on node n1"}
+	w.earlier = hostplan.Of("pod etl-0-w-1-0-x on node n1")
 	w.ends(0, Succeeded)
 	diff(t, "the question", EarlierQuery{Index: 1, Attempt: 1, JobSets: []string{"etl-0"}}, w.asked[0])
 	diff(t, "the state of the step that has ended", batchv1alpha1.StepSucceeded, w.sj.Status.Steps[0].State)
@@ -40,7 +40,7 @@ func TestNextStepWaitsForPods(t *testing.T) {
 	diff(t, "when it is looked again", 10*time.Second, w.due)
 	w.wait(time.Hour).stabilize()
 	diff(t, "when it is looked again", earlierLatest, w.due)
-	w.earlier = Earlier{State: EarlierEnded}
+	w.earlier = hostplan.None[string]()
 	w.stabilize()
 	diff(t, "what was created", []string{"etl-0/1", "etl-1/1"}, w.created)
 	diff(t, "Progressing", "True JobStarted: Job 1 runs", w.condition("Progressing"))
@@ -48,7 +48,7 @@ func TestNextStepWaitsForPods(t *testing.T) {
 
 func TestUnknownPodsAreReportedAfterWhile(t *testing.T) {
 	w := newWorld(t).stabilize()
-	w.earlier = Earlier{Unreadable: "no answer"}
+	w.earlier = hostplan.NotObtainedBecause[string]("no answer")
 	w.ends(0, Succeeded)
 	diff(t, "Progressing", "True JobCompleted: Job 0 completed, and job 1 is next", w.condition("Progressing"))
 	w.wait(hostplan.PassesAfter).stabilize()
@@ -80,7 +80,7 @@ func TestJobSetsThatMayHaveJobs(t *testing.T) {
 // TestSuspendedSequenceAsksNothing checks that nothing is read while nothing is to be created.
 func TestSuspendedSequenceAsksNothing(t *testing.T) {
 	w := newWorld(t).stabilize()
-	w.earlier = Earlier{State: EarlierRunning, Running: "pod x"}
+	w.earlier = hostplan.Of("pod x")
 	w.ends(0, Succeeded).change(func(sj *batchv1alpha1.SequentialJob) { sj.Spec.Suspend = ptr.To(true) })
 	before := len(w.asked)
 	w.stabilize()

@@ -40,9 +40,8 @@ type wants struct {
 	createJobSet *jobsetv1alpha2.JobSet
 	// deleteSequence means that the time of the sequence is over.
 	deleteSequence bool
-	// failedJob and earlier are what the decision needs to know.
-	failedJob *FailedJob
-	earlier   *EarlierQuery
+	// asks are what the decision needs to know.
+	asks Asks
 	// requeueAfter is when to decide again; 0 for never.
 	requeueAfter time.Duration
 	// actsAfter is when a time limit ends; 0 for never.
@@ -106,12 +105,7 @@ func (s *status) fold(w wants) {
 		p.CreateJob, p.CreateJobSet = w.createJob, w.createJobSet
 	}
 	p.DeleteSequentialJob = p.DeleteSequentialJob || w.deleteSequence
-	if w.failedJob != nil {
-		p.FailedJob = w.failedJob
-	}
-	if w.earlier != nil {
-		p.Earlier = w.earlier
-	}
+	p.Asks.add(w.asks)
 }
 
 // foldStep changes what the status says about the current step.

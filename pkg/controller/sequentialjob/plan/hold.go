@@ -71,7 +71,7 @@ func followQueued(o Observed, c Child) (w wants) {
 	} else {
 		w = run(o, c)
 	}
-	if workload := o.Queue.Workload.Is(); workload != nil && !workload.Active && workload.Deactivated {
+	if workload := o.queue().Workload.Value(); workload != nil && !workload.Active && workload.Deactivated {
 		w.setActive = workload.patch(true)
 	}
 	return w
@@ -83,8 +83,8 @@ func waiting(o Observed) string {
 	if step, found := currentStep(o.SequentialJob); found && queueOf(o.SequentialJob, step) != "" {
 		message += " in queue " + queueOf(o.SequentialJob, step)
 	}
-	reason := o.Queue.waitsFor()
-	if stored := stillStored(o, message); stored != "" && o.Queue.unknown() {
+	reason := o.queue().waitsFor()
+	if stored := stillStored(o, message); stored != "" && o.queue().unknown() {
 		return stored
 	}
 	if reason != "" {
@@ -115,14 +115,22 @@ func (q Queue) waitsFor() string {
 		return "the cluster does not serve the API of Kueue"
 	case q.Hold != nil && q.Hold.waitsFor(q.Unreadable) != "":
 		return q.Hold.waitsFor(q.Unreadable)
-	case q.Workload.Is() != nil:
-		return q.Workload.Is().Message
+	case q.Workload.Value() != nil:
+		return q.Workload.Value().Message
 	case q.Unreadable != "":
 		return "its Workload cannot be read: " + q.Unreadable
-	case !q.Workload.Known():
+	case !q.Workload.IsKnown():
 		return unknownWorkloads
 	}
 	return "Kueue has made no Workload for it yet"
+}
+
+// queue returns what is known of Kueue; nothing about a sequence that has no queue.
+func (o Observed) queue() Queue {
+	if q, known := o.Queue.Get(); known {
+		return q
+	}
+	return Queue{Served: true}
 }
 
 func (w *Workload) patch(active bool) *WorkloadPatch {
@@ -133,7 +141,7 @@ func (w *Workload) patch(active bool) *WorkloadPatch {
 func waitForQuota(o Observed) wants {
 	w := wants{state: batchv1alpha1.StepWaiting}
 	w.conditions = append(resumedIf(o), progressing(batchv1alpha1.ReasonWaitingForQuota, waiting(o)))
-	if o.Queue.Served {
+	if o.queue().Served {
 		w.conditions = append(w.conditions, notUnavailable())
 		return w
 	}
@@ -192,7 +200,7 @@ func (h *Hold) direct(role string, template *corev1.PodTemplateSpec) error {
 // followHeld follows a child that runs with the quota of the sequence: it is suspended while there is none. One that was created for
 // another admission begins again, because its pods belong on other nodes.
 func followHeld(o Observed, c Child) (w wants) {
-	hold, index := o.Queue.Hold, currentIndex(&o.SequentialJob.Status)
+	hold, index := o.queue().Hold, currentIndex(&o.SequentialJob.Status)
 	switch {
 	case hold.Quota == QuotaUnknown && !c.Suspended:
 		w = run(o, c)

@@ -34,8 +34,10 @@ func heldSequence(admitted bool, owned ...Child) Observed {
 			Directives: map[string]kueue.Directives{kueue.MainPodSet: {NodeSelector: map[string]string{"os": "linux"}}},
 		}
 	}
-	return Observed{SequentialJob: sj, Children: owned, Queue: Queue{Served: true, Hold: hold}, Earlier: Earlier{State: EarlierEnded}, Restored: hostplan.None[Restored]()}
+	return Observed{SequentialJob: sj, Children: owned, Queue: known(Queue{Served: true, Hold: hold}), Earlier: hostplan.None[string](), Contest: hostplan.None[Contest](), Restored: hostplan.None[Restored]()}
 }
+
+func known(q Queue) hostplan.Known[Queue] { return hostplan.Of(q) }
 
 func heldChild(change ...func(*Child)) Child {
 	c := Child{ChildRef: ChildRef{Kind: batchv1alpha1.StepKindJob, Name: "etl-1", UID: "child"}, Attempt: 1, Admission: "linux", Busy: true}
@@ -73,7 +75,7 @@ func TestUnknownQuotaChangesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			unknown := func(owned ...Child) Observed {
 				o := heldSequence(false, owned...)
-				o.Queue = Queue{Served: served, Hold: &Hold{}}
+				o.Queue = known(Queue{Served: served, Hold: &Hold{}})
 				return o
 			}
 			p := Decide(unknown(heldChild()))
@@ -99,10 +101,10 @@ func TestUnknownQuotaChangesNothing(t *testing.T) {
 // against it without end.
 func TestUnknownQuotaReplacesNoReason(t *testing.T) {
 	o := heldSequence(false)
-	o.Queue.Hold.Message = "the ClusterQueue is full"
+	o.Queue.Value().Hold.Message = "the ClusterQueue is full"
 	knows := Decide(o)
 	o.SequentialJob.Status = *knows.Status
-	o.Queue.Hold = &Hold{}
+	o.Queue = known(Queue{Served: true, Hold: &Hold{}})
 	if p := Decide(o); p.Status != nil {
 		t.Errorf("Workloads that are not known change the message %q to %q", progressingOf(knows.Status.Conditions).Message, progressingOf(p.Status.Conditions).Message)
 	}
@@ -120,11 +122,11 @@ func TestUnknownQuotaTakesNoStartBack(t *testing.T) {
 		t.Fatalf("with quota: %+v", starts.Status)
 	}
 	o.SequentialJob.Status = *starts.Status
-	o.Queue.Hold = &Hold{}
+	o.Queue = known(Queue{Served: true, Hold: &Hold{}})
 	if p := Decide(o); p.Status != nil || p.creates() {
 		t.Errorf("Workloads that are not known change the step: %+v", p)
 	}
-	o.Queue.Hold = &Hold{Quota: QuotaMissing}
+	o.Queue = known(Queue{Served: true, Hold: &Hold{Quota: QuotaMissing}})
 	if p := Decide(o); p.Status == nil || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
 		t.Errorf("without quota: %+v", p.Status)
 	}
@@ -133,7 +135,7 @@ func TestUnknownQuotaTakesNoStartBack(t *testing.T) {
 // TestStoppedStepsWaitForKueue says that Kueue is away also if the step has a child, whose pods lack nothing.
 func TestStoppedStepsWaitForKueue(t *testing.T) {
 	o := heldSequence(false, heldChild(stopped))
-	o.Queue = Queue{Hold: &Hold{}}
+	o.Queue = known(Queue{Hold: &Hold{}})
 	p := Decide(o)
 	c := meta.FindStatusCondition(p.Status.Conditions, batchv1alpha1.ConditionResourcesUnavailable)
 	if c == nil || c.Status != metav1.ConditionTrue || c.Reason != batchv1alpha1.ReasonQueueUnavailable {

@@ -12,6 +12,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 func suspend(value bool) func(*batchv1alpha1.SequentialJob) {
@@ -70,7 +71,7 @@ func TestQueuedChildren(t *testing.T) {
 	w := newWorld(t, queued).stabilize()
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
 	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: Kueue has made no Workload for it yet", w.condition("Progressing"))
-	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true, Message: "couldn't assign flavors"})
+	w.queue.Workload = hostplan.Of(&Workload{Name: "w", Active: true, Message: "couldn't assign flavors"})
 	w.stabilize()
 	diff(t, "Progressing", "False WaitingForQuota: Job 0 waits for quota in queue q: couldn't assign flavors", w.condition("Progressing"))
 	diff(t, "whether time counts", true, w.sj.Status.ActiveSince == nil)
@@ -90,16 +91,16 @@ func TestQueuedChildren(t *testing.T) {
 func TestSuspendedQueuedChildren(t *testing.T) {
 	w := newWorld(t, queued)
 	w.stabilize()
-	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true})
+	w.queue.Workload = hostplan.Of(&Workload{Name: "w", Active: true})
 	w.child("etl-0").Suspended = false
 	w.stabilize().change(suspend(true)).stabilize()
-	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
+	diff(t, "the Workload", false, w.queue.Workload.Value().Active)
 	diff(t, "who suspends the child", false, w.child("etl-0").Suspended)
 	w.child("etl-0").Suspended, w.child("etl-0").Busy = true, false // Kueue
 	w.stabilize()
 	diff(t, "Suspended", "True Suspended: the sequence is suspended", w.condition("Suspended"))
 	w.change(suspend(false)).stabilize()
-	diff(t, "the Workload", true, w.queue.Workload.Is().Active)
+	diff(t, "the Workload", true, w.queue.Workload.Value().Active)
 	diff(t, "the child", true, w.child("etl-0").Suspended)
 	diff(t, "the state", batchv1alpha1.StepWaiting, w.sj.Status.Steps[0].State)
 }
@@ -108,7 +109,7 @@ func TestSuspendedQueuedChildren(t *testing.T) {
 // start a child again whose Workload is active, so that its pods would stop, start, and stop once more.
 func TestSuspendedQueuedChildrenOfUnknownWorkloads(t *testing.T) {
 	w := newWorld(t, queued).stabilize()
-	w.queue.Workload = KnownWorkload(&Workload{Name: "w", Active: true})
+	w.queue.Workload = hostplan.Of(&Workload{Name: "w", Active: true})
 	w.child("etl-0").Suspended, w.child("etl-0").Busy = false, true
 	w.stabilize()
 	known := w.queue
@@ -119,7 +120,7 @@ func TestSuspendedQueuedChildrenOfUnknownWorkloads(t *testing.T) {
 	diff(t, "Progressing", "False Suspended: the sequence is suspended; job 0 runs until its Workload can be read: workloads (forbidden)", w.condition("Progressing"))
 	w.queue = known
 	w.stabilize()
-	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
+	diff(t, "the Workload", false, w.queue.Workload.Value().Active)
 	diff(t, "the child", false, w.child("etl-0").Suspended) // Kueue suspends it
 	diff(t, "Progressing", "False Suspended: the sequence is suspended", w.condition("Progressing"))
 }
@@ -135,11 +136,11 @@ func TestQueuedChildrenOfUnknownWorkloads(t *testing.T) {
 // TestWorkloadsOfOthers has a Workload that an administrator or Kueue made inactive.
 func TestWorkloadsOfOthers(t *testing.T) {
 	w := newWorld(t, queued).stabilize()
-	w.queue.Workload = KnownWorkload(&Workload{Name: "w"})
+	w.queue.Workload = hostplan.Of(&Workload{Name: "w"})
 	w.stabilize()
-	diff(t, "the Workload", false, w.queue.Workload.Is().Active)
+	diff(t, "the Workload", false, w.queue.Workload.Value().Active)
 	w.change(suspend(true)).stabilize().change(suspend(false)).stabilize()
-	diff(t, "the Workload after a resumption", false, w.queue.Workload.Is().Active)
+	diff(t, "the Workload after a resumption", false, w.queue.Workload.Value().Active)
 }
 
 func TestQueueWithoutKueue(t *testing.T) {

@@ -21,13 +21,13 @@ import (
 // other subjects have changed.
 func reportTroubles(o Observed, c Child, status *batchv1alpha1.SequentialJobStatus) wants {
 	index, waits := currentIndex(status), o.Unschedulable
-	if c.Queued && !o.Queue.Served {
+	if c.Queued && !o.queue().Served {
 		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonQueueUnavailable,
 			fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
 				"install Kueue, or remove the label %s from the SequentialJob and from %s %s", index, helper.QueueKey,
 				strings.ToLower(string(c.Kind)), c.Name))}}
 	}
-	if o.Queue.Hold != nil && !o.Queue.Served && c.Suspended {
+	if o.queue().Hold != nil && !o.queue().Served && c.Suspended {
 		return wants{} // waitForQuota says so
 	}
 	switch refused, due := refusedPods(o, c, status); {
@@ -53,17 +53,13 @@ func reportTroubles(o Observed, c Child, status *batchv1alpha1.SequentialJobStat
 // refusedPods returns what the API refuses to the current child; nil if it refuses nothing. The second value is when that may be worth
 // reporting.
 func refusedPods(o Observed, c Child, status *batchv1alpha1.SequentialJobStatus) (*hostplan.Refusal, time.Duration) {
-	if c.Refused != nil {
-		return c.Refused, 0 // its own controller has waited
+	if c.Refused == nil || c.Kind == batchv1alpha1.StepKindJobSet {
+		return c.Refused, 0 // the controller of the JobSet has waited
 	}
-	refused := o.RefusedPods
-	if refused.Message == "" || !c.LacksPods {
-		return nil, 0
-	}
-	if reports, due := hostplan.ReportsRefused(reportsRefused(status), refused.Since, refused.At, o.Now.Time); !reports {
+	if reports, due := hostplan.ReportsRefused(reportsRefused(status), o.PodsRefusedSince, c.Refused.At, o.Now.Time); !reports {
 		return nil, due
 	}
-	return &hostplan.Refusal{Reason: refused.Reason, Message: refused.Message}, 0
+	return c.Refused, 0
 }
 
 // The beginnings of messages about what the API refuses to a child that exists.
@@ -71,7 +67,7 @@ const podsOfJob, jobDoesNotRun = "pods of job ", "job "
 
 // refusedHead returns how the message begins. What a JobSet says has a subject of its own.
 func refusedHead(c Child, index int) string {
-	if c.Refused != nil {
+	if c.Kind == batchv1alpha1.StepKindJobSet {
 		return fmt.Sprintf("%s%d: ", jobDoesNotRun, index)
 	}
 	return fmt.Sprintf("%s%d cannot be created: ", podsOfJob, index)

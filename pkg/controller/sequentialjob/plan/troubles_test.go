@@ -18,29 +18,28 @@ func TestRefusedPods(t *testing.T) {
 	told := []metav1.Condition{{Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionTrue, Reason: "QuotaExceeded", Message: "pods of job 0 cannot be created: q"}}
 	former := []metav1.Condition{{Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionTrue, Reason: batchv1alpha1.ReasonPodsRefused, Message: "pods of job 0 cannot be created: q"}}
 	creation := []metav1.Condition{{Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionTrue, Reason: "QuotaExceeded", Message: "Job 0 could not be created: q"}}
-	lacks := Child{LacksPods: true}
-	refused := func(since, age time.Duration) RefusedPods {
-		return RefusedPods{Reason: "QuotaExceeded", Message: "exceeded quota: q", Since: at.Add(-since), At: at.Add(-age)}
+	refused := func(age time.Duration) Child {
+		return Child{Refused: &hostplan.Refusal{Reason: "QuotaExceeded", Message: "exceeded quota: q", At: at.Add(-age)}}
 	}
 	for name, tc := range map[string]struct {
 		child      Child
 		conditions []metav1.Condition
-		refused    RefusedPods
+		since      time.Duration
 		want       string
 		wantDue    time.Duration
 	}{
-		"none":                       {child: lacks},
-		"not at first":               {child: lacks, refused: refused(time.Second, 0), wantDue: 4 * time.Second},
-		"after some time":            {child: lacks, refused: refused(5*time.Second, 0), want: "QuotaExceeded exceeded quota: q"},
-		"long ago":                   {child: lacks, refused: refused(time.Hour, 3*time.Minute)},
-		"long ago, and told":         {child: lacks, conditions: told, refused: refused(0, 20*time.Minute), want: "QuotaExceeded exceeded quota: q"},
-		"told by an earlier release": {child: lacks, conditions: former, refused: refused(0, 20*time.Minute), want: "QuotaExceeded exceeded quota: q"},
-		"told about the Job itself":  {child: lacks, conditions: creation, refused: refused(0, 0), wantDue: 5 * time.Second},
-		"a JobSet says so":           {child: Child{Refused: &hostplan.Refusal{Reason: "AdmissionDenied", Message: "pods of 1 of 2 Jobs"}}, want: "AdmissionDenied pods of 1 of 2 Jobs"},
+		"none":                       {},
+		"not at first":               {child: refused(0), since: time.Second, wantDue: 4 * time.Second},
+		"after some time":            {child: refused(0), since: 5 * time.Second, want: "QuotaExceeded exceeded quota: q"},
+		"long ago":                   {child: refused(3 * time.Minute), since: time.Hour},
+		"long ago, and told":         {child: refused(20 * time.Minute), conditions: told, since: 0, want: "QuotaExceeded exceeded quota: q"},
+		"told by an earlier release": {child: refused(20 * time.Minute), conditions: former, since: 0, want: "QuotaExceeded exceeded quota: q"},
+		"told about the Job itself":  {child: refused(0), conditions: creation, since: 0, wantDue: 5 * time.Second},
+		"a JobSet says so":           {child: Child{ChildRef: ChildRef{Kind: batchv1alpha1.StepKindJobSet}, Refused: &hostplan.Refusal{Reason: "AdmissionDenied", Message: "pods of 1 of 2 Jobs"}}, want: "AdmissionDenied pods of 1 of 2 Jobs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sj := &batchv1alpha1.SequentialJob{Status: batchv1alpha1.SequentialJobStatus{Conditions: tc.conditions}}
-			o := Observed{SequentialJob: sj, RefusedPods: tc.refused, Now: at}
+			o := Observed{SequentialJob: sj, PodsRefusedSince: at.Add(-tc.since), Now: at}
 			refusal, due := refusedPods(o, tc.child, &sj.Status)
 			got := ""
 			if refusal != nil {

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -29,22 +28,23 @@ type Observed struct {
 	Restored hostplan.Known[Restored]
 	// FirstCause is why the current child failed, if that is a Job.
 	FirstCause hostplan.Known[jobsetv1alpha2.FailureCause]
+	// Contest is what is known of a current child that another client suspends. There is none unless that happened again each time the
+	// controller resumed it.
+	Contest hostplan.Known[Contest]
+	// Queue is what is known of Kueue about a sequence that names a queue, or whose child does.
+	Queue hostplan.Known[Queue]
+	// Unseen is the child of Asks.Unseen as the API has it.
+	Unseen hostplan.Known[LiveChild]
+	// Earlier is a pod or a Job of earlier children that runs, like "pod etl-0-x on node n1". There is none once all of them have ended, and no
+	// Job is left that could create one.
+	Earlier hostplan.Known[string]
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
-	// RefusedPods are the pods of a Job that the API refuses.
-	RefusedPods RefusedPods
-	// Contest is what is known of a current child that another client suspends; nil unless that happened again each time
-	// the controller resumed it.
-	Contest *Contest
-	// Queue is what is known of Kueue. It is of interest only while a queue is named.
-	Queue Queue
-	// Unseen is the child of Plan.Unseen, if the API has it although no cache shows it.
-	Unseen hostplan.Known[ChildRef]
+	// PodsRefusedSince is since when the API refuses pods of children that are Jobs; zero if it refuses none, as far as is known.
+	PodsRefusedSince time.Time
 	// Stripped is why the current child does not get the label back without which no cache shows it; nil unless that is so. Then Children
 	// have it as the API has answered.
 	Stripped *Refusal
-	// Earlier is what is known of pods of earlier children.
-	Earlier Earlier
 	// RefusedSince is since when each pass was refused the creation of the child; zero if the last one was not.
 	RefusedSince time.Time
 	// FailingSince is since when each pass has failed to write something else; zero if the last one has not.
@@ -79,7 +79,7 @@ type Child struct {
 	Deleting bool
 	// LacksPods means that a Job has fewer pods than it should.
 	LacksPods bool
-	// Refused is what the API refuses to a JobSet, which its own controller found; nil if it refuses nothing.
+	// Refused is what the API refuses to the controller of the child: pods of a Job, or what a condition of a JobSet says; nil if nothing.
 	Refused *hostplan.Refusal
 	// End is how it has ended; empty while it has not.
 	End End
@@ -123,36 +123,27 @@ type ChildRef struct {
 	UID types.UID
 }
 
+// LiveChild is a child as the API has it, although no cache shows it.
+type LiveChild struct {
+	Child
+	// Stripped means that it has lost the label without which no cache shows it.
+	Stripped bool
+	// Meta is what is needed to put the label back.
+	Meta metav1.ObjectMeta
+}
+
 // Queue is what is known of Kueue about a sequence that names a queue.
 type Queue struct {
 	// Served means that the cluster serves Kueue's API. It must be true unless it is known that the cluster does not.
 	Served bool
-	// Workload is what is known of the Workload that Kueue made for the current child.
-	Workload ChildWorkload
+	// Workload is what is known of the Workload that Kueue made for the current child. It is unknown while a controller starts, or while the
+	// API of Kueue is away.
+	Workload hostplan.Known[*Workload]
 	// Hold is what is known of the quota for the whole sequence; nil if each step asks for its own.
 	Hold *Hold
 	// Unreadable is why Workloads cannot be read; empty if they can, or if that is not known.
 	Unreadable string
 }
-
-// ChildWorkload is what is known of the Workload of a child. Its zero value says that nothing is, as while a controller
-// starts or the API of Kueue is away.
-type ChildWorkload struct {
-	known    bool
-	workload *Workload
-}
-
-// KnownWorkload returns that the Workload of a child is known; nil means that there is none.
-func KnownWorkload(w *Workload) ChildWorkload { return ChildWorkload{known: true, workload: w} }
-
-// Known returns whether it is known if there is a Workload.
-func (c ChildWorkload) Known() bool { return c.known }
-
-// Is returns the Workload; nil if there is none, or if that is not known.
-func (c ChildWorkload) Is() *Workload { return c.workload }
-
-// None returns whether it is known that there is no Workload.
-func (c ChildWorkload) None() bool { return c.known && c.workload == nil }
 
 // Workload is what decisions use of a Workload of Kueue.
 type Workload struct {
@@ -171,9 +162,6 @@ type Workload struct {
 // Unschedulable are the pods of the current child for which the scheduler finds no node.
 type Unschedulable = hostplan.Unschedulable
 
-// RefusedPods are pods of the current child, which is a Job, that the API refuses to the Job controller.
-type RefusedPods = hostplan.RefusedPods
-
 // Plan is what has to be done to bring the children of a sequence, and its status, to where they should be. The zero Plan
 // does nothing.
 type Plan struct {
@@ -182,17 +170,13 @@ type Plan struct {
 	// Events are reported once Status is stored.
 	Events []Event
 
-	// AskRestored, FailedJob, Unseen and Earlier are what the decision needs to know, and the snapshot does not say. A plan that has one of
-	// them is not carried out: the answer is added to the snapshot, and the decision is made again.
-
-	// AskRestored asks for Observed.Restored.
-	AskRestored bool
-	// FailedJob asks for Observed.FirstCause of the Job that has failed; nil for nothing.
-	FailedJob *FailedJob
-	// Unseen asks for Observed.Unseen before the finalizer is removed: for a child that no cache shows; nil for nothing.
-	Unseen *ChildRef
-	// Earlier asks for Observed.Earlier before a child is created; nil for nothing.
-	Earlier *EarlierQuery
+	// Asks is what the decision needs to know, and the snapshot does not say.
+	Asks Asks
+	// Relabel is a child of which no cache shows that it exists, because it has lost its label; nil for none. It gets the label back before
+	// anything else is decided, and a plan that has one holds nothing else.
+	Relabel *ChildRef
+	// Lags means that caches are about to show a child that the API has. Nothing is done until they do.
+	Lags bool
 
 	// AddFinalizer means that the finalizer is added before the child is created.
 	AddFinalizer bool
@@ -246,27 +230,5 @@ type WorkloadPatch struct {
 
 // Event is an event about the sequence.
 type Event = hostplan.Event
-
-// FailedJob is a failed Job whose pods hold the first cause of its failure.
-type FailedJob struct {
-	ChildRef
-	// InContainers means that pods may hold the failure although they have not failed themselves.
-	InContainers bool
-	// Failure is the condition of the Job that reports its failure.
-	Failure batchv1.JobCondition
-}
-
-// Questions names what a plan asks for; none for a plan that can be carried out.
-func (p Plan) Questions() (questions []string) {
-	for question, asked := range map[string]bool{
-		"restored": p.AskRestored, "first cause": p.FailedJob != nil, "unseen child": p.Unseen != nil, "earlier children": p.Earlier != nil,
-	} {
-		if asked {
-			questions = append(questions, question)
-		}
-	}
-	slices.Sort(questions)
-	return questions
-}
 
 func (p Plan) creates() bool { return p.CreateJob != nil || p.CreateJobSet != nil }

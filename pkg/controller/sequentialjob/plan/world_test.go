@@ -19,7 +19,6 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
@@ -48,7 +47,7 @@ type world struct {
 	restored bool
 	due      time.Duration
 	// earlier is what is read of earlier children, and asked are the questions about them.
-	earlier Earlier
+	earlier hostplan.Known[string]
 	asked   []EarlierQuery
 }
 
@@ -65,11 +64,11 @@ func newWorld(t *testing.T, change ...func(*batchv1alpha1.SequentialJob)) *world
 	for _, c := range change {
 		c(sj)
 	}
-	return &world{t: t, sj: sj, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), queue: Queue{Served: true, Workload: KnownWorkload(nil)}, creation: Created, earlier: Earlier{State: EarlierEnded}}
+	return &world{t: t, sj: sj, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), queue: Queue{Served: true, Workload: hostplan.None[*Workload]()}, creation: Created, earlier: hostplan.None[string]()}
 }
 
 func (w *world) observed() Observed {
-	o := Observed{SequentialJob: w.sj, Now: metav1.NewTime(w.now), Queue: w.queue, Unschedulable: w.waits, Contest: w.contest, RefusedSince: w.refused, FailingSince: w.failing}
+	o := Observed{SequentialJob: w.sj, Now: metav1.NewTime(w.now), Unschedulable: w.waits, RefusedSince: w.refused, FailingSince: w.failing}
 	for _, kid := range w.owned {
 		o.Children = append(o.Children, *kid)
 	}
@@ -81,25 +80,6 @@ func (w *world) observed() Observed {
 		w.answer(&o, p)
 	}
 	return o
-}
-
-// answer adds what a plan asks for. All that is there is shown.
-func (w *world) answer(o *Observed, p Plan) {
-	if p.AskRestored {
-		if o.Restored = hostplan.None[Restored](); w.restored {
-			o.Restored = hostplan.Of(Restored{})
-		}
-	}
-	if p.Unseen != nil {
-		o.Unseen = hostplan.None[ChildRef]()
-	}
-	if p.Earlier != nil {
-		w.asked = append(w.asked, *p.Earlier)
-		o.Earlier = w.earlier
-	}
-	if job := p.FailedJob; job != nil {
-		o.FirstCause = hostplan.Of(jobsetv1alpha2.FailureCause{Job: job.Name, Pod: "pod", Container: "main", ExitCode: ptr.To(int32(3))})
-	}
 }
 
 // pass is one pass of the controller. It reports whether it changed anything.
@@ -171,7 +151,7 @@ func (w *world) apply(p Plan) Results {
 		kid.Busy = kid.Busy && !s.Suspend
 	}
 	if s := p.SetWorkloadActive; s != nil {
-		w.queue.Workload.Is().Active, w.queue.Workload.Is().Deactivated = s.Active, !s.Active
+		w.queue.Workload.Value().Active, w.queue.Workload.Value().Deactivated = s.Active, !s.Active
 	}
 	if p.AddFinalizer {
 		w.sj = w.sj.DeepCopy()

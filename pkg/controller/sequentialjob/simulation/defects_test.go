@@ -169,19 +169,25 @@ func blind(o plan.Observed, p *plan.Plan) {
 }
 
 func unknownIsMissing(o *plan.Observed) {
-	if hold := o.Queue.Hold; hold != nil && hold.Quota == plan.QuotaUnknown {
-		o.Queue.Hold = &plan.Hold{Quota: plan.QuotaMissing}
+	if q := o.Queue.Value(); q.Hold != nil && q.Hold.Quota == plan.QuotaUnknown {
+		q.Hold = &plan.Hold{Quota: plan.QuotaMissing}
+		o.Queue = hostplan.Of(q)
 	}
 }
 
 func unknownIsNone(o *plan.Observed) {
-	if !o.Queue.Workload.Known() {
-		o.Queue.Workload = plan.KnownWorkload(nil)
+	if q, known := o.Queue.Get(); known && !q.Workload.IsKnown() {
+		q.Workload = hostplan.None[*plan.Workload]()
+		o.Queue = hostplan.Of(q)
 	}
 }
 
 func withoutBusy(o *plan.Observed) {
+	all := len(o.Children)
 	o.Children = slices.DeleteFunc(o.Children, func(c plan.Child) bool { return c.Busy && c.End == "" && !c.Deleting })
+	if len(o.Children) < all { // without an answer, the decision would ask for it
+		o.Unseen = hostplan.None[plan.LiveChild]()
+	}
 }
 
 func otherClock(o plan.Observed, p *plan.Plan) {

@@ -15,6 +15,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
@@ -130,9 +131,9 @@ func (q queues) Queue(_ context.Context, sj *batchv1alpha1.SequentialJob, child 
 	q.p.unread = !read && q.p.served
 	switch w := q.p.workloads[child.UID]; {
 	case !q.p.served, read && w == nil:
-		known.Workload = plan.KnownWorkload(nil)
+		known.Workload = hostplan.None[*plan.Workload]()
 	case read:
-		known.Workload = plan.KnownWorkload(&plan.Workload{
+		known.Workload = hostplan.Of(&plan.Workload{
 			Name: child.Name, UID: "w-" + child.UID, ResourceVersion: strconv.Itoa(w.version), Active: w.active, Deactivated: w.deactivated,
 		})
 	}

@@ -117,11 +117,11 @@ func (p *process) checkDecision(obs plan.Observed) plan.Plan {
 	p.observed = obs
 	reference := copied(obs)
 	next := p.decide(obs)
-	p.decided = p.decided || len(next.Questions()) == 0
-	if len(next.Questions()) > 0 { // the decision is made again
+	if len(next.Questions()) > 0 || next.Relabel != nil || next.Lags { // the decision is made again
 		p.Seen["questions"]++
 		return next
 	}
+	p.decided = true
 	if p.Dice.IntN(16) != 0 { // comparing takes much longer than deciding
 		reference = nil
 	}

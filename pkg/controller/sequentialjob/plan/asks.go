@@ -1,0 +1,95 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+)
+
+// Asks are what a decision depends on and the snapshot does not have. A plan that asks for something holds nothing else: the decision is
+// made once more on a snapshot with the answers. An answer may be that something could not be obtained, so that a decision never asks twice.
+type Asks struct {
+	// Unseen asks for Observed.Unseen: the child that the status knows and no cache shows. Its UID is empty if it is not known.
+	Unseen *ChildRef
+	// Queue asks for Observed.Queue with the Workload of the current child, which is zero while there is none.
+	Queue *ChildRef
+	// Restored asks for Observed.Restored.
+	Restored bool
+	// Contest asks for Observed.Contest of a child that is about to be resumed.
+	Contest *ChildRef
+	// FirstCause asks for Observed.FirstCause of the Job that has failed.
+	FirstCause *FailedJob
+	// Earlier asks for Observed.Earlier before a child is created.
+	Earlier *EarlierQuery
+}
+
+// FailedJob is a failed Job whose pods hold the first cause of its failure.
+type FailedJob struct {
+	ChildRef
+	// InContainers means that pods may hold the failure although they have not failed themselves.
+	InContainers bool
+	// Failure is the condition of the Job that reports its failure.
+	Failure batchv1.JobCondition
+}
+
+// EarlierQuery asks for what still runs of earlier children.
+type EarlierQuery struct {
+	// Index and Attempt are the step and the attempt of the child to create. Its own pods are not asked for.
+	Index   int
+	Attempt int32
+	// JobSets are the names of earlier JobSets whose Jobs may not have ended.
+	JobSets []string
+}
+
+// Questions names what a plan asks for; none for a plan that can be carried out.
+func (p Plan) Questions() (questions []string) {
+	a := p.Asks
+	for _, question := range []struct {
+		name string
+		put  bool
+	}{
+		{"unseen child", a.Unseen != nil}, {"queue", a.Queue != nil}, {"restored", a.Restored}, {"contest", a.Contest != nil},
+		{"first cause", a.FirstCause != nil}, {"earlier children", a.Earlier != nil},
+	} {
+		if question.put {
+			questions = append(questions, question.name)
+		}
+	}
+	return questions
+}
+
+// add adds what a subject asks for.
+func (a *Asks) add(more Asks) {
+	a.Contest, a.FirstCause, a.Earlier = cmp.Or(a.Contest, more.Contest), cmp.Or(a.FirstCause, more.FirstCause), cmp.Or(a.Earlier, more.Earlier)
+}
+
+// asksFirst returns what is asked for before anything else about a sequence is decided.
+func asksFirst(o Observed) (a Asks) {
+	a.Restored = o.Restored.Open() && restoreMatters(o)
+	if o.Queue.Open() && helper.Finished(o.SequentialJob) == nil && namesQueue(o) {
+		current := Current(o)
+		a.Queue = &current
+	}
+	return a
+}
+
+// lookForUnseen returns what has to happen before anything is decided about a sequence that has a child which no cache shows; nil for nothing.
+// Another process may have seen the child before this one did. Without the question its step would run again.
+func lookForUnseen(o Observed) *Plan {
+	ref := unseen(o)
+	if ref == nil || o.Unseen.IsNone() {
+		return nil
+	}
+	if o.Unseen.Open() {
+		return &Plan{Asks: Asks{Unseen: ref}}
+	}
+	if live, exists := o.Unseen.Get(); exists && live.Stripped {
+		return &Plan{Relabel: &live.ChildRef}
+	}
+	return &Plan{Lags: true} // also if it is not known whether it exists
+}

@@ -1,0 +1,65 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
+)
+
+// answer adds what a plan asks for. All that is there is shown.
+func (w *world) answer(o *Observed, p Plan) {
+	if p.Asks.Restored {
+		if o.Restored = hostplan.None[Restored](); w.restored {
+			o.Restored = hostplan.Of(Restored{})
+		}
+	}
+	if p.Asks.Unseen != nil {
+		o.Unseen = hostplan.None[LiveChild]()
+	}
+	if p.Asks.Queue != nil {
+		o.Queue = hostplan.Of(w.queue)
+	}
+	if p.Asks.Contest != nil {
+		o.Contest = hostplan.Existing(ptr.Deref(w.contest, Contest{}), w.contest != nil)
+	}
+	if p.Asks.Earlier != nil {
+		w.asked = append(w.asked, *p.Asks.Earlier)
+		o.Earlier = w.earlier
+	}
+	if job := p.Asks.FirstCause; job != nil {
+		o.FirstCause = hostplan.Of(jobsetv1alpha2.FailureCause{Job: job.Name, Pod: "pod", Container: "main", ExitCode: ptr.To(int32(3))})
+	}
+}
+
+// TestDecisionsAboutUnseenChildren has a sequence whose child no cache shows.
+func TestDecisionsAboutUnseenChildren(t *testing.T) {
+	w := newWorld(t).stabilize()
+	w.pass()
+	o := Observed{SequentialJob: w.sj, Restored: hostplan.None[Restored]()}
+	ref := ChildRef{Kind: "Job", Name: "etl-0", UID: w.owned[0].UID}
+	live := LiveChild{Child: *w.owned[0]}
+	lost := live
+	lost.Stripped = true
+	for name, tc := range map[string]struct {
+		unseen hostplan.Known[LiveChild]
+		want   Plan
+	}{
+		"it is not known whether it exists": {want: Plan{Asks: Asks{Unseen: &ref}}},
+		"it cannot be known":                {unseen: hostplan.NotObtained[LiveChild](), want: Plan{Lags: true}},
+		"it exists":                         {unseen: hostplan.Of(live), want: Plan{Lags: true}},
+		"it exists and has lost its label":  {unseen: hostplan.Of(lost), want: Plan{Relabel: &ref}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Unseen = tc.unseen
+			diff(t, "the plan", tc.want, Decide(o))
+		})
+	}
+	o.Unseen = hostplan.None[LiveChild]()
+	diff(t, "the attempts of the step once the child is gone", int32(2), Decide(o).Status.Steps[0].Attempts)
+}
