@@ -32,28 +32,26 @@ import (
 const reasonProgressTakenOver = "ProgressTakenOver"
 
 // restoreMatters returns whether the decision on a snapshot depends on Observed.Restored.
-func restoreMatters(o Observed) bool {
-	sj := o.SequentialJob
-	finished := helper.Finished(sj)
+func restoreMatters(q *sequence) bool {
 	switch {
-	case sj.DeletionTimestamp != nil, helper.ManagedElsewhere(sj), helper.Held(sj):
+	case q.SequentialJob.DeletionTimestamp != nil, helper.ManagedElsewhere(q.SequentialJob), helper.Held(q.SequentialJob):
 		return false
-	case finished != nil:
-		return finished.Type == batchv1alpha1.ConditionFailed && ahead(o) != nil
+	case q.finished != nil:
+		return q.finished.Type == batchv1alpha1.ConditionFailed && ahead(q) != nil
 	}
-	return ahead(o) != nil || whyHeld(o) != ""
+	return ahead(q) != nil || whyHeld(q) != ""
 }
 
 // ahead returns the newest child if it is of a later attempt of its step than the status knows; nil if it is not.
-func ahead(o Observed) *member {
+func ahead(q *sequence) *member {
 	var newest *member
-	for i := range o.Children {
-		m := &member{Child: o.Children[i], index: indexOf(o.SequentialJob, o.Children[i].Name)}
+	for i := range q.Children {
+		m := &member{Child: q.Children[i], index: indexOf(q.SequentialJob, q.Children[i].Name)}
 		if !m.Deleting && m.index >= 0 && (newest == nil || newest.olderThan(m)) {
 			newest = m
 		}
 	}
-	if newest == nil || newest.Attempt <= attemptsOf(&o.SequentialJob.Status, newest.index) {
+	if newest == nil || newest.Attempt <= attemptsOf(&q.SequentialJob.Status, newest.index) {
 		return nil
 	}
 	return newest
@@ -80,41 +78,39 @@ func attemptsOf(status *batchv1alpha1.SequentialJobStatus, index int) int32 {
 }
 
 // whyHeld returns why a sequence that was not written since the restore is held, if no child is ahead of it; "" if it is not.
-func whyHeld(o Observed) string {
-	sj := o.SequentialJob
-	entry, child := begunStep(sj), presentChild(o)
+func whyHeld(q *sequence) string {
+	child := presentChild(q)
 	switch {
-	case helper.Suspended(sj):
-		if child != nil && runsAlthoughSuspended(o, child) {
-			return messageRunsSuspended(currentIndex(&sj.Status))
+	case q.suspended:
+		if child != nil && runsAlthoughSuspended(q, child) {
+			return messageRunsSuspended(q.index)
 		}
-	case entry != nil && child == nil && !oldAttemptExists(o, entry):
-		return fmt.Sprintf("job %d had started, but does not exist: it may have ended or been deleted since", currentIndex(&sj.Status))
-	case len(sj.Status.Steps) > 0 && entry == nil:
-		return whyNextHeld(sj, currentIndex(&sj.Status))
-	case entry != nil && child != nil && child.End == Succeeded:
-		return whyNextHeld(sj, currentIndex(&sj.Status)+1)
+	case q.begun && child == nil && !oldAttemptExists(q):
+		return fmt.Sprintf("job %d had started, but does not exist: it may have ended or been deleted since", q.index)
+	case len(q.SequentialJob.Status.Steps) > 0 && !q.begun:
+		return whyNextHeld(q, q.index)
+	case q.begun && child != nil && child.End == Succeeded:
+		return whyNextHeld(q, q.index+1)
 	}
 	return ""
 }
 
 // whyNextHeld returns why a sequence is held before the step that is next; "" if it is not.
-func whyNextHeld(sj *batchv1alpha1.SequentialJob, index int) string {
-	if mayBeGone(sj, index) {
+func whyNextHeld(q *sequence, index int) string {
+	if mayBeGone(q, index) {
 		return fmt.Sprintf("job %d is next, but may have run since", index)
 	}
 	return ""
 }
 
 // mayBeGone returns whether a step may have run without leaving its child.
-func mayBeGone(sj *batchv1alpha1.SequentialJob, index int) bool {
-	steps := helper.Steps(&sj.Spec)
-	return index < len(steps) && (steps[index].JobSet != nil || ttlOf(steps[index]) != nil)
+func mayBeGone(q *sequence, index int) bool {
+	return index < len(q.steps) && (q.steps[index].JobSet != nil || ttlOf(q.steps[index]) != nil)
 }
 
 // runsAlthoughSuspended returns whether a child of a suspended sequence runs, so that the sequence was resumed since the backup.
-func runsAlthoughSuspended(o Observed, child *Child) bool {
-	return child.End == "" && !child.Suspended && !o.Restored.Value().Edited
+func runsAlthoughSuspended(q *sequence, child *Child) bool {
+	return child.End == "" && !child.Suspended && !q.Restored.Value().Edited
 }
 
 func messageRunsSuspended(index int) string {
@@ -122,78 +118,82 @@ func messageRunsSuspended(index int) string {
 }
 
 // presentChild returns the child of the current attempt of the current step, unless it is being deleted; nil if there is none.
-func presentChild(o Observed) *Child {
-	for i := range o.Children {
-		if c := &o.Children[i]; !c.Deleting && isCurrent(o.SequentialJob, *c) {
+func presentChild(q *sequence) *Child {
+	for i := range q.Children {
+		if c := &q.Children[i]; !c.Deleting && isCurrent(q.SequentialJob, *c) {
 			return c
 		}
 	}
 	return nil
 }
 
-// oldAttemptExists returns whether a child of an earlier attempt of the step exists, whose name later ones have, too: then none has come
-// after it.
-func oldAttemptExists(o Observed, entry *batchv1alpha1.SequentialJobStepStatus) bool {
-	return slices.ContainsFunc(o.Children, func(c Child) bool { return c.Name == entry.ChildName && c.Attempt < entry.Attempts })
+// oldAttemptExists returns whether a child of an earlier attempt of the current step exists, whose name later ones have, too: then none has
+// come after it.
+func oldAttemptExists(q *sequence) bool {
+	return slices.ContainsFunc(q.Children, func(c Child) bool { return c.Name == q.entry.ChildName && c.Attempt < q.entry.Attempts })
 }
 
-// restoration is what a sequence wants after a restore.
-type restoration struct {
-	// reopens means that the sequence had failed when the backup was made, and was retried since.
-	reopens bool
-	wants   []wants
-	// over means that nothing else may happen.
-	over bool
+// reopens returns whether the sequence had failed when the backup was made, and was retried since.
+func reopens(q *sequence) bool {
+	_, restored := q.Restored.Get()
+	return q.finished != nil && q.finished.Type != batchv1alpha1.ConditionComplete && (restored || helper.Held(q.SequentialJob)) && ahead(q) != nil
+}
+
+// reopenRetried reopens a sequence that reopens.
+func reopenRetried(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+	if !reopens(q) {
+		return nil
+	}
+	return []wants{{move: move{kind: reopen}}}
 }
 
 // afterRestore takes over the progress that children show, and holds the sequence if they do not show it.
-func afterRestore(o Observed) restoration {
-	newest, finished, wasHeld := ahead(o), helper.Finished(o.SequentialJob), helper.Held(o.SequentialJob)
-	_, restored := o.Restored.Get()
-	if !restored && !wasHeld || finished != nil && (newest == nil || finished.Type == batchv1alpha1.ConditionComplete) {
-		return restoration{}
+func afterRestore(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+	newest, wasHeld := ahead(q), helper.Held(q.SequentialJob)
+	if _, restored := q.Restored.Get(); !restored && !wasHeld {
+		return nil
 	}
-	reopens := finished != nil
 	switch {
 	case newest != nil:
-		return restoration{reopens: reopens, wants: followNewest(o, *newest, wasHeld), over: true}
-	case wasHeld && !runsAgain(o):
-		return restoration{over: true}
+		return followNewest(q, *newest, wasHeld)
+	case wasHeld && !runsAgain(q):
+		return []wants{{over: true}}
 	case wasHeld:
-		return restoration{wants: []wants{{conditions: []condition{notHeld("the current job runs")}}}}
+		return []wants{{conditions: []condition{notHeld("the current job runs")}}}
 	}
 	// A sequence on which a user has acted since the restore is not held.
-	if why := whyHeld(o); why != "" && !o.Restored.Value().Acted {
-		return restoration{wants: []wants{hold(o, why)}, over: true}
+	if why := whyHeld(q); why != "" && !q.Restored.Value().Acted {
+		return []wants{hold(q, why)}
 	}
-	return restoration{}
+	return nil
 }
 
 // followNewest takes over the step of the newest child, which ends a hold if it runs. A child of a step that the sequence has
 // behind it is left alone.
-func followNewest(o Observed, newest member, wasHeld bool) []wants {
-	if newest.index < currentIndex(&o.SequentialJob.Status) || newest.index >= helper.StepCount(&o.SequentialJob.Spec) {
-		return []wants{hold(o, fmt.Sprintf("child %s is of an attempt that the sequence does not know: it is left alone", newest.Name))}
+func followNewest(q *sequence, newest member, wasHeld bool) []wants {
+	if newest.index < q.index || newest.index >= len(q.steps) {
+		return []wants{hold(q, fmt.Sprintf("child %s is of an attempt that the sequence does not know: it is left alone", newest.Name))}
 	}
-	takenOver := wants{move: move{kind: takeOver, index: newest.index, child: &newest.Child}}
-	switch suspended := helper.Suspended(o.SequentialJob); {
-	case wasHeld && !suspended:
-		return []wants{takenOver, {conditions: []condition{notHeld("the current job runs")}}}
-	case suspended && runsAlthoughSuspended(o, &newest.Child):
-		return []wants{takenOver, hold(o, messageRunsSuspended(newest.index))}
+	takenOver := wants{move: move{kind: takeOver, index: newest.index, child: &newest.Child}, clock: true}
+	switch {
+	case wasHeld && !q.suspended:
+		return []wants{takenOver, {conditions: []condition{notHeld("the current job runs")}, over: true}}
+	case q.suspended && runsAlthoughSuspended(q, &newest.Child):
+		return []wants{takenOver, hold(q, messageRunsSuspended(newest.index))}
 	}
+	takenOver.over = true
 	return []wants{takenOver}
 }
 
 // runsAgain returns whether the child of the current step of a held sequence runs.
-func runsAgain(o Observed) bool {
-	c := presentChild(o)
-	return c != nil && c.End == "" && !helper.Suspended(o.SequentialJob)
+func runsAgain(q *sequence) bool {
+	c := presentChild(q)
+	return c != nil && c.End == "" && !q.suspended
 }
 
-// hold begins the hold. The clock of the deadline stands still meanwhile.
-func hold(o Observed, why string) wants {
-	sj := o.SequentialJob
+// hold begins the hold. The clock of the deadline stands still meanwhile, and nothing else happens.
+func hold(q *sequence, why string) wants {
+	sj := q.SequentialJob
 	message := fmt.Sprintf("the store was restored from a backup in which %s; delete the sequence, or let it continue with `kubectl jobset "+
 		"resume sqj/%s -n %s`",
 		why, sj.Name, sj.Namespace)
@@ -202,70 +202,65 @@ func hold(o Observed, why string) wants {
 			Type: batchv1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Reason: batchv1alpha1.ReasonRestoredFromBackup, Message: message,
 			event: warning(batchv1alpha1.ReasonRestoredFromBackup, message),
 		}, progressing(batchv1alpha1.ReasonRestoredFromBackup, "the sequence is held")},
-		move: move{kind: standStill},
+		move: move{kind: standStill}, over: true,
 	}
 }
 
-// reopen takes back that the sequence had failed when the backup was made: it was retried since.
-func (s *status) reopen() {
+// reopened takes back that the sequence had failed when the backup was made: it was retried since.
+func reopened(q *sequence, next *batchv1alpha1.SequentialJobStatus) []Event {
 	const message = "the store was restored from a backup, and the sequence was retried since"
-	s.put(notFailed(batchv1alpha1.ReasonRestoredFromBackup, message))
-	s.next.Progress.FailedIndex, s.next.Progress.FailureReason, s.next.CompletionTime = nil, "", nil
-	s.put(available())
+	next.Progress.FailedIndex, next.Progress.FailureReason, next.CompletionTime = nil, "", nil
+	return put(next, q.Now, notFailed(batchv1alpha1.ReasonRestoredFromBackup, message), available())
 }
 
-// takeOver makes the step of a child the current one.
-func (s *status) takeOver(newest member) {
-	for index := s.index(); index < newest.index; index++ {
-		s.takeOverSucceeded(index)
+// takenOver makes the step of a child the current one.
+func takenOver(q *sequence, next *batchv1alpha1.SequentialJobStatus, newest member) []Event {
+	for index := q.index; index < newest.index; index++ {
+		takeOverSucceeded(q, next, index)
 	}
-	for index := newest.index + 1; index < len(s.next.Steps); index++ { // these ran before a retry
-		s.next.Steps[index].State = batchv1alpha1.StepPending
+	for index := newest.index + 1; index < len(next.Steps); index++ { // these ran before a retry
+		next.Steps[index].State = batchv1alpha1.StepPending
 	}
-	s.stepAt(newest.index, batchv1alpha1.StepStarting, &newest.Child)
-	s.next.Progress.CurrentIndex = ptr.To(int32(newest.index))
-	if s.next.StartTime == nil {
-		s.next.StartTime = s.now()
-	}
-	s.put(progressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d runs", newest.index)))
-	s.followClock()
-	s.events = append(s.events, normal(reasonProgressTakenOver, fmt.Sprintf(
-		"The store was restored from a backup. Attempt %d of job %d was taken over from %s %s", newest.Attempt, newest.index, newest.Kind,
-		newest.Name)))
+	stepAt(q, next, newest.index, batchv1alpha1.StepStarting, &newest.Child)
+	next.Progress.CurrentIndex = ptr.To(int32(newest.index))
+	noteStart(next, q.Now)
+	return append(put(next, q.Now, progressing(batchv1alpha1.ReasonJobStarted, fmt.Sprintf("Job %d runs", newest.index))),
+		normal(reasonProgressTakenOver, fmt.Sprintf("The store was restored from a backup. Attempt %d of job %d was taken over from %s %s",
+			newest.Attempt, newest.index, newest.Kind, newest.Name)))
 }
 
 // takeOverSucceeded records that a step has succeeded, because a later one has begun.
-func (s *status) takeOverSucceeded(index int) {
+func takeOverSucceeded(q *sequence, next *batchv1alpha1.SequentialJobStatus, index int) {
 	var child *Child
-	for i := range s.o.Children {
-		if c := &s.o.Children[i]; indexOf(s.o.SequentialJob, c.Name) == index && !c.Deleting {
+	for i := range q.Children {
+		if c := &q.Children[i]; indexOf(q.SequentialJob, c.Name) == index && !c.Deleting {
 			child = c
 		}
 	}
-	s.stepAt(index, batchv1alpha1.StepSucceeded, child)
-	entry := &s.next.Steps[index]
-	entry.CompletionTime, entry.ExitCode = s.now(), ptr.To(int32(0))
+	stepAt(q, next, index, batchv1alpha1.StepSucceeded, child)
+	entry := &next.Steps[index]
+	entry.CompletionTime, entry.ExitCode = ptr.To(q.Now), ptr.To(int32(0))
 	if child != nil {
-		entry.CompletionTime = s.endTime(*child)
+		entry.CompletionTime = endTime(q, entryOf(next), *child)
 	}
-	s.addCompleted(index)
+	addCompleted(next, index)
 }
 
 // stepAt sets what the status says about a step: as its child does, or else as the spec does.
-func (s *status) stepAt(index int, state batchv1alpha1.StepState, child *Child) {
-	for len(s.next.Steps) <= index {
-		s.next.Steps = append(s.next.Steps, batchv1alpha1.SequentialJobStepStatus{})
+func stepAt(q *sequence, next *batchv1alpha1.SequentialJobStatus, index int, state batchv1alpha1.StepState, child *Child) {
+	for len(next.Steps) <= index {
+		next.Steps = append(next.Steps, batchv1alpha1.SequentialJobStepStatus{})
 	}
-	step, was := s.steps[index], s.next.Steps[index]
+	step, was := q.steps[index], next.Steps[index]
 	entry := batchv1alpha1.SequentialJobStepStatus{
-		Name: step.Name, Kind: step.Kind(), ChildName: helper.ChildName(s.o.SequentialJob.Name, index), State: state,
+		Name: step.Name, Kind: step.Kind(), ChildName: helper.ChildName(q.SequentialJob.Name, index), State: state,
 		StartTime: was.StartTime, Attempts: max(was.Attempts, 1), ChildUID: was.ChildUID,
 	}
 	if entry.StartTime == nil {
-		entry.StartTime = s.now()
+		entry.StartTime = ptr.To(q.Now)
 	}
 	if child != nil {
 		entry.Kind, entry.ChildUID, entry.Attempts = child.Kind, child.UID, max(was.Attempts, child.Attempt, 1)
 	}
-	s.next.Steps[index] = entry
+	next.Steps[index] = entry
 }

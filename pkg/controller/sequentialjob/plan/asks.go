@@ -7,8 +7,6 @@ import (
 	"cmp"
 
 	batchv1 "k8s.io/api/batch/v1"
-
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 )
 
 // Asks are what a decision depends on and the snapshot does not have. A plan that asks for something holds nothing else: the decision is
@@ -69,26 +67,28 @@ func (a *Asks) add(more Asks) {
 }
 
 // asksFirst returns what is asked for before anything else about a sequence is decided.
-func asksFirst(o Observed) (a Asks) {
-	a.Restored = o.Restored.Open() && restoreMatters(o)
-	if o.Queue.Open() && helper.Finished(o.SequentialJob) == nil && namesQueue(o) {
-		current := Current(o)
-		a.Queue = &current
+func asksFirst(q *sequence) (a Asks) {
+	a.Restored = q.Restored.Open() && restoreMatters(q)
+	if q.Queue.Open() && q.finished == nil && namesQueue(q) {
+		a.Queue = &ChildRef{}
+		if q.current != nil {
+			a.Queue = &q.current.ChildRef
+		}
 	}
 	return a
 }
 
 // lookForUnseen returns what has to happen before anything is decided about a sequence that has a child which no cache shows; nil for nothing.
 // Another process may have seen the child before this one did. Without the question its step would run again.
-func lookForUnseen(o Observed) *Plan {
-	ref := unseen(o)
-	if ref == nil || o.Unseen.IsNone() {
+func lookForUnseen(q *sequence) *Plan {
+	ref := unseen(q)
+	if ref == nil || q.Unseen.IsNone() {
 		return nil
 	}
-	if o.Unseen.Open() {
+	if q.Unseen.Open() {
 		return &Plan{Asks: Asks{Unseen: ref}}
 	}
-	if live, exists := o.Unseen.Get(); exists && live.Stripped {
+	if live, exists := q.Unseen.Get(); exists && live.Stripped {
 		return &Plan{Relabel: &live.ChildRef}
 	}
 	return &Plan{Lags: true} // also if it is not known whether it exists

@@ -108,7 +108,7 @@ func TestQueueIsInherited(t *testing.T) {
 					sj.Spec.Steps[0].Job.Labels[helper.QueueKey] = tc.step
 				}
 			})
-			diff(t, "whether a queue is named", tc.wantQueue != "", namesQueue(w.observed()))
+			diff(t, "whether a queue is named", tc.wantQueue != "", namesQueue(look(w.observed())))
 			job, js := NewChild(w.sj, helper.Steps(&w.sj.Spec)[0], 1)
 			var labels map[string]string
 			var suspend *bool

@@ -11,21 +11,20 @@ import (
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 )
 
 // followClock starts and stops the clock of the deadline: time counts while a step has begun, unless it is suspended or waits
 // for quota.
-func (s *status) followClock() {
-	entry := begun(s.next)
-	counts := entry != nil && !helper.Suspended(s.o.SequentialJob) && s.next.CompletionTime == nil &&
+func followClock(q *sequence, next *batchv1alpha1.SequentialJobStatus) {
+	entry := begun(next)
+	counts := entry != nil && !q.suspended && next.CompletionTime == nil &&
 		(entry.State == batchv1alpha1.StepRunning || entry.State == batchv1alpha1.StepStarting)
 	switch {
-	case counts && s.next.ActiveSince == nil:
-		s.next.ActiveSince = ptr.To(s.o.Now)
-	case !counts && s.next.ActiveSince != nil:
-		s.next.ActiveSeconds = activeSeconds(s.next, s.o.Now)
-		s.next.ActiveSince = nil
+	case counts && next.ActiveSince == nil:
+		next.ActiveSince = ptr.To(q.Now)
+	case !counts && next.ActiveSince != nil:
+		next.ActiveSeconds = activeSeconds(next, q.Now)
+		next.ActiveSince = nil
 	}
 }
 
@@ -38,28 +37,20 @@ func activeSeconds(status *batchv1alpha1.SequentialJobStatus, now metav1.Time) i
 }
 
 // pastDeadline returns whether the sequence was active for as long as it may be.
-func pastDeadline(o Observed) bool {
-	limit := o.SequentialJob.Spec.ActiveDeadlineSeconds
-	return limit != nil && activeSeconds(&o.SequentialJob.Status, o.Now) >= *limit
+func pastDeadline(q *sequence) bool {
+	limit := q.SequentialJob.Spec.ActiveDeadlineSeconds
+	return limit != nil && activeSeconds(&q.SequentialJob.Status, q.Now) >= *limit
 }
 
-// lookAtDeadline has the sequence looked at when its deadline is due, once the start of the clock is stored: until then each decision
-// starts the clock again, and its deadline would take the place of the pause after a status that is refused.
-func lookAtDeadline(s *status) wants {
-	if !s.next.ActiveSince.Equal(s.o.SequentialJob.Status.ActiveSince) {
-		return wants{}
+// awaitDeadline returns when the deadline is due; never while the clock stands still, nor until its start is stored: until then each
+// decision starts the clock again, and its deadline would take the place of the pause after a status that is refused.
+func awaitDeadline(q *sequence, next *batchv1alpha1.SequentialJobStatus) []wants {
+	limit := q.SequentialJob.Spec.ActiveDeadlineSeconds
+	if limit == nil || next.ActiveSince == nil || !next.ActiveSince.Equal(q.SequentialJob.Status.ActiveSince) {
+		return nil
 	}
-	return wants{actsAfter: s.timeToDeadline()}
-}
-
-// timeToDeadline returns when the deadline is due; 0 for never.
-func (s *status) timeToDeadline() time.Duration {
-	limit := s.o.SequentialJob.Spec.ActiveDeadlineSeconds
-	if limit == nil || s.next.ActiveSince == nil {
-		return 0
-	}
-	left := min(*limit-activeSeconds(s.next, s.o.Now), maxWait) // a sum of seconds that overflows is no time
-	return max(time.Duration(left)*time.Second, time.Second)
+	left := min(*limit-activeSeconds(next, q.Now), maxWait) // a sum of seconds that overflows is no time
+	return []wants{{actsAfter: max(time.Duration(left)*time.Second, time.Second)}}
 }
 
 // maxWait is the longest time in seconds after which a sequence is looked at again.
@@ -73,6 +64,6 @@ func countSeconds(n int64) string {
 }
 
 // left returns the time until some seconds after a time are over; 0 if they are.
-func left(o Observed, from metav1.Time, seconds int32) time.Duration {
-	return max(0, from.Add(time.Duration(seconds)*time.Second).Sub(o.Now.Time))
+func left(now, from metav1.Time, seconds int32) time.Duration {
+	return max(0, from.Add(time.Duration(seconds)*time.Second).Sub(now.Time))
 }

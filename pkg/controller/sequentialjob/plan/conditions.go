@@ -32,31 +32,34 @@ type condition struct {
 // alwaysShown are the conditions that are of interest while they are False, too.
 var alwaysShown = []string{batchv1alpha1.ConditionAvailable, batchv1alpha1.ConditionProgressing}
 
-// put puts a condition in place: a False one only where the condition exists, and its time only with its status.
-func (s *status) put(c condition) {
-	current := meta.FindStatusCondition(s.next.Conditions, c.Type)
+// put puts conditions in place in their order, and returns the events that their changes cause.
+func put(status *batchv1alpha1.SequentialJobStatus, now metav1.Time, conditions ...condition) (events []Event) {
+	for _, c := range conditions {
+		if putOne(status, now, c) {
+			events = append(events, c.event)
+		}
+	}
+	return events
+}
+
+// putOne puts a condition in place: a False one only where the condition exists, and its time only with its status. It returns whether the
+// event of the condition is reported.
+func putOne(status *batchv1alpha1.SequentialJobStatus, now metav1.Time, c condition) bool {
+	current := meta.FindStatusCondition(status.Conditions, c.Type)
 	if current == nil && c.Status == metav1.ConditionFalse && !slices.Contains(alwaysShown, c.Type) {
-		return
+		return false
 	}
 	was, sameReason := metav1.ConditionFalse, false
 	if current != nil {
 		was, sameReason = current.Status, current.Reason == c.Reason
 	}
 	if c.sticky && was == c.Status && sameReason {
-		return
+		return false
 	}
-	meta.SetStatusCondition(&s.next.Conditions, metav1.Condition{
-		Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, LastTransitionTime: s.o.Now,
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, LastTransitionTime: now,
 	})
-	if c.event.Reason != "" && (was != c.Status || c.byReason && !sameReason) {
-		s.events = append(s.events, c.event)
-	}
-}
-
-func (s *status) putAll(conditions []condition) {
-	for _, c := range conditions {
-		s.put(c)
-	}
+	return c.event.Reason != "" && (was != c.Status || c.byReason && !sameReason)
 }
 
 // isTrue returns whether a condition is True, for one of the reasons if there are any.

@@ -24,29 +24,23 @@ func failureOf(c Child) batchv1.JobCondition {
 
 // unseen returns the child that status knows, that had not ended, and that the snapshot does not hold; nil for none. Whether
 // it is gone decides whether its step runs again.
-func unseen(o Observed) *ChildRef {
-	sj, entry := o.SequentialJob, begunStep(o.SequentialJob)
-	if entry == nil || entry.ChildUID == "" || helper.ManagedElsewhere(sj) || helper.Finished(sj) != nil || sj.DeletionTimestamp != nil &&
-		!hasFinalizer(sj) {
+func unseen(q *sequence) *ChildRef {
+	if !q.begun || q.entry.ChildUID == "" || q.finished != nil || q.current != nil ||
+		q.SequentialJob.DeletionTimestamp != nil && !hasFinalizer(q.SequentialJob) {
 		return nil
 	}
-	for i := range o.Children {
-		if isCurrent(o.SequentialJob, o.Children[i]) {
-			return nil
-		}
-	}
-	return &ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}
+	return &ChildRef{Kind: q.entry.Kind, Name: q.entry.ChildName, UID: q.entry.ChildUID}
 }
 
 // unseenAtEnd returns the child of the current step if the snapshot does not hold it although it may run; nil if it
 // does not. Caches do not show a child that lost its label, and without its finalizer the sequence would leave it to
 // run.
-func unseenAtEnd(o Observed) *ChildRef {
-	entry := currentEntry(o.SequentialJob)
+func unseenAtEnd(q *sequence) *ChildRef {
+	entry := q.entry
 	if entry == nil || entry.State == batchv1alpha1.StepSucceeded || entry.State == batchv1alpha1.StepPending {
 		return nil
 	}
-	if slices.ContainsFunc(o.Children, func(c Child) bool { return c.Name == entry.ChildName && c.Kind == entry.Kind }) {
+	if slices.ContainsFunc(q.Children, func(c Child) bool { return c.Name == entry.ChildName && c.Kind == entry.Kind }) {
 		return nil // no other one can have the name
 	}
 	return &ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}
@@ -63,19 +57,16 @@ func Current(o Observed) ChildRef {
 }
 
 // namesQueue returns whether the sequence, or its current child, names a queue.
-func namesQueue(o Observed) bool {
-	if o.SequentialJob.Labels[helper.QueueKey] != "" {
-		return true
+func namesQueue(q *sequence) bool {
+	return q.SequentialJob.Labels[helper.QueueKey] != "" || q.queueName() != "" || q.current != nil && q.current.Queued
+}
+
+// queueName returns the queue that the child of the current step is given; empty if none.
+func (q *sequence) queueName() string {
+	if step, found := q.step(); found {
+		return queueOf(q.SequentialJob, step)
 	}
-	if step, found := currentStep(o.SequentialJob); found && queueOf(o.SequentialJob, step) != "" {
-		return true
-	}
-	for i := range o.Children {
-		if c := &o.Children[i]; c.Queued && isCurrent(o.SequentialJob, *c) {
-			return true
-		}
-	}
-	return false
+	return ""
 }
 
 // MayQueue returns whether children of the sequence may name a queue.
@@ -85,15 +76,6 @@ func MayQueue(sj *batchv1alpha1.SequentialJob) bool {
 		slices.ContainsFunc(sj.Status.Steps, func(s batchv1alpha1.SequentialJobStepStatus) bool {
 			return s.State == batchv1alpha1.StepWaiting || s.State == batchv1alpha1.StepSuspended
 		})
-}
-
-// currentStep returns the step that runs or is next.
-func currentStep(sj *batchv1alpha1.SequentialJob) (helper.Step, bool) {
-	steps, index := helper.Steps(&sj.Spec), currentIndex(&sj.Status)
-	if index < 0 || index >= len(steps) {
-		return helper.Step{}, false
-	}
-	return steps[index], true
 }
 
 // queueOf returns the queue that the child of a step is given.

@@ -28,124 +28,126 @@ func decide(o Observed) Plan {
 	if helper.ManagedElsewhere(o.SequentialJob) {
 		return Plan{}
 	}
-	unknown, deleted := Unknown(o), o.SequentialJob.DeletionTimestamp != nil
-	if first := lookForUnseen(o); first != nil && len(unknown) == 0 {
+	q, unknown := look(o), Unknown(o)
+	if first := lookForUnseen(q); first != nil && len(unknown) == 0 {
 		return *first
 	}
-	o = o.readable()
-	switch asks := asksFirst(o); {
-	case deleted:
-		return stopForDeletion(o).without(unknown)
+	if len(o.Unreadable) > 0 {
+		q = look(o.readable())
+	}
+	switch asks := asksFirst(q); {
+	case o.SequentialJob.DeletionTimestamp != nil:
+		return stopForDeletion(q).without(unknown)
 	case len(unknown) > 0:
-		return waitForUnreadable(o, unknown)
+		return waitForUnreadable(q, unknown)
 	case asks != Asks{}:
 		return Plan{Asks: asks}
 	}
-	owned, s := familyOf(o), newStatus(o)
-	restored := afterRestore(o)
-	if helper.Finished(o.SequentialJob) != nil && !restored.reopens {
-		s.fold(afterFinish(o, owned))
+	s := newStatus(q)
+	if q.finished != nil && !reopens(q) {
+		s.fold(afterFinish(q))
 	} else {
-		s.advance(owned, restored)
+		s.advance()
 	}
-	s.countChildren(owned)
-	if first := s.setFinalizer(owned); first != nil {
+	s.next.State = counts(q, s.next)
+	if first := setFinalizer(q, s.next, &s.plan); first != nil {
 		return *first
 	}
 	if len(s.plan.Questions()) > 0 {
 		return Plan{Asks: s.plan.Asks}
 	}
-	s.plan.Status, s.plan.Events = s.result()
-	return s.plan
+	return s.result()
 }
 
-// advance folds what the subjects want of an unfinished sequence. Transitions are status writes and nothing else.
-func (s *status) advance(owned family, restored restoration) {
-	o := s.o
-	if restored.reopens {
-		s.fold(wants{move: move{kind: reopen}})
+// subject returns what is wanted of a sequence that has not ended. The status is the one that earlier subjects have changed.
+type subject func(q *sequence, next *batchv1alpha1.SequentialJobStatus) []wants
+
+// subjects returns the subjects in the order in which they are asked, until one wants nothing else to happen.
+func subjects() []subject {
+	return []subject{
+		reopenRetried, takeUpSpec, afterRestore, nextMove, clearTheWay, startStep, followChild, reportTroubles, awaitDeadline,
+		deleteExpired,
 	}
-	s.fold(takeUpSpec(o, owned))
-	for _, w := range restored.wants {
-		s.fold(w)
-	}
-	if restored.over {
-		return
-	}
-	if w, moves := nextMove(o, owned); moves {
-		s.fold(w)
-		s.followClock()
-		return
-	}
-	s.fold(wants{delete: deletions(owned.inTheWay, noteOldAttempt)})
-	switch c := owned.current; {
-	case c == nil:
-		w := startStep(o, owned)
-		s.fold(w)
-		s.followClock()
-		if w.ready {
-			s.fold(createChild(o))
+}
+
+// advance folds what the subjects want. Transitions are status writes and nothing else.
+func (s *status) advance() {
+	for _, subject := range subjects() {
+		for _, w := range subject(s.q, s.next) {
+			if s.fold(w); w.over {
+				return
+			}
 		}
-	case !c.Deleting: // one that is being deleted is gone soon, and its step runs again
-		s.fold(childExists(o))
-		s.fold(followChild(o, *c))
-		s.followClock()
-		s.fold(reportTroubles(o, *c, s.next))
 	}
-	s.fold(lookAtDeadline(s))
-	s.fold(deleteExpired(o, owned))
 }
 
 // takeUpSpec notes that the controller acts on the present spec.
-func takeUpSpec(o Observed, owned family) wants {
-	status, w := &o.SequentialJob.Status, wants{move: move{kind: takeUp}}
-	if status.StepsGeneration > status.ObservedGeneration && owned.active > 0 {
+func takeUpSpec(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+	status, w := &q.SequentialJob.Status, wants{move: move{kind: takeUp}}
+	if status.StepsGeneration > status.ObservedGeneration && q.active > 0 {
 		w.events = []Event{warning(reasonSpecChanged, "SequentialJob spec changed while jobs running")}
 	}
 	if meta.FindStatusCondition(status.Conditions, batchv1alpha1.ConditionAvailable) == nil ||
 		hasReason(status, batchv1alpha1.ConditionAvailable, batchv1alpha1.ReasonRetried) {
 		w.conditions = []condition{available()}
 	}
-	return w
+	return []wants{w}
 }
 
-// nextMove returns the transition that is due, and whether there is one: a step ends or begins, or the sequence ends.
-func nextMove(o Observed, owned family) (w wants, moves bool) {
-	entry, index, child := begunStep(o.SequentialJob), currentIndex(&o.SequentialJob.Status), owned.current
-	switch {
-	case entry == nil && index >= helper.StepCount(&o.SequentialJob.Spec):
-		return wants{move: move{kind: complete}}, true
-	case entry == nil && helper.Suspended(o.SequentialJob):
-		return wants{conditions: suspended(true, ""), delete: deletions(owned.inTheWay, noteOldAttempt)}, true
-	case entry == nil:
-		return wants{move: move{kind: begin, index: index}}, true
+// nextMove returns the transition that is due: a step ends or begins, or the sequence ends.
+func nextMove(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+	w := wants{clock: true, over: true}
+	switch child := q.current; {
+	case !q.begun && q.index >= len(q.steps):
+		w.move = move{kind: complete}
+	case !q.begun && q.suspended:
+		w.conditions, w.delete = suspended(true, ""), deletions(q.inTheWay, noteOldAttempt)
+	case !q.begun:
+		w.move = move{kind: begin, index: q.index}
 	case child != nil && child.End != "":
-		return endStep(o, child), true
-	case child == nil && entry.ChildUID != "":
-		note := fmt.Sprintf("Job %d was deleted before it ended, and runs again", index)
-		return wants{events: []Event{warning(reasonJobVanished, note)}, move: move{kind: begin, index: index}}, true
-	case pastDeadline(o):
-		return wants{move: move{kind: expire}}, true
+		w.endStep(q, child)
+	case child == nil && q.entry.ChildUID != "":
+		w.events = []Event{warning(reasonJobVanished, fmt.Sprintf("Job %d was deleted before it ended, and runs again", q.index))}
+		w.move = move{kind: begin, index: q.index}
+	case pastDeadline(q):
+		w.move = move{kind: expire}
+	default:
+		return nil
 	}
-	return wants{}, false
+	return []wants{w}
 }
 
 // endStep records the end of the current child. Why a Job failed has to be asked for.
-func endStep(o Observed, c *Child) wants {
-	w := seen(o, *c)
+func (w *wants) endStep(q *sequence, c *Child) {
+	w.seen(q, *c)
 	if c.End == Succeeded {
 		w.move = move{kind: succeed, child: c}
-		return w
+		return
 	}
 	cause := c.FirstCause
-	if known, found := o.FirstCause.Get(); found && c.Kind == batchv1alpha1.StepKindJob {
-		cause = &known
-	}
-	if o.FirstCause.Open() && c.Kind == batchv1alpha1.StepKindJob {
-		w.asks.FirstCause = &FailedJob{ChildRef: c.ChildRef, InContainers: c.InContainers, Failure: failureOf(*c)}
+	if c.Kind == batchv1alpha1.StepKindJob {
+		if known, found := q.FirstCause.Get(); found {
+			cause = &known
+		}
+		if q.FirstCause.Open() {
+			w.asks.FirstCause = &FailedJob{ChildRef: c.ChildRef, InContainers: c.InContainers, Failure: failureOf(*c)}
+		}
 	}
 	w.move = move{kind: fail, child: c, cause: cause}
-	return w
+}
+
+// clearTheWay deletes children that must be gone before a child is created.
+func clearTheWay(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+	return []wants{{delete: deletions(q.inTheWay, noteOldAttempt)}}
+}
+
+// counts returns the numbers of children, and of steps that have ended.
+func counts(q *sequence, next *batchv1alpha1.SequentialJobStatus) batchv1alpha1.SequentialJobState {
+	state := batchv1alpha1.SequentialJobState{Active: q.active, Succeeded: int32(len(next.Progress.CompletedIndices))}
+	if next.Progress.FailedIndex != nil {
+		state.Failed = 1
+	}
+	return state
 }
 
 const (
@@ -157,17 +159,18 @@ const (
 
 // setFinalizer adds the finalizer while there are children, and removes it when none is left. A request that came late may have created a
 // child whose finalizer is gone, and users can remove it. It returns what has to happen first about a child that no cache shows; nil for nothing.
-func (s *status) setFinalizer(owned family) *Plan {
-	p, has := &s.plan, hasFinalizer(s.o.SequentialJob)
-	p.AddFinalizer = (p.creates() || owned.active > 0) && !has
-	p.RemoveFinalizer = has && owned.active == 0 && !s.aboutToRun()
-	ref := unseenAtEnd(s.o)
-	if !p.RemoveFinalizer || ref == nil || s.o.Unseen.IsNone() {
+func setFinalizer(q *sequence, next *batchv1alpha1.SequentialJobStatus, p *Plan) *Plan {
+	has, entry := hasFinalizer(q.SequentialJob), begun(next)
+	aboutToRun := entry != nil && entry.State != batchv1alpha1.StepSuspended // the next decision creates a child
+	p.AddFinalizer = (p.creates() || q.active > 0) && !has
+	p.RemoveFinalizer = has && q.active == 0 && !aboutToRun
+	ref := unseenAtEnd(q)
+	if !p.RemoveFinalizer || ref == nil || q.Unseen.IsNone() {
 		return nil
 	}
 	p.RemoveFinalizer = false
-	switch live, exists := s.o.Unseen.Get(); {
-	case s.o.Unseen.Open():
+	switch live, exists := q.Unseen.Get(); {
+	case q.Unseen.Open():
 		return &Plan{Asks: Asks{Unseen: ref}}
 	case exists && live.Stripped:
 		return &Plan{Relabel: &live.ChildRef}

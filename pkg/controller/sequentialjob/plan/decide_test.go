@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -68,9 +69,7 @@ func TestFinalizerComesBack(t *testing.T) {
 func TestFinalizerStaysForUnseenChildren(t *testing.T) {
 	w := newWorld(t).stabilize()
 	w.change(func(sj *batchv1alpha1.SequentialJob) {
-		st := newStatus(Observed{SequentialJob: sj})
-		st.put(failed(batchv1alpha1.ReasonCancelled, "cancelled by alice"))
-		sj.Status = *st.next
+		put(&sj.Status, metav1.Time{}, failed(batchv1alpha1.ReasonCancelled, "cancelled by alice"))
 	})
 	o := Observed{SequentialJob: w.sj, Restored: hostplan.None[Restored]()}
 	asked := Decide(o)

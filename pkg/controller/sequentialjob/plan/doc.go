@@ -11,25 +11,26 @@
 //
 // # Decide
 //
-// A sequence that another controller manages gets an empty plan. If the sequence is being deleted, its children are stopped and the
-// finalizer is removed once none runs. Otherwise familyOf classifies the children: the child of the current attempt of the current step,
-// children that must be gone before a child is created, and children that have ended. Then subjects are asked in this order. Each subject
-// is a function from the snapshot and the classified children to what it wants, and changes nothing:
+// A sequence that another controller manages gets an empty plan. look adds to a snapshot what follows from it, such as the current step and
+// the kinds of children: the child of the current attempt of the current step, children that must be gone before a child is created, and
+// children that have ended. If the sequence is being deleted, its children are stopped and the finalizer is removed once none runs. If the
+// sequence has ended, afterFinish completes its status, stops what still runs, and deletes children and sequence when their time to live is
+// over. Otherwise subjects are asked in this order. Each subject is a function from the sequence and its next status to what it wants, and
+// changes nothing:
 //
-//  1. afterRestore: after the store was restored from a backup, the progress that children show is taken over. If they do not show it, the
-//     sequence is held, and nothing else happens.
-//  2. afterFinish: if the sequence has ended, its status is completed, what still runs is stopped, and children and sequence are deleted
-//     when their time to live is over. Nothing else happens.
-//  3. takeUpSpec: the present generation is observed.
-//  4. nextMove: the transition that is due, if there is one. The first of these applies: all steps have ended; the next step waits because
+//  1. reopenRetried and afterRestore: after the store was restored from a backup, the progress that children show is taken over. If they do
+//     not show it, the sequence is held, and nothing else happens.
+//  2. takeUpSpec: the present generation is observed.
+//  3. nextMove: the transition that is due, if there is one. The first of these applies: all steps have ended; the next step waits because
 //     the sequence is suspended; the next step begins; the child has ended; the child is gone and the step begins again; the deadline is
 //     over. Nothing else happens, because a transition is a commit point.
-//  5. Children that are in the way are deleted.
-//  6. Without a child, startStep: the step waits while the sequence is suspended, has no quota, or pods of earlier children run. Once it
-//     waits for nothing, createChild creates the child.
-//  7. With a child, childExists and followChild: the child is suspended or resumed as the sequence, its queue and the quota of the sequence
-//     want it. Then reportTroubles: pods that are refused or find no node.
-//  8. The deadline and times to live set when the next decision is due; children whose time is over are deleted.
+//  4. clearTheWay: children that are in the way are deleted.
+//  5. startStep, without a child: the step waits while the sequence is suspended, has no quota, or pods of earlier children run. Once it
+//     waits for nothing, the child is created.
+//  6. followChild, with a child: the child is suspended or resumed as the sequence, its queue and the quota of the sequence want it. Then
+//     reportTroubles: pods that are refused or find no node.
+//  7. awaitDeadline and deleteExpired: the deadline and times to live set when the next decision is due; children whose time is over are
+//     deleted.
 //
 // Last, the children are counted, and the finalizer is added before the first child and removed after the last one.
 //
@@ -47,9 +48,9 @@
 // # How status changes
 //
 // fold makes the next status and the plan from what a subject wants: first the state of the step, then events and conditions, then the
-// transition, then writes of children. What a later subject wants of a condition replaces what an earlier one wanted. Only conditions.go
-// changes conditions: it knows when a transition causes an event. Only attempt.go carries out transitions of steps and of the sequence,
-// and clock.go measures the time that counts towards the deadline.
+// transition, then the clock of the deadline, then writes of children. What a later subject wants of a condition replaces what an earlier one
+// wanted. Everything that changes a status is a function from the status and the time to events: put for conditions, which knows when a change
+// causes an event; carryOut for transitions of steps and of the sequence; followClock for the time that counts towards the deadline.
 //
 // # Finish
 //

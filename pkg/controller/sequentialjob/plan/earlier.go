@@ -25,35 +25,35 @@ const (
 )
 
 // waitForEarlier returns whether the current step waits until the pods of earlier children have ended, and adds what it wants meanwhile.
-func waitForEarlier(o Observed, owned family, w *wants) bool {
-	index, entry := currentIndex(&o.SequentialJob.Status), currentEntry(o.SequentialJob)
-	if index == 0 && entry.Attempts <= 1 || o.Earlier.IsNone() {
+func waitForEarlier(q *sequence, w *wants) bool {
+	index, entry := q.index, q.entry
+	if index == 0 && entry.Attempts <= 1 || q.Earlier.IsNone() {
 		return false
 	}
 	waited := earlierLatest
 	if entry.StartTime != nil {
-		waited = o.Now.Sub(entry.StartTime.Time)
+		waited = q.Now.Sub(entry.StartTime.Time)
 	}
-	switch running, runs := o.Earlier.Get(); {
+	switch running, runs := q.Earlier.Get(); {
 	case runs:
 		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonWaitingForPods,
 			fmt.Sprintf("Job %d starts once the pods of earlier jobs have ended: %s still runs", index, running)))
-	case o.Earlier.Open():
-		w.asks.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: jobSetsBefore(o, owned)}
+	case q.Earlier.Open():
+		w.asks.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: jobSetsBefore(q)}
 	case waited >= hostplan.PassesAfter:
 		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonWaitingForPods,
-			fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(o.Earlier.Why()))))
+			fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(q.Earlier.Why()))))
 	}
-	w.ready, w.requeueAfter = false, min(max(waited, earlierSoonest), earlierLatest)
+	w.requeueAfter = min(max(waited, earlierSoonest), earlierLatest)
 	return true
 }
 
 // jobSetsBefore returns the names of earlier JobSets whose Jobs may not have ended. One that is gone may have left some.
-func jobSetsBefore(o Observed, owned family) (names []string) {
-	status := &o.SequentialJob.Status
+func jobSetsBefore(q *sequence) (names []string) {
+	status := &q.SequentialJob.Status
 	for i := range status.Steps {
-		s, current := &status.Steps[i], i == currentIndex(status)
-		ended := slices.ContainsFunc(owned.ended, func(m member) bool { return m.Name == s.ChildName && m.Kind == s.Kind && m.JobsEnded })
+		s, current := &status.Steps[i], i == q.index
+		ended := slices.ContainsFunc(q.ended, func(m member) bool { return m.Name == s.ChildName && m.Kind == s.Kind && m.JobsEnded })
 		// An earlier attempt of the current step may have been of another kind.
 		if (s.Kind == batchv1alpha1.StepKindJobSet || current) && !ended && (!current || s.Attempts > 1) {
 			names = append(names, s.ChildName)

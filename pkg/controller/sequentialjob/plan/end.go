@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,48 +21,48 @@ const cancelledTTL = 5 * time.Minute
 
 // afterFinish stops what still runs of a finished sequence, completes its status, and deletes children and the sequence when
 // their time is over.
-func afterFinish(o Observed, owned family) wants {
-	finished := helper.Finished(o.SequentialJob)
-	stopped := owned.inTheWay
-	if owned.current != nil {
-		stopped = append(stopped, member{Child: *owned.current, index: currentIndex(&o.SequentialJob.Status)})
-	}
-	w := wants{move: move{kind: conclude, child: owned.current}}
-	for _, m := range stopped {
+func afterFinish(q *sequence) wants {
+	w := wants{move: move{kind: conclude, child: q.current}, clock: true}
+	for _, m := range q.unwanted() {
 		if m.End == "" { // what has ended stays, for its logs
-			w.delete = append(w.delete, deletions([]member{m}, noteAfter(finished))...)
+			w.delete = append(w.delete, deletions([]member{m}, noteAfter(q.finished))...)
 		}
 	}
-	expired := deleteExpired(o, owned)
-	w.delete, w.actsAfter = append(w.delete, expired.delete...), expired.actsAfter
-	if wait, set := timeToLive(o, finished); set {
+	expired, after := expiredChildren(q)
+	w.delete, w.actsAfter = append(w.delete, expired...), after
+	if wait, set := timeToLive(q); set {
 		w.deleteSequence, w.actsAfter = wait == 0, hostplan.Sooner(w.actsAfter, wait)
 	}
 	return w
 }
 
 // deleteExpired deletes children of steps that have ended when the time that their own template gives them is over.
-func deleteExpired(o Observed, owned family) (w wants) {
-	steps, status := helper.Steps(&o.SequentialJob.Spec), &o.SequentialJob.Status
-	ended := owned.ended
-	if owned.current != nil && owned.current.End != "" {
-		ended = append(ended, member{Child: *owned.current, index: currentIndex(status)})
+func deleteExpired(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+	expired, after := expiredChildren(q)
+	return []wants{{delete: expired, actsAfter: after}}
+}
+
+// expiredChildren returns the children that have outlived their time, and when the next one has; 0 for never.
+func expiredChildren(q *sequence) (expired []Deletion, after time.Duration) {
+	status, ended := &q.SequentialJob.Status, q.ended
+	if q.current != nil && q.current.End != "" {
+		ended = append(slices.Clone(ended), member{Child: *q.current, index: q.index})
 	}
 	for _, m := range ended {
-		if m.index < 0 || m.index >= min(len(steps), len(status.Steps)) {
+		if m.index < 0 || m.index >= min(len(q.steps), len(status.Steps)) {
 			continue
 		}
-		entry, ttl := &status.Steps[m.index], ttlOf(steps[m.index])
+		entry, ttl := &status.Steps[m.index], ttlOf(q.steps[m.index])
 		if m.Deleting || ttl == nil || entry.ChildUID != m.UID || entry.CompletionTime == nil {
 			continue
 		}
-		if wait := left(o, *entry.CompletionTime, *ttl); wait > 0 {
-			w.actsAfter = hostplan.Sooner(w.actsAfter, wait)
+		if wait := left(q.Now, *entry.CompletionTime, *ttl); wait > 0 {
+			after = hostplan.Sooner(after, wait)
 			continue
 		}
-		w.delete = append(w.delete, Deletion{ChildRef: m.ChildRef, Index: m.index})
+		expired = append(expired, Deletion{ChildRef: m.ChildRef, Index: m.index})
 	}
-	return w
+	return expired, after
 }
 
 // ttlOf returns how long the child of a step stays after its end; nil for as long as the sequence.
@@ -76,41 +77,35 @@ func ttlOf(step helper.Step) *int32 {
 }
 
 // timeToLive returns the time after which a finished sequence is deleted, and whether it is.
-func timeToLive(o Observed, finished *metav1.Condition) (wait time.Duration, set bool) {
-	ttl := o.SequentialJob.Spec.TTLSecondsAfterFinished
+func timeToLive(q *sequence) (wait time.Duration, set bool) {
+	ttl, finished := q.SequentialJob.Spec.TTLSecondsAfterFinished, q.finished
 	if ttl == nil {
 		return 0, false
 	}
 	if finished.Reason == batchv1alpha1.ReasonCancelled {
-		return left(o, finished.LastTransitionTime, max(*ttl, int32(cancelledTTL.Seconds()))), true
+		return left(q.Now, finished.LastTransitionTime, max(*ttl, int32(cancelledTTL.Seconds()))), true
 	}
-	return left(o, finished.LastTransitionTime, *ttl), true
+	return left(q.Now, finished.LastTransitionTime, *ttl), true
 }
 
 // stopForDeletion stops what runs of a sequence that is being deleted. What has ended is left to the garbage collector.
-func stopForDeletion(o Observed) Plan {
-	sj := o.SequentialJob
+func stopForDeletion(q *sequence) Plan {
+	sj := q.SequentialJob
 	if !hasFinalizer(sj) {
 		return Plan{}
 	}
-	owned := familyOf(o)
-	running := owned.inTheWay
-	if owned.current != nil {
-		running = append(running, member{Child: *owned.current, index: currentIndex(&sj.Status)})
-	}
 	var p Plan
-	for _, m := range running {
+	for _, m := range q.unwanted() {
 		if m.End == "" {
 			p.Delete = append(p.Delete, deletions([]member{m}, noteDeletion)...)
 		}
 	}
-	if owned.active > 0 {
+	if q.active > 0 {
 		return p
 	}
 	// A child that lost its owner, because dependents are to be orphaned, is shown by no cache. It is stopped all the same.
-	if entry := begunStep(sj); entry != nil && entry.ChildUID != "" && owned.current == nil {
-		index := currentIndex(&sj.Status)
-		p.Delete = []Deletion{{ChildRef: ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}, Index: index}}
+	if q.begun && q.entry.ChildUID != "" && q.current == nil {
+		p.Delete = []Deletion{{ChildRef: ChildRef{Kind: q.entry.Kind, Name: q.entry.ChildName, UID: q.entry.ChildUID}, Index: q.index}}
 	}
 	p.RemoveFinalizer = true
 	return p

@@ -4,8 +4,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,14 +43,10 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	if o.SequentialJob.DeletionTimestamp != nil || helper.ManagedElsewhere(o.SequentialJob) {
 		return out
 	}
-	s := newStatus(o)
-	if p.Status != nil {
-		s.next = p.Status.DeepCopy()
-	}
-	s.events = p.Events
-	s.fold(reportCreation(o, s.next, r, out.RefusedSince))
-	s.fold(reportError(o, s.next, r, out.FailingSince))
-	out.Status, out.Events = s.result()
+	next := cmp.Or(p.Status, &o.SequentialJob.Status).DeepCopy()
+	created := note(next, o.Now, reportCreation(o, next, r, out.RefusedSince))
+	out.Events = slices.Concat(p.Events, created, note(next, o.Now, reportError(o, next, r, out.FailingSince)))
+	out.Status = changed(o.SequentialJob, next)
 	if r.Creation == NameTaken || r.Creation == NameFreed {
 		out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, RetryNamesAfter(o))
 	}
@@ -102,11 +100,11 @@ func reportCreation(o Observed, status *batchv1alpha1.SequentialJobStatus, r Res
 		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonClusterOverloaded, message)}}
 	case UndoneByOthers:
 		if existing := r.Existing; existing != nil && isCurrent(o.SequentialJob, *existing) {
-			return wants{childUID: existing.UID, conditions: []condition{stripped(o, r.Refusal.Message)}}
+			return wants{childUID: existing.UID, conditions: []condition{stripped(currentIndex(&o.SequentialJob.Status), r.Refusal.Message)}}
 		}
 		return refused(batchv1alpha1.ReasonUndoneByOthers, message)
 	}
-	step, _ := currentStep(o.SequentialJob)
+	step, _ := look(o).step()
 	return refused(batchv1alpha1.ReasonJobCreationFailed,
 		fmt.Sprintf("Job %d could not be created: %s", index, asWritten(step, r.Refusal.Message)))
 }

@@ -198,10 +198,10 @@ func TestUnschedulablePods(t *testing.T) {
 // TestUnseenChildren has a child that status knows and no cache shows.
 func TestUnseenChildren(t *testing.T) {
 	w := newWorld(t).stabilize()
-	diff(t, "while the cache shows it", (*ChildRef)(nil), unseen(w.observed()))
+	diff(t, "while the cache shows it", (*ChildRef)(nil), unseen(look(w.observed())))
 	uid := w.child("etl-0").UID
 	w.owned = nil
-	diff(t, "when it does not", &ChildRef{Kind: "Job", Name: "etl-0", UID: uid}, unseen(w.observed()))
+	diff(t, "when it does not", &ChildRef{Kind: "Job", Name: "etl-0", UID: uid}, unseen(look(w.observed())))
 }
 
 // TestEndOfStepFollowsOwnClock checks the end of a step whose Job is on a server with another clock.

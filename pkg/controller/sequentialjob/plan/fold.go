@@ -4,10 +4,12 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -46,8 +48,10 @@ type wants struct {
 	requeueAfter time.Duration
 	// actsAfter is when a time limit ends; 0 for never.
 	actsAfter time.Duration
-	// ready means that the current step lacks nothing but its child.
-	ready bool
+	// clock means that the clock of the deadline follows the next status.
+	clock bool
+	// over means that nothing else may happen.
+	over bool
 }
 
 // moveKind is a kind of transition. The functions of attempt.go carry out transitions.
@@ -85,14 +89,26 @@ type move struct {
 	cause *jobsetv1alpha2.FailureCause
 }
 
+// status is the next status of a sequence, and the plan, in the making. Only fold changes it.
+type status struct {
+	q    *sequence
+	next *batchv1alpha1.SequentialJobStatus
+	// events are caused by transitions, and plan has the writes of children.
+	events []Event
+	plan   Plan
+}
+
+func newStatus(q *sequence) *status { return &status{q: q, next: q.SequentialJob.Status.DeepCopy()} }
+
 // fold makes the next status and the plan from what a subject wants: first the step, then events and conditions, then the transition, then
-// the writes. Subjects are folded in the order in which decide.go calls them; what a later one wants of a condition replaces what an
+// the writes. Subjects are folded in the order in which decide.go lists them; what a later one wants of a condition replaces what an
 // earlier one wanted.
 func (s *status) fold(w wants) {
-	s.foldStep(w)
-	s.events = append(s.events, w.events...)
-	s.putAll(w.conditions)
-	s.carryOut(w.move)
+	s.events = append(s.events, note(s.next, s.q.Now, w)...)
+	s.events = append(s.events, carryOut(s.q, s.next, w.move)...)
+	if w.clock {
+		followClock(s.q, s.next)
+	}
 	p := &s.plan
 	p.Delete = append(p.Delete, w.delete...)
 	p.Suspend = append(p.Suspend, w.suspend...)
@@ -108,56 +124,36 @@ func (s *status) fold(w wants) {
 	p.Asks.add(w.asks)
 }
 
-// foldStep changes what the status says about the current step.
-func (s *status) foldStep(w wants) {
-	entry := entryOf(s.next)
-	if entry == nil {
-		return
-	}
-	if w.childUID != "" {
-		entry.ChildUID = w.childUID
-	}
-	if w.state != "" {
-		entry.State = w.state
-	}
-	if w.step != nil {
-		entry.Name, entry.Kind = w.step.Name, w.step.Kind()
-	}
+// result returns the plan with the next status.
+func (s *status) result() Plan {
+	s.plan.Status, s.plan.Events = changed(s.q.SequentialJob, s.next), s.events
+	return s.plan
 }
 
-func (s *status) carryOut(m move) {
-	switch m.kind {
-	case takeUp:
-		s.takeUp()
-	case begin:
-		s.begin(m.index)
-	case succeed:
-		s.succeed(*m.child)
-	case fail:
-		s.fail(*m.child, m.cause)
-	case expire:
-		s.expire()
-	case complete:
-		s.complete()
-	case conclude:
-		s.conclude(m.child)
-	case reopen:
-		s.reopen()
-	case takeOver:
-		s.takeOver(member{Child: *m.child, index: m.index})
-	case standStill:
-		s.next.ActiveSince = nil
+// note puts in place what is wanted of the current step and of conditions, and returns the events about that.
+func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w wants) []Event {
+	if entry := entryOf(next); entry != nil {
+		if w.childUID != "" {
+			entry.ChildUID = w.childUID
+		}
+		if w.state != "" {
+			entry.State = w.state
+		}
+		if w.step != nil {
+			entry.Name, entry.Kind = w.step.Name, w.step.Kind()
+		}
 	}
+	return append(slices.Clone(w.events), put(next, now, w.conditions...)...)
 }
 
-// result returns the next status, nil if the stored one is right. All conditions of it hold for the generation that was taken
+// changed returns the next status, nil if the stored one is right. All conditions of it hold for the generation that was taken
 // up, and say so.
-func (s *status) result() (*batchv1alpha1.SequentialJobStatus, []Event) {
-	for i := range s.next.Conditions {
-		s.next.Conditions[i].ObservedGeneration = s.next.ObservedGeneration
+func changed(sj *batchv1alpha1.SequentialJob, next *batchv1alpha1.SequentialJobStatus) *batchv1alpha1.SequentialJobStatus {
+	for i := range next.Conditions {
+		next.Conditions[i].ObservedGeneration = next.ObservedGeneration
 	}
-	if equality.Semantic.DeepEqual(&s.o.SequentialJob.Status, s.next) {
-		return nil, s.events
+	if equality.Semantic.DeepEqual(&sj.Status, next) {
+		return nil
 	}
-	return s.next, s.events
+	return next
 }

@@ -63,28 +63,28 @@ const unknownWorkloads = "the Workloads are not known yet"
 const reasonAdmittedElsewhere = "AdmittedElsewhere"
 
 // followQueued follows a child that Kueue starts and stops. It is never unsuspended here.
-func followQueued(o Observed, c Child) (w wants) {
+func followQueued(q *sequence, c Child) (w wants) {
 	if c.Suspended {
-		w = seen(o, c)
+		w.seen(q, c)
 		w.state = batchv1alpha1.StepWaiting
-		w.conditions = append(resumedIf(o), progressing(batchv1alpha1.ReasonWaitingForQuota, waiting(o)))
+		w.conditions = append(resumedIf(q), progressing(batchv1alpha1.ReasonWaitingForQuota, waiting(q)))
 	} else {
-		w = run(o, c)
+		w = run(q, c)
 	}
-	if workload := o.queue().Workload.Value(); workload != nil && !workload.Active && workload.Deactivated {
+	if workload := q.queue.Workload.Value(); workload != nil && !workload.Active && workload.Deactivated {
 		w.setActive = workload.patch(true)
 	}
 	return w
 }
 
 // waiting returns what a child in a queue waits for.
-func waiting(o Observed) string {
-	message := fmt.Sprintf("Job %d waits for quota", currentIndex(&o.SequentialJob.Status))
-	if step, found := currentStep(o.SequentialJob); found && queueOf(o.SequentialJob, step) != "" {
-		message += " in queue " + queueOf(o.SequentialJob, step)
+func waiting(q *sequence) string {
+	message := fmt.Sprintf("Job %d waits for quota", q.index)
+	if name := q.queueName(); name != "" {
+		message += " in queue " + name
 	}
-	reason := o.queue().waitsFor()
-	if stored := stillStored(o, message); stored != "" && o.queue().unknown() {
+	reason := q.queue.waitsFor()
+	if stored := stillStored(q, message); stored != "" && q.queue.unknown() {
 		return stored
 	}
 	if reason != "" {
@@ -95,8 +95,8 @@ func waiting(o Observed) string {
 
 // stillStored returns the stored message if it says what the sequence waits for; else "". What is not known does not replace it: a
 // controller that has just started would write against one that knows more, and each write makes both look again.
-func stillStored(o Observed, message string) string {
-	c := meta.FindStatusCondition(o.SequentialJob.Status.Conditions, batchv1alpha1.ConditionProgressing)
+func stillStored(q *sequence, message string) string {
+	c := meta.FindStatusCondition(q.SequentialJob.Status.Conditions, batchv1alpha1.ConditionProgressing)
 	if c == nil || c.Reason != batchv1alpha1.ReasonWaitingForQuota || !strings.HasPrefix(c.Message, message+": ") {
 		return ""
 	}
@@ -125,29 +125,21 @@ func (q Queue) waitsFor() string {
 	return "Kueue has made no Workload for it yet"
 }
 
-// queue returns what is known of Kueue; nothing about a sequence that has no queue.
-func (o Observed) queue() Queue {
-	if q, known := o.Queue.Get(); known {
-		return q
-	}
-	return Queue{Served: true}
-}
-
 func (w *Workload) patch(active bool) *WorkloadPatch {
 	return &WorkloadPatch{Name: w.Name, UID: w.UID, ResourceVersion: w.ResourceVersion, Active: active}
 }
 
 // waitForQuota records that the current step waits until the sequence has quota.
-func waitForQuota(o Observed) wants {
+func waitForQuota(q *sequence) wants {
 	w := wants{state: batchv1alpha1.StepWaiting}
-	w.conditions = append(resumedIf(o), progressing(batchv1alpha1.ReasonWaitingForQuota, waiting(o)))
-	if o.queue().Served {
+	w.conditions = append(resumedIf(q), progressing(batchv1alpha1.ReasonWaitingForQuota, waiting(q)))
+	if q.queue.Served {
 		w.conditions = append(w.conditions, notUnavailable())
 		return w
 	}
 	w.conditions = append(w.conditions, unavailable(batchv1alpha1.ReasonQueueUnavailable,
 		fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
-			"install Kueue, or remove the label %s from the SequentialJob", currentIndex(&o.SequentialJob.Status), kueue.QueueKey)))
+			"install Kueue, or remove the label %s from the SequentialJob", q.index, kueue.QueueKey)))
 	return w
 }
 
@@ -199,24 +191,24 @@ func (h *Hold) direct(role string, template *corev1.PodTemplateSpec) error {
 
 // followHeld follows a child that runs with the quota of the sequence: it is suspended while there is none. One that was created for
 // another admission begins again, because its pods belong on other nodes.
-func followHeld(o Observed, c Child) (w wants) {
-	hold, index := o.queue().Hold, currentIndex(&o.SequentialJob.Status)
+func followHeld(q *sequence, c Child) (w wants) {
+	hold := q.queue.Hold
 	switch {
 	case hold.Quota == QuotaUnknown && !c.Suspended:
-		w = run(o, c)
+		w = run(q, c)
 	case hold.Quota == QuotaUnknown:
-		w = waitForQuota(o)
+		w = waitForQuota(q)
 	case hold.Quota == QuotaMissing:
-		w = waitForQuota(o)
+		w = waitForQuota(q)
 		if !c.Suspended {
 			w.suspend = []SuspendPatch{{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion, Suspend: true}}
 		}
 	case c.Suspended && c.Admission != hold.Key:
 		w.events = []Event{normal(reasonAdmittedElsewhere,
-			fmt.Sprintf("Job %d runs again, because Kueue admitted the sequence to other nodes", index))}
-		w.move = move{kind: begin, index: index}
+			fmt.Sprintf("Job %d runs again, because Kueue admitted the sequence to other nodes", q.index))}
+		w.move = move{kind: begin, index: q.index}
 	default:
-		w = resumeChild(o, c)
+		w = resumeChild(q, c)
 	}
 	w.childUID, w.requeueAfter = c.UID, hold.RetryAfter
 	return w

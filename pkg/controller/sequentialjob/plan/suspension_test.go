@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -160,9 +161,7 @@ func TestQueueWithoutKueue(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	cancel := func(sj *batchv1alpha1.SequentialJob) {
-		st := newStatus(Observed{SequentialJob: sj})
-		st.put(failed(batchv1alpha1.ReasonCancelled, "cancelled by alice"))
-		sj.Status = *st.next
+		put(&sj.Status, metav1.Time{}, failed(batchv1alpha1.ReasonCancelled, "cancelled by alice"))
 	}
 	w := newWorld(t).stabilize().ends(0, Succeeded).change(cancel).stabilize()
 	diff(t, "the children that are left", 1, len(w.owned))

@@ -19,18 +19,25 @@ import (
 
 // reportTroubles reports what keeps the current child from running although it was created, or when that is due. status is the status that
 // other subjects have changed.
-func reportTroubles(o Observed, c Child, status *batchv1alpha1.SequentialJobStatus) wants {
-	index, waits := currentIndex(status), o.Unschedulable
-	if c.Queued && !o.queue().Served {
+func reportTroubles(q *sequence, status *batchv1alpha1.SequentialJobStatus) []wants {
+	if q.current == nil || q.current.Deleting {
+		return nil
+	}
+	return []wants{troublesOf(q, *q.current, status)}
+}
+
+func troublesOf(q *sequence, c Child, status *batchv1alpha1.SequentialJobStatus) wants {
+	index, waits := currentIndex(status), q.Unschedulable
+	if c.Queued && !q.queue.Served {
 		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonQueueUnavailable,
 			fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
 				"install Kueue, or remove the label %s from the SequentialJob and from %s %s", index, helper.QueueKey,
 				strings.ToLower(string(c.Kind)), c.Name))}}
 	}
-	if o.queue().Hold != nil && !o.queue().Served && c.Suspended {
+	if q.queue.Hold != nil && !q.queue.Served && c.Suspended {
 		return wants{} // waitForQuota says so
 	}
-	switch refused, due := refusedPods(o, c, status); {
+	switch refused, due := refusedPods(q, c, status); {
 	case refused != nil:
 		return wants{requeueAfter: hostplan.PodsRefusedAgain, conditions: []condition{unavailable(
 			cmp.Or(refused.Reason, batchv1alpha1.ReasonPodsRefused), refusedHead(c, index)+refused.Message)}}
@@ -38,7 +45,7 @@ func reportTroubles(o Observed, c Child, status *batchv1alpha1.SequentialJobStat
 		return wants{requeueAfter: due}
 	}
 	known := isTrue(status, batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonUnschedulable)
-	switch wait := hostplan.StepUnschedulableAfter - o.Now.Sub(waits.Since); {
+	switch wait := hostplan.StepUnschedulableAfter - q.Now.Sub(waits.Since); {
 	case waits.Pods == 0:
 		return wants{conditions: []condition{notUnavailable()}}
 	case known:
@@ -52,11 +59,11 @@ func reportTroubles(o Observed, c Child, status *batchv1alpha1.SequentialJobStat
 
 // refusedPods returns what the API refuses to the current child; nil if it refuses nothing. The second value is when that may be worth
 // reporting.
-func refusedPods(o Observed, c Child, status *batchv1alpha1.SequentialJobStatus) (*hostplan.Refusal, time.Duration) {
+func refusedPods(q *sequence, c Child, status *batchv1alpha1.SequentialJobStatus) (*hostplan.Refusal, time.Duration) {
 	if c.Refused == nil || c.Kind == batchv1alpha1.StepKindJobSet {
 		return c.Refused, 0 // the controller of the JobSet has waited
 	}
-	if reports, due := hostplan.ReportsRefused(reportsRefused(status), o.PodsRefusedSince, c.Refused.At, o.Now.Time); !reports {
+	if reports, due := hostplan.ReportsRefused(reportsRefused(status), q.PodsRefusedSince, c.Refused.At, q.Now.Time); !reports {
 		return nil, due
 	}
 	return c.Refused, 0

@@ -40,7 +40,7 @@ func TestRefusedPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sj := &batchv1alpha1.SequentialJob{Status: batchv1alpha1.SequentialJobStatus{Conditions: tc.conditions}}
 			o := Observed{SequentialJob: sj, PodsRefusedSince: at.Add(-tc.since), Now: at}
-			refusal, due := refusedPods(o, tc.child, &sj.Status)
+			refusal, due := refusedPods(look(o), tc.child, &sj.Status)
 			got := ""
 			if refusal != nil {
 				got = refusal.Reason + " " + refusal.Message

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 )
 
 // Unreadable is a JobSet that the server cannot read, and that the sequence controls or may control.
@@ -49,9 +48,6 @@ func hasEnded(status *batchv1alpha1.SequentialJobStatus, u Unreadable) bool {
 
 // readable returns the observation without the children that cannot be read: what the cache has of them says nothing.
 func (o Observed) readable() Observed {
-	if len(o.Unreadable) == 0 {
-		return o
-	}
 	o.Children = slices.DeleteFunc(slices.Clone(o.Children), func(c Child) bool {
 		return c.Kind == batchv1alpha1.StepKindJobSet &&
 			slices.ContainsFunc(o.Unreadable, func(u Unreadable) bool { return u.Name == c.Name })
@@ -70,16 +66,15 @@ func (p Plan) without(unknown []Unreadable) Plan {
 }
 
 // waitForUnreadable says what the sequence waits for.
-func waitForUnreadable(o Observed, unknown []Unreadable) Plan {
-	if helper.Finished(o.SequentialJob) != nil {
+func waitForUnreadable(q *sequence, unknown []Unreadable) Plan {
+	if q.finished != nil {
 		return Plan{}
 	}
-	s := newStatus(o)
+	s := newStatus(q)
 	message := fmt.Sprintf("The server cannot read JobSet %s, so the sequence stays as it is until an administrator repairs or removes it: %s",
 		unknown[0].Name, unknown[0].Cause)
 	waits := progressing(batchv1alpha1.ReasonChildUnreadable, message)
 	waits.event, waits.byReason = warning(batchv1alpha1.ReasonChildUnreadable, message), true
 	s.fold(wants{conditions: []condition{waits}})
-	s.plan.Status, s.plan.Events = s.result()
-	return s.plan
+	return s.result()
 }

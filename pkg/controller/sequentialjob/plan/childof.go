@@ -4,10 +4,7 @@
 package plan
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -92,76 +89,6 @@ func childOf(obj metav1.Object, kind batchv1alpha1.StepKind) Child {
 		Queued:    labels[batchhelper.QueueKey] != "",
 		Admission: obj.GetAnnotations()[batchv1alpha1.AdmissionKey], Deleting: obj.GetDeletionTimestamp() != nil,
 	}
-}
-
-// family are the children of a sequence, by what is to be done about them.
-type family struct {
-	// current is the child of the current attempt of the current step; nil if there is none.
-	current *Child
-	// inTheWay are children that must be gone before a child is created. They have not ended and should not run, or they belong to
-	// older attempts of the current step and have its name.
-	inTheWay []member
-	// ended are the ended children of other steps, or of older attempts. They stay.
-	ended []member
-	// active is the number of children that have not ended.
-	active int32
-}
-
-// member is a child with the index of its step.
-type member struct {
-	Child
-	index int
-}
-
-func familyOf(o Observed) family {
-	var f family
-	begun := begunStep(o.SequentialJob)
-	for i := range o.Children {
-		c := &o.Children[i]
-		m := member{Child: *c, index: indexOf(o.SequentialJob, c.Name)}
-		if c.End == "" {
-			f.active++
-		}
-		current := isCurrent(o.SequentialJob, *c)
-		switch {
-		case current && f.current == nil:
-			f.current = c
-		case c.End == "", begun != nil && c.Name == begun.ChildName:
-			f.inTheWay = append(f.inTheWay, m)
-		default:
-			f.ended = append(f.ended, m)
-		}
-	}
-	slices.SortFunc(f.inTheWay, compareMembers)
-	slices.SortFunc(f.ended, compareMembers)
-	return f
-}
-
-// isCurrent returns whether a child belongs to the current attempt of the current step. A child that the status names does,
-// whatever its labels say.
-func isCurrent(sj *batchv1alpha1.SequentialJob, c Child) bool {
-	entry := currentEntry(sj)
-	switch {
-	case entry == nil || entry.Kind != c.Kind || entry.ChildName != c.Name:
-		return false
-	case entry.ChildUID != "" && entry.ChildUID == c.UID:
-		return true
-	}
-	return c.Attempt == entry.Attempts
-}
-
-// indexOf returns the index of the step of a child, by its name; -1 if the name is no name of a child.
-func indexOf(sj *batchv1alpha1.SequentialJob, name string) int {
-	number, found := strings.CutPrefix(name, sj.Name+"-")
-	index, err := strconv.Atoi(number)
-	if !found || err != nil || batchhelper.ChildName(sj.Name, index) != name {
-		return -1
-	}
-	return index
-}
-
-func compareMembers(a, b member) int {
-	return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.UID, b.UID))
 }
 
 // refusedTo returns what the API refuses to a JobSet: its Jobs, or else their pods. It returns nil if it refuses neither.
