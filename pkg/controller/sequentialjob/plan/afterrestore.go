@@ -135,54 +135,66 @@ func oldAttemptExists(q *sequence) bool {
 
 // reopens returns whether the sequence had failed when the backup was made, and was retried since.
 func reopens(q *sequence) bool {
+	return q.finished != nil && q.finished.Type != batchv1alpha1.ConditionComplete && restoredOrHeld(q) && ahead(q) != nil
+}
+
+// restoredOrHeld returns whether no controller has written the sequence since the store was restored, or the sequence is held since then.
+func restoredOrHeld(q *sequence) bool {
 	_, restored := q.Restored.Get()
-	return q.finished != nil && q.finished.Type != batchv1alpha1.ConditionComplete && (restored || helper.Held(q.SequentialJob)) && ahead(q) != nil
+	return restored || helper.Held(q.SequentialJob)
 }
 
 // reopenRetried reopens a sequence that reopens.
-func reopenRetried(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+func reopenRetried(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	if !reopens(q) {
-		return nil
+		return wants{}
 	}
-	return []wants{{move: move{kind: reopen}}}
+	return wants{move: move{kind: reopen}}
 }
 
 // afterRestore takes over the progress that children show, and holds the sequence if they do not show it.
-func afterRestore(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
-	newest, wasHeld := ahead(q), helper.Held(q.SequentialJob)
-	if _, restored := q.Restored.Get(); !restored && !wasHeld {
-		return nil
+func afterRestore(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
+	if !restoredOrHeld(q) {
+		return wants{}
 	}
-	switch {
+	wasHeld := helper.Held(q.SequentialJob)
+	switch newest := ahead(q); {
+	case newest != nil && !follows(q, newest):
+		return hold(q, fmt.Sprintf("child %s is of an attempt that the sequence does not know: it is left alone", newest.Name))
 	case newest != nil:
-		return followNewest(q, *newest, wasHeld)
+		return wants{move: move{kind: takeOver, index: newest.index, child: &newest.Child}, clock: true}
 	case wasHeld && !runsAgain(q):
-		return []wants{{over: true}}
+		return wants{over: true}
 	case wasHeld:
-		return []wants{{conditions: []condition{notHeld("the current job runs")}}}
+		return wants{conditions: []condition{notHeld("the current job runs")}}
 	}
 	// A sequence on which a user has acted since the restore is not held.
 	if why := whyHeld(q); why != "" && !q.Restored.Value().Acted {
-		return []wants{hold(q, why)}
+		return hold(q, why)
 	}
-	return nil
+	return wants{}
 }
 
-// followNewest takes over the step of the newest child, which ends a hold if it runs. A child of a step that the sequence has
-// behind it is left alone.
-func followNewest(q *sequence, newest member, wasHeld bool) []wants {
-	if newest.index < q.index || newest.index >= len(q.steps) {
-		return []wants{hold(q, fmt.Sprintf("child %s is of an attempt that the sequence does not know: it is left alone", newest.Name))}
+// afterTakeOver ends a hold once the step of the newest child was taken over, or holds a suspended sequence whose child runs.
+func afterTakeOver(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
+	if !restoredOrHeld(q) {
+		return wants{}
 	}
-	takenOver := wants{move: move{kind: takeOver, index: newest.index, child: &newest.Child}, clock: true}
-	switch {
+	wasHeld := helper.Held(q.SequentialJob)
+	switch newest := ahead(q); {
+	case newest == nil:
+		return wants{}
 	case wasHeld && !q.suspended:
-		return []wants{takenOver, {conditions: []condition{notHeld("the current job runs")}, over: true}}
+		return wants{conditions: []condition{notHeld("the current job runs")}, over: true}
 	case q.suspended && runsAlthoughSuspended(q, &newest.Child):
-		return []wants{takenOver, hold(q, messageRunsSuspended(newest.index))}
+		return hold(q, messageRunsSuspended(newest.index))
 	}
-	takenOver.over = true
-	return []wants{takenOver}
+	return wants{over: true}
+}
+
+// follows returns whether the step of a child can be taken over. A child of a step that the sequence has behind it is left alone.
+func follows(q *sequence, newest *member) bool {
+	return newest.index >= q.index && newest.index < len(q.steps)
 }
 
 // runsAgain returns whether the child of the current step of a held sequence runs.

@@ -12,21 +12,18 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 )
 
-// startStep returns what the current step wants that has no child: that it waits, or that its child is created.
-func startStep(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+// startStep returns what the current step wants that has no child.
+func startStep(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	if q.current != nil {
-		return nil
+		return wants{}
 	}
-	w, ready := waitForStart(q)
+	w, _ := start(q)
 	w.clock = true
-	if !ready {
-		return []wants{w}
-	}
-	return []wants{w, createChild(q)}
+	return w
 }
 
-// waitForStart returns what the current step wants before its child is created, and whether it lacks nothing else.
-func waitForStart(q *sequence) (w wants, ready bool) {
+// start returns what the current step wants before its child is created, and whether it lacks nothing else.
+func start(q *sequence) (w wants, ready bool) {
 	progresses := isTrue(&q.SequentialJob.Status, batchv1alpha1.ConditionProgressing)
 	switch hold := q.queue.Hold; {
 	case q.suspended:
@@ -60,10 +57,13 @@ func aboutToStart(q *sequence) condition {
 }
 
 // createChild creates the child of the current step, which lacks nothing else. If the step was changed, that is stored first.
-func createChild(q *sequence) (w wants) {
+func createChild(q *sequence, _ *batchv1alpha1.SequentialJobStatus) (w wants) {
+	if q.current != nil {
+		return wants{}
+	}
 	step, found := q.step()
-	switch {
-	case !found:
+	switch _, ready := start(q); {
+	case !ready, !found:
 		return wants{}
 	case q.entry.Name != step.Name || q.entry.Kind != step.Kind():
 		return wants{step: &step}
@@ -77,7 +77,10 @@ func createChild(q *sequence) (w wants) {
 }
 
 // childExists ends the troubles of the creation of the child. That it was stripped of its label is another one.
-func childExists(q *sequence) wants {
+func childExists(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
+	if q.current == nil || q.current.Deleting {
+		return wants{}
+	}
 	w := wants{conditions: []condition{available()}}
 	if why := q.Stripped; why != nil && why.Reason == UndoneByOthers {
 		w.conditions = []condition{stripped(q.index, why.Message)}
@@ -99,9 +102,9 @@ func stripped(index int, why string) condition {
 
 // followChild returns what the current step wants while its child has not ended. A child that is being deleted is gone soon, and its step runs
 // again.
-func followChild(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+func followChild(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	if q.current == nil || q.current.Deleting {
-		return nil
+		return wants{}
 	}
 	var w wants
 	switch c := *q.current; {
@@ -115,7 +118,7 @@ func followChild(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
 		w = resumeChild(q, c)
 	}
 	w.clock = true
-	return []wants{childExists(q), w}
+	return w
 }
 
 // seen records the child of the current step, and that it has started. A suspended child has not, whoever suspended it.

@@ -44,13 +44,13 @@ func pastDeadline(q *sequence) bool {
 
 // awaitDeadline returns when the deadline is due; never while the clock stands still, nor until its start is stored: until then each
 // decision starts the clock again, and its deadline would take the place of the pause after a status that is refused.
-func awaitDeadline(q *sequence, next *batchv1alpha1.SequentialJobStatus) []wants {
+func awaitDeadline(q *sequence, next *batchv1alpha1.SequentialJobStatus) wants {
 	limit := q.SequentialJob.Spec.ActiveDeadlineSeconds
 	if limit == nil || next.ActiveSince == nil || !next.ActiveSince.Equal(q.SequentialJob.Status.ActiveSince) {
-		return nil
+		return wants{}
 	}
 	left := min(*limit-activeSeconds(next, q.Now), maxWait) // a sum of seconds that overflows is no time
-	return []wants{{actsAfter: max(time.Duration(left)*time.Second, time.Second)}}
+	return wants{actsAfter: max(time.Duration(left)*time.Second, time.Second)}
 }
 
 // maxWait is the longest time in seconds after which a sequence is looked at again.

@@ -60,29 +60,28 @@ func decide(o Observed) Plan {
 }
 
 // subject returns what is wanted of a sequence that has not ended. The status is the one that earlier subjects have changed.
-type subject func(q *sequence, next *batchv1alpha1.SequentialJobStatus) []wants
+type subject func(q *sequence, next *batchv1alpha1.SequentialJobStatus) wants
 
 // subjects returns the subjects in the order in which they are asked, until one wants nothing else to happen.
 func subjects() []subject {
 	return []subject{
-		reopenRetried, takeUpSpec, afterRestore, nextMove, clearTheWay, startStep, followChild, reportTroubles, awaitDeadline,
-		deleteExpired,
+		reopenRetried, takeUpSpec, afterRestore, afterTakeOver, nextMove, clearTheWay, startStep, createChild, childExists, followChild,
+		reportTroubles, awaitDeadline, deleteExpired,
 	}
 }
 
 // advance folds what the subjects want. Transitions are status writes and nothing else.
 func (s *status) advance() {
 	for _, subject := range subjects() {
-		for _, w := range subject(s.q, s.next) {
-			if s.fold(w); w.over {
-				return
-			}
+		w := subject(s.q, s.next)
+		if s.fold(w); w.over {
+			return
 		}
 	}
 }
 
 // takeUpSpec notes that the controller acts on the present spec.
-func takeUpSpec(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+func takeUpSpec(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	status, w := &q.SequentialJob.Status, wants{move: move{kind: takeUp}}
 	if status.StepsGeneration > status.ObservedGeneration && q.active > 0 {
 		w.events = []Event{warning(reasonSpecChanged, "SequentialJob spec changed while jobs running")}
@@ -91,11 +90,11 @@ func takeUpSpec(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
 		hasReason(status, batchv1alpha1.ConditionAvailable, batchv1alpha1.ReasonRetried) {
 		w.conditions = []condition{available()}
 	}
-	return []wants{w}
+	return w
 }
 
 // nextMove returns the transition that is due: a step ends or begins, or the sequence ends.
-func nextMove(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+func nextMove(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	w := wants{clock: true, over: true}
 	switch child := q.current; {
 	case !q.begun && q.index >= len(q.steps):
@@ -112,9 +111,9 @@ func nextMove(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
 	case pastDeadline(q):
 		w.move = move{kind: expire}
 	default:
-		return nil
+		return wants{}
 	}
-	return []wants{w}
+	return w
 }
 
 // endStep records the end of the current child. Why a Job failed has to be asked for.
@@ -137,8 +136,8 @@ func (w *wants) endStep(q *sequence, c *Child) {
 }
 
 // clearTheWay deletes children that must be gone before a child is created.
-func clearTheWay(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
-	return []wants{{delete: deletions(q.inTheWay, noteOldAttempt)}}
+func clearTheWay(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
+	return wants{delete: deletions(q.inTheWay, noteOldAttempt)}
 }
 
 // counts returns the numbers of children, and of steps that have ended.

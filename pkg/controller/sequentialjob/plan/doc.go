@@ -18,17 +18,17 @@
 // over. Otherwise subjects are asked in this order. Each subject is a function from the sequence and its next status to what it wants, and
 // changes nothing:
 //
-//  1. reopenRetried and afterRestore: after the store was restored from a backup, the progress that children show is taken over. If they do
+//  1. reopenRetried, afterRestore and afterTakeOver: after the store was restored from a backup, the progress that children show is taken over. If they do
 //     not show it, the sequence is held, and nothing else happens.
 //  2. takeUpSpec: the present generation is observed.
 //  3. nextMove: the transition that is due, if there is one. The first of these applies: all steps have ended; the next step waits because
 //     the sequence is suspended; the next step begins; the child has ended; the child is gone and the step begins again; the deadline is
 //     over. Nothing else happens, because a transition is a commit point.
 //  4. clearTheWay: children that are in the way are deleted.
-//  5. startStep, without a child: the step waits while the sequence is suspended, has no quota, or pods of earlier children run. Once it
-//     waits for nothing, the child is created.
-//  6. followChild, with a child: the child is suspended or resumed as the sequence, its queue and the quota of the sequence want it. Then
-//     reportTroubles: pods that are refused or find no node.
+//  5. startStep and createChild, without a child: the step waits while the sequence is suspended, has no quota, or pods of earlier children
+//     run. Once it waits for nothing, the child is created.
+//  6. childExists and followChild, with a child: the child is suspended or resumed as the sequence, its queue and the quota of the sequence
+//     want it. Then reportTroubles: pods that are refused or find no node.
 //  7. awaitDeadline and deleteExpired: the deadline and times to live set when the next decision is due; children whose time is over are
 //     deleted.
 //

@@ -37,9 +37,9 @@ func afterFinish(q *sequence) wants {
 }
 
 // deleteExpired deletes children of steps that have ended when the time that their own template gives them is over.
-func deleteExpired(q *sequence, _ *batchv1alpha1.SequentialJobStatus) []wants {
+func deleteExpired(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	expired, after := expiredChildren(q)
-	return []wants{{delete: expired, actsAfter: after}}
+	return wants{delete: expired, actsAfter: after}
 }
 
 // expiredChildren returns the children that have outlived their time, and when the next one has; 0 for never.

@@ -19,11 +19,11 @@ import (
 
 // reportTroubles reports what keeps the current child from running although it was created, or when that is due. status is the status that
 // other subjects have changed.
-func reportTroubles(q *sequence, status *batchv1alpha1.SequentialJobStatus) []wants {
+func reportTroubles(q *sequence, status *batchv1alpha1.SequentialJobStatus) wants {
 	if q.current == nil || q.current.Deleting {
-		return nil
+		return wants{}
 	}
-	return []wants{troublesOf(q, *q.current, status)}
+	return troublesOf(q, *q.current, status)
 }
 
 func troublesOf(q *sequence, c Child, status *batchv1alpha1.SequentialJobStatus) wants {
