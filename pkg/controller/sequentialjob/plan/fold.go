@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -147,10 +148,14 @@ func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w wants) []E
 }
 
 // changed returns the next status, nil if the stored one is right. All conditions of it hold for the generation that was taken
-// up, and say so.
+// up, and say so. The time of a condition moves with its status only: one trouble may have followed another.
 func changed(sj *batchv1alpha1.SequentialJob, next *batchv1alpha1.SequentialJobStatus) *batchv1alpha1.SequentialJobStatus {
 	for i := range next.Conditions {
-		next.Conditions[i].ObservedGeneration = next.ObservedGeneration
+		c := &next.Conditions[i]
+		c.ObservedGeneration = next.ObservedGeneration
+		if was := meta.FindStatusCondition(sj.Status.Conditions, c.Type); was != nil && was.Status == c.Status {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
 	}
 	if equality.Semantic.DeepEqual(&sj.Status, next) {
 		return nil

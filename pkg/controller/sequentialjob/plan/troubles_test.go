@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -50,4 +51,18 @@ func TestRefusedPods(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTimeOfOneTroubleAfterAnother has a child that could not be created wait for a queue as soon as it is there.
+func TestTimeOfOneTroubleAfterAnother(t *testing.T) {
+	w := newWorld(t, queued)
+	w.creation, w.refusal, w.queue.Served = Refused, &Refusal{Reason: OutOfQuota, Message: "exceeded quota"}, false
+	w.stabilize()
+	was := meta.FindStatusCondition(w.sj.Status.Conditions, batchv1alpha1.ConditionResourcesUnavailable)
+	diff(t, "the first trouble", batchv1alpha1.ReasonQuotaExceeded, was.Reason)
+	w.creation, w.refusal = Created, nil
+	w.wait(time.Minute).stabilize()
+	is := meta.FindStatusCondition(w.sj.Status.Conditions, batchv1alpha1.ConditionResourcesUnavailable)
+	diff(t, "the second trouble", batchv1alpha1.ReasonQueueUnavailable, is.Reason)
+	diff(t, "since when resources are unavailable", was.LastTransitionTime, is.LastTransitionTime)
 }

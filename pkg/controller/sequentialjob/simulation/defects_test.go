@@ -59,7 +59,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a running child taken for gone":               {Mutant: deciding(withoutBusy, nil), Rules: []string{ruleCause}},
 		"an end by the clock of another server":        {Mutant: deciding(nil, otherClock), Rules: []string{ruleTimes}},
 		"refusals that nobody sees":                    {Mutant: mutant{decide: plan.Decide, finish: silent}, Rules: []string{ruleVisible}},
-		"conditions whose times move":                  {Mutant: deciding(nil, restless), Rules: []string{ruleConditions}},
+		"conditions whose times move":                  {Mutant: mutant{decide: plan.Decide, finish: restless}, Rules: []string{ruleConditions}},
 		"an observed generation that is not stored":    {Mutant: deciding(nil, blind), Rules: []string{ruleIs, ruleMonotonic}},
 	})
 }
@@ -152,13 +152,15 @@ func scribble(o plan.Observed, _ *plan.Plan) {
 	o.SequentialJob.Spec.BackoffLimit = ptr.To(ptr.Deref(o.SequentialJob.Spec.BackoffLimit, 0) + 1)
 }
 
-func restless(o plan.Observed, p *plan.Plan) {
-	if p.Status != nil {
-		p.Status = p.Status.DeepCopy()
-		for i := range p.Status.Conditions {
-			p.Status.Conditions[i].LastTransitionTime = o.Now
+func restless(o plan.Observed, p plan.Plan, r plan.Results) plan.Outcome {
+	out := plan.Finish(o, p, r)
+	if out.Status != nil {
+		out.Status = out.Status.DeepCopy()
+		for i := range out.Status.Conditions {
+			out.Status.Conditions[i].LastTransitionTime = o.Now
 		}
 	}
+	return out
 }
 
 func blind(o plan.Observed, p *plan.Plan) {
