@@ -18,8 +18,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
-// claim gives a child its label back, without which no cache shows it. Where that is refused, the decision is made once more on what the API
-// has of the child.
+// claim gives a child its label back, without which no cache shows it. Where that is refused, the decision is made once more on
+// what the API has of the child.
 func (s *Syncer) claim(ctx context.Context, obs *plan.Observed, p plan.Plan) (again bool, err error) {
 	if p.Relabel == nil {
 		return false, nil

@@ -16,6 +16,7 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
 	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
@@ -57,16 +58,16 @@ func (q queues) observeHold(ctx context.Context, sj *batchv1alpha1.SequentialJob
 	case !known:
 		return &plan.Hold{}
 	case w == nil:
-		return &plan.Hold{Quota: plan.QuotaMissing}
+		return &plan.Hold{Admission: hostplan.None[plan.Admission]()}
 	case !kueueplan.Holds(w):
-		return &plan.Hold{Quota: plan.QuotaMissing, Message: kueueplan.Waiting(w)}
+		return &plan.Hold{Admission: hostplan.None[plan.Admission](), Message: kueueplan.Waiting(w)}
 	}
 	directives, err := q.directives(ctx, w)
 	if err != nil {
 		// There is quota, so that what runs may. What begins needs to know where.
 		return &plan.Hold{Message: err.Error(), RetryAfter: directivesRetry}
 	}
-	return &plan.Hold{Quota: plan.QuotaHeld, Workload: w, Directives: directives, Key: kueueplan.KeyOf(directives)}
+	return &plan.Hold{Admission: hostplan.Of(plan.Admission{Workload: w, Directives: directives, Key: kueueplan.KeyOf(directives)})}
 }
 
 // holdQuota brings the Workload of a sequence to where it should be, and ends those of sequences of that name which are gone. A

@@ -176,7 +176,7 @@ func TestStepRunsOnWhileFlavorsCannotBeRead(t *testing.T) {
 				if err != nil {
 					t.Fatalf("nothing else of the sequence is followed: %v", err)
 				}
-				if known.Hold.Quota != plan.QuotaUnknown || known.Hold.RetryAfter == 0 || known.Hold.Message == "" {
+				if known.Hold.Admission.IsKnown() || known.Hold.RetryAfter == 0 || known.Hold.Message == "" {
 					t.Errorf("hold %+v", known.Hold)
 				}
 				r.written()

@@ -4,8 +4,8 @@
 // Package loop runs the objects of any kind.
 //
 // A Loop observes an object and its children in caches, lets the kind decide, answers what the decision asks for until it
-// asks for nothing, claims what the plan needs, applies the plan, and finishes. It knows when caches lag, when an object is gone or is not to be
-// touched, and in which order a status is stored and events are reported. A Kind does everything else.
+// asks for nothing, claims what the plan needs, applies the plan, and finishes. It knows when caches lag, when an object is
+// gone or is not to be touched, and in which order a status is stored and events are reported. A Kind does everything else.
 package loop
 
 import (

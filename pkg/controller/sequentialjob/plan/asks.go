@@ -9,8 +9,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Asks are what a decision depends on and the snapshot does not have. A plan that asks for something holds nothing else: the decision is
-// made once more on a snapshot with the answers. An answer may be that something could not be obtained, so that a decision never asks twice.
+// Asks are what a decision depends on and the snapshot does not have. A plan that asks for something holds nothing else: the
+// decision is made once more on a snapshot with the answers. An answer may be that something could not be obtained, so that a
+// decision never asks twice.
 type Asks struct {
 	// Unseen asks for Observed.Unseen: the child that the status knows and no cache shows. Its UID is empty if it is not known.
 	Unseen *ChildRef
@@ -63,7 +64,9 @@ func (p Plan) Questions() (questions []string) {
 
 // add adds what a subject asks for.
 func (a *Asks) add(more Asks) {
-	a.Contest, a.FirstCause, a.Earlier = cmp.Or(a.Contest, more.Contest), cmp.Or(a.FirstCause, more.FirstCause), cmp.Or(a.Earlier, more.Earlier)
+	a.Contest = cmp.Or(a.Contest, more.Contest)
+	a.FirstCause = cmp.Or(a.FirstCause, more.FirstCause)
+	a.Earlier = cmp.Or(a.Earlier, more.Earlier)
 }
 
 // asksFirst returns what is asked for before anything else about a sequence is decided.
@@ -78,8 +81,8 @@ func asksFirst(q *sequence) (a Asks) {
 	return a
 }
 
-// lookForUnseen returns what has to happen before anything is decided about a sequence that has a child which no cache shows; nil for nothing.
-// Another process may have seen the child before this one did. Without the question its step would run again.
+// lookForUnseen returns what has to happen before anything is decided about a sequence with a child that no cache shows; nil for
+// nothing. Another process may have seen the child before this one did. Without the question its step would run again.
 func lookForUnseen(q *sequence) *Plan {
 	ref := unseen(q)
 	if ref == nil || q.Unseen.IsNone() {

@@ -124,7 +124,8 @@ func stepFailed(q *sequence, next *batchv1alpha1.SequentialJobStatus, c Child, c
 	if cause != nil {
 		entry.ExitCode = copied(cause.ExitCode)
 	}
-	entry.State, entry.CompletionTime, entry.Reason, entry.Message = batchv1alpha1.StepFailed, endTime(q, entry, c), c.Reason, truncated(c.Message)
+	entry.State, entry.CompletionTime = batchv1alpha1.StepFailed, endTime(q, entry, c)
+	entry.Reason, entry.Message = c.Reason, truncated(c.Message)
 	return failSequence(q, next, batchv1alpha1.ReasonJobFailed, c.Reason, fmt.Sprintf("Job %d failed: %s", currentIndex(next), c.Reason))
 }
 

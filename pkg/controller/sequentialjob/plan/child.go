@@ -25,10 +25,11 @@ func startStep(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 // start returns what the current step wants before its child is created, and whether it lacks nothing else.
 func start(q *sequence) (w wants, ready bool) {
 	progresses := isTrue(&q.SequentialJob.Status, batchv1alpha1.ConditionProgressing)
-	switch hold := q.queue.Hold; {
+	hold := cmp.Or(q.queue.Hold, &Hold{})
+	switch _, admitted := hold.Admission.Get(); {
 	case q.suspended:
 		return wants{state: batchv1alpha1.StepSuspended, conditions: suspended(q.active == 0, "")}, false
-	case hold == nil || hold.Quota == QuotaHeld:
+	case q.queue.Hold == nil, admitted:
 	case q.queue.unknown() && q.entry.State == batchv1alpha1.StepStarting && progresses:
 		return wants{}, false // there was quota, and nothing says that it is gone
 	default:
@@ -100,8 +101,8 @@ func stripped(index int, why string) condition {
 	return c
 }
 
-// followChild returns what the current step wants while its child has not ended. A child that is being deleted is gone soon, and its step runs
-// again.
+// followChild returns what the current step wants while its child has not ended. A child that is being deleted is gone soon, and
+// its step runs again.
 func followChild(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	if q.current == nil || q.current.Deleting {
 		return wants{}

@@ -157,7 +157,7 @@ const (
 )
 
 // setFinalizer adds the finalizer while there are children, and removes it when none is left. A request that came late may have created a
-// child whose finalizer is gone, and users can remove it. It returns what has to happen first about a child that no cache shows; nil for nothing.
+// child whose finalizer is gone, and users can remove it. It returns what has to happen first; nil for nothing.
 func setFinalizer(q *sequence, next *batchv1alpha1.SequentialJobStatus, p *Plan) *Plan {
 	has, entry := hasFinalizer(q.SequentialJob), begun(next)
 	aboutToRun := entry != nil && entry.State != batchv1alpha1.StepSuspended // the next decision creates a child
@@ -168,6 +168,11 @@ func setFinalizer(q *sequence, next *batchv1alpha1.SequentialJobStatus, p *Plan)
 		return nil
 	}
 	p.RemoveFinalizer = false
+	return lookAgain(q, ref)
+}
+
+// lookAgain returns what has to happen before the finalizer is removed, because a child may exist that no cache shows; nil for nothing.
+func lookAgain(q *sequence, ref *ChildRef) *Plan {
 	switch live, exists := q.Unseen.Get(); {
 	case q.Unseen.Open():
 		return &Plan{Asks: Asks{Unseen: ref}}

@@ -14,41 +14,34 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	kueue "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
-// Quota is what is known of the quota for a whole sequence. Its zero value says that nothing is.
-type Quota int
-
-// Quotas.
-const (
-	// QuotaUnknown means that the Workloads are not known, as while a controller starts or the API of Kueue is away. What
-	// runs goes on, and nothing begins.
-	QuotaUnknown Quota = iota
-	// QuotaMissing means that the sequence has none. Its child must not run.
-	QuotaMissing
-	// QuotaHeld means that its child may run.
-	QuotaHeld
-)
-
-// Hold is what is known of the Workload that holds quota for a whole sequence.
+// Hold is what is known of the quota for a whole sequence.
 type Hold struct {
-	Quota Quota
-	// Workload, and what its admission adds to pods of each pod set, are set if there is quota.
-	Workload   *kueue.Workload
-	Directives map[string]kueue.Directives
-	// Key differs for different directives.
-	Key string
+	// Admission lets the child run; without one it must not. While it is unknown, as while a controller starts or the API of Kueue is away,
+	// what runs goes on, and nothing begins.
+	Admission hostplan.Known[Admission]
 	// Message is what the Workload waits for, or why it is not known whether there is quota.
 	Message string
 	// RetryAfter is when to look again, if nothing else shows that more is known; 0 if something does.
 	RetryAfter time.Duration
 }
 
+// Admission is the quota that Kueue has given to a whole sequence.
+type Admission struct {
+	// Workload holds the quota, and Directives are what its admission adds to pods of each pod set.
+	Workload   *kueue.Workload
+	Directives map[string]kueue.Directives
+	// Key differs for different directives.
+	Key string
+}
+
 // waitsFor returns what the Workload waits for; "" if that is not known.
 func (h *Hold) waitsFor(unreadable string) string {
 	switch {
-	case h.Quota != QuotaUnknown || h.Message != "":
+	case h.Admission.IsKnown() || h.Message != "":
 		return h.Message
 	case unreadable != "":
 		return "the Workloads cannot be read: " + unreadable
@@ -105,7 +98,7 @@ func stillStored(q *sequence, message string) string {
 
 // unknown returns whether it is not known yet whether there is quota, as while a controller starts.
 func (q Queue) unknown() bool {
-	return q.waitsFor() == unknownWorkloads && (q.Hold == nil || q.Hold.Quota == QuotaUnknown)
+	return q.waitsFor() == unknownWorkloads && (q.Hold == nil || !q.Hold.Admission.IsKnown())
 }
 
 // waitsFor returns what the Workload of a child, or of the whole sequence, waits for; "" if that is not known.
@@ -146,27 +139,28 @@ func waitForQuota(q *sequence) wants {
 // holdChild lets a new child run with the quota of the sequence: no queue of its own, and what the admission adds. A child that
 // contradicts the admission is an error.
 func holdChild(hold *Hold, job *batchv1.Job, js *jobsetv1alpha2.JobSet) error {
-	switch {
-	case hold == nil:
+	if hold == nil {
 		return nil
-	case job != nil:
-		return holdJob(hold, job)
 	}
-	return holdJobSet(hold, js)
+	admission := hold.Admission.Value()
+	if job != nil {
+		return holdJob(&admission, job)
+	}
+	return holdJobSet(&admission, js)
 }
 
-func holdJob(hold *Hold, job *batchv1.Job) error {
-	held(hold, &job.Labels, &job.Annotations)
+func holdJob(admission *Admission, job *batchv1.Job) error {
+	held(admission, &job.Labels, &job.Annotations)
 	job.Spec.Suspend = nil
-	return hold.direct(kueue.MainPodSet, &job.Spec.Template)
+	return admission.direct(kueue.MainPodSet, &job.Spec.Template)
 }
 
-func holdJobSet(hold *Hold, js *jobsetv1alpha2.JobSet) error {
-	held(hold, &js.Labels, &js.Annotations)
+func holdJobSet(admission *Admission, js *jobsetv1alpha2.JobSet) error {
+	held(admission, &js.Labels, &js.Annotations)
 	js.Spec.Suspend = nil
 	for i := range js.Spec.ReplicatedJobs {
 		job := &js.Spec.ReplicatedJobs[i]
-		if err := hold.direct(job.Name, &job.Template.Spec.Template); err != nil {
+		if err := admission.direct(job.Name, &job.Template.Spec.Template); err != nil {
 			return fmt.Errorf("replicatedJob %s: %w", job.Name, err)
 		}
 	}
@@ -174,19 +168,19 @@ func holdJobSet(hold *Hold, js *jobsetv1alpha2.JobSet) error {
 }
 
 // held takes a child out of queues, and notes with which admission it runs.
-func held(hold *Hold, labels, annotations *map[string]string) {
+func held(admission *Admission, labels, annotations *map[string]string) {
 	for _, key := range []string{kueue.QueueKey, kueue.PriorityClassKey, kueue.MaxExecTimeKey} {
 		delete(*labels, key)
 	}
 	if *annotations == nil {
 		*annotations = map[string]string{}
 	}
-	(*annotations)[batchv1alpha1.AdmissionKey] = hold.Key
+	(*annotations)[batchv1alpha1.AdmissionKey] = admission.Key
 }
 
 // direct adds what the admission adds to the pods of a role.
-func (h *Hold) direct(role string, template *corev1.PodTemplateSpec) error {
-	return h.Directives[kueue.PodSetOf(h.Workload, role)].AddTo(template)
+func (a *Admission) direct(role string, template *corev1.PodTemplateSpec) error {
+	return a.Directives[kueue.PodSetOf(a.Workload, role)].AddTo(template)
 }
 
 // followHeld follows a child that runs with the quota of the sequence: it is suspended while there is none. One that was created for
@@ -194,16 +188,16 @@ func (h *Hold) direct(role string, template *corev1.PodTemplateSpec) error {
 func followHeld(q *sequence, c Child) (w wants) {
 	hold := q.queue.Hold
 	switch {
-	case hold.Quota == QuotaUnknown && !c.Suspended:
+	case !hold.Admission.IsKnown() && !c.Suspended:
 		w = run(q, c)
-	case hold.Quota == QuotaUnknown:
+	case !hold.Admission.IsKnown():
 		w = waitForQuota(q)
-	case hold.Quota == QuotaMissing:
+	case hold.Admission.IsNone():
 		w = waitForQuota(q)
 		if !c.Suspended {
 			w.suspend = []SuspendPatch{{ChildRef: c.ChildRef, ResourceVersion: c.ResourceVersion, Suspend: true}}
 		}
-	case c.Suspended && c.Admission != hold.Key:
+	case c.Suspended && c.Admission != hold.Admission.Value().Key:
 		w.events = []Event{normal(reasonAdmittedElsewhere,
 			fmt.Sprintf("Job %d runs again, because Kueue admitted the sequence to other nodes", q.index))}
 		w.move = move{kind: begin, index: q.index}

@@ -27,12 +27,12 @@ func heldSequence(admitted bool, owned ...Child) Observed {
 		{Name: "a", Kind: batchv1alpha1.StepKindJob, ChildName: "etl-0", State: batchv1alpha1.StepSucceeded, Attempts: 1},
 		{Name: "b", Kind: batchv1alpha1.StepKindJob, ChildName: "etl-1", State: batchv1alpha1.StepStarting, Attempts: 1},
 	}
-	hold := &Hold{Quota: QuotaMissing, Message: "no room"}
+	hold := &Hold{Admission: hostplan.None[Admission](), Message: "no room"}
 	if admitted {
-		hold = &Hold{
-			Quota: QuotaHeld, Key: "linux", Workload: &kueue.Workload{},
+		hold = &Hold{Admission: hostplan.Of(Admission{
+			Key: "linux", Workload: &kueue.Workload{},
 			Directives: map[string]kueue.Directives{kueue.MainPodSet: {NodeSelector: map[string]string{"os": "linux"}}},
-		}
+		})}
 	}
 	return Observed{SequentialJob: sj, Children: owned, Queue: known(Queue{Served: true, Hold: hold}), Earlier: hostplan.None[string](), Contest: hostplan.None[Contest](), Restored: hostplan.None[Restored]()}
 }
@@ -126,7 +126,7 @@ func TestUnknownQuotaTakesNoStartBack(t *testing.T) {
 	if p := Decide(o); p.Status != nil || p.creates() {
 		t.Errorf("Workloads that are not known change the step: %+v", p)
 	}
-	o.Queue = known(Queue{Served: true, Hold: &Hold{Quota: QuotaMissing}})
+	o.Queue = known(Queue{Served: true, Hold: &Hold{Admission: hostplan.None[Admission]()}})
 	if p := Decide(o); p.Status == nil || p.Status.Steps[1].State != batchv1alpha1.StepWaiting {
 		t.Errorf("without quota: %+v", p.Status)
 	}

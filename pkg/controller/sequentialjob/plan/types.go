@@ -35,8 +35,8 @@ type Observed struct {
 	Queue hostplan.Known[Queue]
 	// Unseen is the child of Asks.Unseen as the API has it.
 	Unseen hostplan.Known[LiveChild]
-	// Earlier is a pod or a Job of earlier children that runs, like "pod etl-0-x on node n1". There is none once all of them have ended, and no
-	// Job is left that could create one.
+	// Earlier is a pod or a Job of earlier children that runs, like "pod etl-0-x on node n1". There is none once all of them have
+	// ended, and no Job is left that could create one.
 	Earlier hostplan.Known[string]
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
@@ -73,7 +73,7 @@ type Child struct {
 	Busy bool
 	// Ready means that all of its pods are ready, or have succeeded.
 	Ready bool
-	// Admission is what Hold.Key was when it was created; empty if it runs without the quota of the sequence.
+	// Admission is what Admission.Key was when it was created; empty if it runs without the quota of the sequence.
 	Admission string
 	// Deleting means that it is being deleted.
 	Deleting bool

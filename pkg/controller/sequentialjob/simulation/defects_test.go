@@ -171,8 +171,8 @@ func blind(o plan.Observed, p *plan.Plan) {
 }
 
 func unknownIsMissing(o *plan.Observed) {
-	if q := o.Queue.Value(); q.Hold != nil && q.Hold.Quota == plan.QuotaUnknown {
-		q.Hold = &plan.Hold{Quota: plan.QuotaMissing}
+	if q := o.Queue.Value(); q.Hold != nil && !q.Hold.Admission.IsKnown() {
+		q.Hold = &plan.Hold{Admission: hostplan.None[plan.Admission]()}
 		o.Queue = hostplan.Of(q)
 	}
 }

@@ -122,11 +122,11 @@ func (q queues) Queue(_ context.Context, sj *batchv1alpha1.SequentialJob, child 
 		switch known.Hold = (&plan.Hold{}); {
 		case !read:
 		case q.p.admitted == "":
-			known.Hold.Quota = plan.QuotaMissing
+			known.Hold.Admission = hostplan.None[plan.Admission]()
 		default:
-			known.Hold = &plan.Hold{Quota: plan.QuotaHeld, Key: q.p.admitted, Workload: &kueueplan.Workload{}}
+			known.Hold = &plan.Hold{Admission: hostplan.Of(plan.Admission{Key: q.p.admitted, Workload: &kueueplan.Workload{}})}
 		}
-		q.p.without = known.Hold.Quota == plan.QuotaMissing
+		q.p.without = known.Hold.Admission.IsNone()
 	}
 	q.p.unread = !read && q.p.served
 	switch w := q.p.workloads[child.UID]; {
