@@ -38,8 +38,8 @@ type Kind[O Object, S, P, R any] interface {
 	Answer(ctx context.Context, obs *S, p P) error
 	// Lags returns whether a plan is to wait for caches to show what an answer has. Then it is not applied.
 	Lags(p P) bool
-	// Claim takes what a plan needs before it is applied, and what others may take meanwhile or the API may refuse. It returns true if the
-	// decision has to be made once more, on an observation that has what became of the claim. That happens once in a sync.
+	// Claim makes the writes on which the rest of a plan depends, because the API may refuse them or others may be first. It adds the result
+	// to the observation, and returns true if the decision has to be made once more. That happens once in a sync.
 	Claim(ctx context.Context, obs *S, p P) (again bool, err error)
 	// Apply writes children, and decides nothing.
 	Apply(ctx context.Context, obs *S, p P) (R, error)
@@ -47,8 +47,8 @@ type Kind[O Object, S, P, R any] interface {
 	Conclude(obs *S, p P, results R) Outcome[O]
 }
 
-// Defaults are the methods of a kind whose children depend on no status, that remembers nothing of objects that are gone, waits for nothing
-// but its caches, and whose decisions neither ask for anything nor claim it.
+// Defaults are the methods of a kind whose children depend on no status, that remembers nothing of objects that are gone, and whose
+// decisions wait for nothing, ask for nothing and claim nothing.
 type Defaults[O Object, S, P any] struct{}
 
 // Moved implements Kind.

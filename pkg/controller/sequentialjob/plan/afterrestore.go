@@ -144,7 +144,7 @@ func restoredOrHeld(q *sequence) bool {
 	return restored || helper.Held(q.SequentialJob)
 }
 
-// reopenRetried reopens a sequence that reopens.
+// reopenRetried takes back that a sequence had failed when the backup was made, if it was retried since.
 func reopenRetried(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	if !reopens(q) {
 		return wants{}
@@ -218,7 +218,7 @@ func hold(q *sequence, why string) wants {
 	}
 }
 
-// reopened takes back that the sequence had failed when the backup was made: it was retried since.
+// reopened makes a sequence that had failed one that runs.
 func reopened(q *sequence, next *batchv1alpha1.SequentialJobStatus) []Event {
 	const message = "the store was restored from a backup, and the sequence was retried since"
 	next.Progress.FailedIndex, next.Progress.FailureReason, next.CompletionTime = nil, "", nil
