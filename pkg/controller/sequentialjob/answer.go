@@ -48,7 +48,7 @@ func (s *Syncer) answer(ctx context.Context, obs *plan.Observed, asks plan.Asks)
 		obs.FirstCause = hostplan.Obtained(ptr.Deref(cause, jobsetv1alpha2.FailureCause{}), cause != nil)
 	}
 	if asks.Earlier != nil {
-		obs.Earlier = s.earlier(ctx, sj, *asks.Earlier)
+		s.addEarlier(ctx, obs, *asks.Earlier)
 	}
 	return nil
 }

@@ -28,15 +28,16 @@ const livePods = "status.phase!=Succeeded,status.phase!=Failed"
 // pageSize is how many objects are read at a time. The first page with one that runs is the last one.
 const pageSize = 500
 
-// earlier returns what runs of earlier children. That they cannot be read is no reason to begin a step, and no error of the pass: it is
+// addEarlier adds what runs of earlier children. That they cannot be read is no reason to begin a step, and no error of the pass: it is
 // looked again, and the status says so.
-func (s *Syncer) earlier(ctx context.Context, sj *batchv1alpha1.SequentialJob, query plan.EarlierQuery) hostplan.Known[string] {
-	running, err := s.deps.Running(ctx, sj, query)
+func (s *Syncer) addEarlier(ctx context.Context, obs *plan.Observed, query plan.EarlierQuery) {
+	running, err := s.deps.Running(ctx, obs.SequentialJob, query)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Cannot read what runs of earlier steps, trying again", "reason", err)
-		return hostplan.NotObtainedBecause[string](err.Error())
+		obs.Earlier, obs.EarlierUnreadable = hostplan.NotObtained[string](), err.Error()
+		return
 	}
-	return hostplan.Existing(running, running != "")
+	obs.Earlier = hostplan.Existing(running, running != "")
 }
 
 // running implements SyncerConfig.Running. Jobs are read first: one that is gone then creates no pods any more.

@@ -9,8 +9,6 @@ package plan
 type Known[T any] struct {
 	state knowledge
 	value T
-	// why is why it could not be obtained; empty if that is not known.
-	why string
 }
 
 type knowledge uint8
@@ -23,16 +21,13 @@ const (
 )
 
 // Of returns a value that is known.
-func Of[T any](value T) Known[T] { return Known[T]{state: hasValue, value: value} }
+func Of[T any](value T) Known[T] { return Known[T]{hasValue, value} }
 
 // None says that there is no value.
 func None[T any]() Known[T] { return Known[T]{state: isNone} }
 
 // NotObtained says that the value was asked for, and is unknown still.
 func NotObtained[T any]() Known[T] { return Known[T]{state: notObtained} }
-
-// NotObtainedBecause is NotObtained with the reason.
-func NotObtainedBecause[T any](why string) Known[T] { return Known[T]{state: notObtained, why: why} }
 
 // Obtained returns a value that was asked for. If it could not be obtained, it is unknown still.
 func Obtained[T any](value T, obtained bool) Known[T] {
@@ -61,9 +56,6 @@ func (k Known[T]) Value() T { return k.value }
 
 // IsKnown returns whether there is a value, or it is known that there is none.
 func (k Known[T]) IsKnown() bool { return k.state == hasValue || k.state == isNone }
-
-// Why returns why the value could not be obtained; empty if it was, or if that is not known.
-func (k Known[T]) Why() string { return k.why }
 
 // IsNone returns whether it is known that there is no value.
 func (k Known[T]) IsNone() bool { return k.state == isNone }

@@ -10,11 +10,9 @@ func TestUnknownIsNotNone(t *testing.T) {
 		known              Known[int]
 		open, none, exists bool
 		value              int
-		why                string
 	}{
 		"the zero value":             {known: Known[int]{}, open: true},
 		"what could not be obtained": {known: NotObtained[int]()},
-		"what could not be read":     {known: NotObtainedBecause[int]("forbidden"), why: "forbidden"},
 		"no value":                   {known: None[int](), none: true},
 		"a value":                    {known: Of(7), exists: true, value: 7},
 		"the zero of the type":       {known: Of(0), exists: true},
@@ -28,8 +26,8 @@ func TestUnknownIsNotNone(t *testing.T) {
 			if open, none := tc.known.Open(), tc.known.IsNone(); open != tc.open || none != tc.none || exists != tc.exists {
 				t.Errorf("open %t, none %t, exists %t", open, none, exists)
 			}
-			if known, why := tc.known.IsKnown(), tc.known.Why(); known != (tc.none || tc.exists) || why != tc.why {
-				t.Errorf("known %t, why %q", known, why)
+			if known := tc.known.IsKnown(); known != (tc.none || tc.exists) {
+				t.Errorf("known %t", known)
 			}
 			if value != tc.value || tc.known.Value() != tc.value {
 				t.Errorf("values %d and %d, want %d", value, tc.known.Value(), tc.value)

@@ -30,7 +30,7 @@ func (w *world) answer(o *Observed, p Plan) {
 	}
 	if p.Asks.Earlier != nil {
 		w.asked = append(w.asked, *p.Asks.Earlier)
-		o.Earlier = w.earlier
+		o.Earlier, o.EarlierUnreadable = w.earlier, w.unreadable
 	}
 	if job := p.Asks.FirstCause; job != nil {
 		o.FirstCause = hostplan.Of(jobsetv1alpha2.FailureCause{Job: job.Name, Pod: "pod", Container: "main", ExitCode: ptr.To(int32(3))})

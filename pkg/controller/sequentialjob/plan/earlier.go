@@ -42,7 +42,7 @@ func waitForEarlier(q *sequence, w *wants) bool {
 		w.asks.Earlier = &EarlierQuery{Index: index, Attempt: entry.Attempts, JobSets: jobSetsBefore(q)}
 	case waited >= hostplan.PassesAfter:
 		w.conditions = append(w.conditions, progressing(batchv1alpha1.ReasonWaitingForPods,
-			fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(q.Earlier.Why()))))
+			fmt.Sprintf("Job %d starts once it is known whether pods of earlier jobs run: %s", index, truncated(q.EarlierUnreadable))))
 	}
 	w.requeueAfter = min(max(waited, earlierSoonest), earlierLatest)
 	return true

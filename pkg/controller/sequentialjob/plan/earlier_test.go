@@ -48,7 +48,7 @@ func TestNextStepWaitsForPods(t *testing.T) {
 
 func TestUnknownPodsAreReportedAfterWhile(t *testing.T) {
 	w := newWorld(t).stabilize()
-	w.earlier = hostplan.NotObtainedBecause[string]("no answer")
+	w.earlier, w.unreadable = hostplan.NotObtained[string](), "no answer"
 	w.ends(0, Succeeded)
 	diff(t, "Progressing", "True JobCompleted: Job 0 completed, and job 1 is next", w.condition("Progressing"))
 	w.wait(hostplan.PassesAfter).stabilize()

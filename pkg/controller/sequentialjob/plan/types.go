@@ -38,6 +38,8 @@ type Observed struct {
 	// Earlier is a pod or a Job of earlier children that runs, like "pod etl-0-x on node n1". There is none once all of them have
 	// ended, and no Job is left that could create one.
 	Earlier hostplan.Known[string]
+	// EarlierUnreadable is why Earlier could not be obtained; empty if it was, or was not asked for.
+	EarlierUnreadable string
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
 	// PodsRefusedSince is since when the API refuses pods of children that are Jobs; zero if it refuses none, as far as is known.

@@ -48,7 +48,9 @@ type world struct {
 	due      time.Duration
 	// earlier is what is read of earlier children, and asked are the questions about them.
 	earlier hostplan.Known[string]
-	asked   []EarlierQuery
+	// unreadable is why it cannot be read.
+	unreadable string
+	asked      []EarlierQuery
 }
 
 func newWorld(t *testing.T, change ...func(*batchv1alpha1.SequentialJob)) *world {
