@@ -45,7 +45,8 @@ func decide(o Observed) Plan {
 	}
 	s := newStatus(q)
 	if q.finished != nil && !reopens(q) {
-		s.fold(afterFinish(q))
+		w := afterFinish(q)
+		s.fold(&w)
 	} else {
 		s.advance()
 	}
@@ -74,7 +75,7 @@ func subjects() []subject {
 func (s *status) advance() {
 	for _, subject := range subjects() {
 		w := subject(s.q, s.next)
-		if s.fold(w); w.over {
+		if s.fold(&w); w.over {
 			return
 		}
 	}

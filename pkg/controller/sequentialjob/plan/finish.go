@@ -44,8 +44,10 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		return out
 	}
 	next := cmp.Or(p.Status, &o.SequentialJob.Status).DeepCopy()
-	created := note(next, o.Now, reportCreation(o, next, r, out.RefusedSince))
-	out.Events = slices.Concat(p.Events, created, note(next, o.Now, reportError(o, next, r, out.FailingSince)))
+	creation := reportCreation(o, next, r, out.RefusedSince)
+	created := note(next, o.Now, &creation)
+	failure := reportError(o, next, r, out.FailingSince)
+	out.Events = slices.Concat(p.Events, created, note(next, o.Now, &failure))
 	out.Status = changed(o.SequentialJob, next)
 	if r.Creation == NameTaken || r.Creation == NameFreed {
 		out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, RetryNamesAfter(o))

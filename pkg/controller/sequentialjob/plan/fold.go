@@ -104,7 +104,7 @@ func newStatus(q *sequence) *status { return &status{q: q, next: q.SequentialJob
 // fold makes the next status and the plan from what a subject wants: first the step, then events and conditions, then the transition, then
 // the writes. Subjects are folded in the order in which decide.go lists them; what a later one wants of a condition replaces what an
 // earlier one wanted.
-func (s *status) fold(w wants) {
+func (s *status) fold(w *wants) {
 	s.events = append(s.events, note(s.next, s.q.Now, w)...)
 	s.events = append(s.events, carryOut(s.q, s.next, w.move)...)
 	if w.clock {
@@ -132,7 +132,7 @@ func (s *status) result() Plan {
 }
 
 // note puts in place what is wanted of the current step and of conditions, and returns the events about that.
-func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w wants) []Event {
+func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w *wants) []Event {
 	if entry := entryOf(next); entry != nil {
 		if w.childUID != "" {
 			entry.ChildUID = w.childUID
@@ -144,7 +144,7 @@ func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w wants) []E
 			entry.Name, entry.Kind = w.step.Name, w.step.Kind()
 		}
 	}
-	return append(slices.Clone(w.events), put(next, now, w.conditions...)...)
+	return append(slices.Clip(w.events), put(next, now, w.conditions...)...)
 }
 
 // changed returns the next status, nil if the stored one is right. All conditions of it hold for the generation that was taken

@@ -75,6 +75,6 @@ func waitForUnreadable(q *sequence, unknown []Unreadable) Plan {
 		unknown[0].Name, unknown[0].Cause)
 	waits := progressing(batchv1alpha1.ReasonChildUnreadable, message)
 	waits.event, waits.byReason = warning(batchv1alpha1.ReasonChildUnreadable, message), true
-	s.fold(wants{conditions: []condition{waits}})
+	s.fold(&wants{conditions: []condition{waits}})
 	return s.result()
 }
