@@ -33,18 +33,22 @@ type Trouble struct {
 	Again time.Duration
 	// Quiet means that no event reports the beginning of the trouble.
 	Quiet bool
+	// ByReason means that the condition is for several troubles, and that its reason says which one it reports. The message stays while the
+	// reason does. A trouble with another reason must have lasted, too, before it is reported. Events have the reason of the condition.
+	ByReason bool
 }
 
 // Fold returns the next conditions of an object of a generation that has troubles, one for each type of condition. Conditions about
-// which nothing is said stay. The events report the troubles that begin; they have the type of the condition as their reason. due is
-// when to decide again although nothing happens; 0 for never.
+// which nothing is said stay. The events report the troubles that begin; as a rule, they have the type of the condition as their
+// reason. due is when to decide again although nothing happens; 0 for never.
 func Fold(conditions []metav1.Condition, generation int64, now metav1.Time, troubles ...Trouble) (
 	next []metav1.Condition, events []Event, due time.Duration,
 ) {
 	next = slices.Clone(conditions)
 	for _, t := range troubles {
 		c := trueCondition(next, t.Type)
-		if wait := t.After - now.Sub(t.Since); c == nil && !t.Over && !t.Doubtful && wait > 0 {
+		begins := t.begins(c)
+		if wait := t.After - now.Sub(t.Since); begins && !t.Doubtful && wait > 0 {
 			due = Sooner(due, wait)
 			continue
 		}
@@ -58,19 +62,36 @@ func Fold(conditions []metav1.Condition, generation int64, now metav1.Time, trou
 		}
 		meta.SetStatusCondition(&next, metav1.Condition{Type: t.Type, Status: status, Reason: t.Reason, Message: t.Message,
 			ObservedGeneration: generation, LastTransitionTime: now})
-		if c == nil && !t.Quiet {
-			events = append(events, Event{Type: corev1.EventTypeWarning, Reason: t.Type, Note: t.Message})
+		if begins && !t.Quiet {
+			events = append(events, t.event())
 		}
 	}
 	return next, events, due
 }
 
-// changes returns whether a trouble changes its condition; c is the condition if it is True, or nil.
+// begins returns whether a trouble is another one than the condition is about; c is the condition if it is True, or nil.
+func (t *Trouble) begins(c *metav1.Condition) bool {
+	return !t.Over && (c == nil || t.ByReason && c.Reason != t.Reason)
+}
+
+// changes returns whether a trouble changes its condition.
 func (t *Trouble) changes(c *metav1.Condition) bool {
-	if c == nil {
-		return !t.Over && !t.Doubtful
+	switch {
+	case t.begins(c):
+		return !t.Doubtful
+	case t.Over:
+		return c != nil
 	}
-	return t.Over || t.Head == "" || c.Reason != t.Reason || !strings.HasPrefix(c.Message, t.Head)
+	return !t.ByReason && (t.Head == "" || c.Reason != t.Reason || !strings.HasPrefix(c.Message, t.Head))
+}
+
+// event reports that a trouble begins.
+func (t *Trouble) event() Event {
+	reason := t.Type
+	if t.ByReason {
+		reason = t.Reason
+	}
+	return Event{Type: corev1.EventTypeWarning, Reason: reason, Note: t.Message}
 }
 
 // trueCondition returns the condition of a type while it is True; nil otherwise.

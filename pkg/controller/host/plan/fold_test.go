@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ func TestFold(t *testing.T) {
 	}
 	late := func(reason, message, head string) Trouble {
 		return Trouble{Type: "Late", Reason: reason, Message: message, Head: head}
+	}
+	byReason := func(reason, message string) Trouble {
+		return Trouble{Type: "Late", Reason: reason, Message: message, ByReason: true}
 	}
 	known := is("True", "Rain", "2 trains: it rains", 1, earlier)
 	over := Trouble{Type: "Late", Over: true, Reason: "OnTime", Message: "no train is late"}
@@ -45,9 +49,18 @@ func TestFold(t *testing.T) {
 			want: is("True", "Rain", "3 trains: still", 2, earlier)},
 		"other words, another reason": {conditions: known, trouble: late("Snow", "2 trains: it snows", "2 trains: "),
 			want: is("True", "Snow", "2 trains: it snows", 2, earlier)},
-		"other words that count":     {conditions: known, trouble: late("Rain", "2 trains: until 12:05", ""), want: is("True", "Rain", "2 trains: until 12:05", 2, earlier)},
-		"doubtful":                   {trouble: Trouble{Type: "Late", Reason: "Rain", Doubtful: true, Since: foldedAt.Time, After: time.Hour, Again: time.Minute}, wantDue: time.Minute},
-		"doubtful, and known":        {conditions: known, trouble: Trouble{Type: "Late", Reason: "Rain", Message: "2 trains: late", Head: "2 trains: ", Doubtful: true}, want: known},
+		"other words that count":    {conditions: known, trouble: late("Rain", "2 trains: until 12:05", ""), want: is("True", "Rain", "2 trains: until 12:05", 2, earlier)},
+		"doubtful":                  {trouble: Trouble{Type: "Late", Reason: "Rain", Doubtful: true, Since: foldedAt.Time, After: time.Hour, Again: time.Minute}, wantDue: time.Minute},
+		"doubtful, and known":       {conditions: known, trouble: Trouble{Type: "Late", Reason: "Rain", Message: "2 trains: late", Head: "2 trains: ", Doubtful: true}, want: known},
+		"by reason, it begins":      {trouble: byReason("Rain", "2 trains: it rains"), want: is("True", "Rain", "2 trains: it rains", 2, foldedAt), wantEvent: "Rain 2 trains: it rains"},
+		"by reason, other words":    {conditions: known, trouble: byReason("Rain", "3 trains: still"), want: known},
+		"by reason, another reason": {conditions: known, trouble: byReason("Snow", "2 trains: it snows"), want: is("True", "Snow", "2 trains: it snows", 2, earlier), wantEvent: "Snow 2 trains: it snows"},
+		"by reason, another one that may pass": {conditions: known, trouble: Trouble{Type: "Late", Reason: "Snow", ByReason: true, Since: foldedAt.Time, After: time.Hour, Again: time.Minute},
+			want: known, wantDue: time.Hour},
+		"by reason, another one that is doubtful": {conditions: known, trouble: Trouble{Type: "Late", Reason: "Snow", ByReason: true, Doubtful: true}, want: known},
+		"by reason, known, it need not last": {conditions: known, trouble: Trouble{Type: "Late", Reason: "Rain", ByReason: true, Since: foldedAt.Time, After: time.Hour, Again: time.Minute},
+			want: known, wantDue: time.Minute},
+		"by reason, it is over":      {conditions: known, trouble: Trouble{Type: "Late", Over: true, Reason: "OnTime", Message: "no train is late", ByReason: true}, want: is("False", "OnTime", "no train is late", 2, foldedAt)},
 		"it is over":                 {conditions: known, trouble: over, want: is("False", "OnTime", "no train is late", 2, foldedAt)},
 		"it was over":                {conditions: is("False", "OnTime", "m", 1, earlier), trouble: over, want: is("False", "OnTime", "m", 1, earlier)},
 		"there never was any":        {trouble: over},
@@ -57,8 +70,8 @@ func TestFold(t *testing.T) {
 			before := slices.Clone(tc.conditions)
 			next, events, due := Fold(tc.conditions, 2, foldedAt, tc.trouble)
 			var wantEvents []Event
-			if tc.wantEvent != "" {
-				wantEvents = []Event{{Type: corev1.EventTypeWarning, Reason: "Late", Note: tc.wantEvent[len("Late "):]}}
+			if reason, note, found := strings.Cut(tc.wantEvent, " "); found {
+				wantEvents = []Event{{Type: corev1.EventTypeWarning, Reason: reason, Note: note}}
 			}
 			if diff := cmp.Diff(tc.want, next) + cmp.Diff(wantEvents, events); diff != "" || due != tc.wantDue {
 				t.Errorf("due after %s, want %s:\n%s", due, tc.wantDue, diff)
@@ -84,7 +97,7 @@ func TestFoldIsStable(t *testing.T) {
 		for i := range 3 {
 			head := word("h")
 			troubles = append(troubles, Trouble{Type: fmt.Sprint("t", i), Over: r.IntN(3) == 0, Reason: word("r"), Message: head + word("m"), Head: []string{"", head}[r.IntN(2)],
-				Since: foldedAt.Add(-time.Duration(r.IntN(20)) * time.Second), After: time.Duration(r.IntN(20)) * time.Second, Doubtful: r.IntN(4) == 0})
+				Since: foldedAt.Add(-time.Duration(r.IntN(20)) * time.Second), After: time.Duration(r.IntN(20)) * time.Second, Doubtful: r.IntN(4) == 0, ByReason: r.IntN(3) == 0})
 		}
 		next, _, due := Fold(conditions, 2, foldedAt, troubles...)
 		again, events, dueAgain := Fold(next, 2, foldedAt, troubles...)

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
@@ -31,13 +32,13 @@ type Unschedulable struct {
 	Since time.Time
 }
 
-// Trouble returns what the condition of a type says about the pods, once they have waited for some time. Its message stays while the number
-// of pods does: the words of the scheduler change with each try.
-func (u Unschedulable) Trouble(conditionType string, after time.Duration) Trouble {
+// Trouble returns what the condition of a type says about the pods, once they have waited for some time. Of is whose pods they are, such as
+// "of job 0"; it may be empty. The message stays while the number of pods does: the words of the scheduler change with each try.
+func (u Unschedulable) Trouble(conditionType, of string, after time.Duration) Trouble {
 	if u.Pods == 0 {
 		return Trouble{Type: conditionType, Over: true, Reason: reasons.PodsScheduled, Message: "no pod waits for a node"}
 	}
-	head := CountPods(u.Pods) + " cannot be scheduled: "
+	head := strings.TrimSpace(CountPods(u.Pods)+" "+of) + " cannot be scheduled: "
 	return Trouble{Type: conditionType, Reason: reasons.Unschedulable, Message: head + u.Reason, Head: head, Since: u.Since, After: after}
 }
 

@@ -50,5 +50,5 @@ func (o *Observed) Unschedulable() int { return o.waitForNodes().Pods }
 
 // podsUnschedulable is the trouble of pods that wait for a node.
 func podsUnschedulable(o *Observed) hostplan.Trouble {
-	return o.waitForNodes().Trouble(leaderworkersetv1.ConditionPodsUnschedulable, hostplan.LeaderWorkerSetUnschedulableAfter)
+	return o.waitForNodes().Trouble(leaderworkersetv1.ConditionPodsUnschedulable, "", hostplan.LeaderWorkerSetUnschedulableAfter)
 }

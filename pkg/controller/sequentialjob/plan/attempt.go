@@ -84,7 +84,7 @@ func stepSucceeded(q *sequence, next *batchv1alpha1.SequentialJobStatus, c Child
 	index, entry := currentIndex(next), entryOf(next)
 	entry.State, entry.CompletionTime, entry.ExitCode = batchv1alpha1.StepSucceeded, endTime(q, entry, c), ptr.To(int32(0))
 	events := []Event{normal(batchv1alpha1.ReasonJobCompleted, fmt.Sprintf("Job %d completed successfully", index))}
-	events = append(events, put(next, q.Now, untroubled()...)...)
+	endTroubles(next, q.Now)
 	addCompleted(next, index)
 	next.Progress.CurrentIndex = ptr.To(int32(index + 1))
 	switch {
@@ -159,7 +159,8 @@ func stopStep(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, reason s
 
 // endSequence records what holds at the end of the sequence, however it ended.
 func endSequence(q *sequence, next *batchv1alpha1.SequentialJobStatus) []Event {
-	conditions := untroubled()
+	endTroubles(next, q.Now)
+	var conditions []condition
 	if isTrue(next, batchv1alpha1.ConditionComplete) {
 		conditions = append(conditions, available())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // startStep returns what the current step wants that has no child.
@@ -88,7 +89,7 @@ func childExists(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 	}
 	if status := &q.SequentialJob.Status; !reportsRefused(status) && hasReason(status, batchv1alpha1.ConditionResourcesUnavailable,
 		batchv1alpha1.ReasonQuotaExceeded, batchv1alpha1.ReasonClusterOverloaded) {
-		w.conditions = append(w.conditions, notUnavailable())
+		w.troubles = []hostplan.Trouble{notUnavailable()}
 	}
 	return w
 }

@@ -25,8 +25,6 @@ type condition struct {
 	event Event
 	// byReason means that the event is reported for another reason, too.
 	byReason bool
-	// sticky means that the condition stays as it is while status and reason do.
-	sticky bool
 }
 
 // alwaysShown are the conditions that are of interest while they are False, too.
@@ -52,9 +50,6 @@ func putOne(status *batchv1alpha1.SequentialJobStatus, now metav1.Time, c condit
 	was, sameReason := metav1.ConditionFalse, false
 	if current != nil {
 		was, sameReason = current.Status, current.Reason == c.Reason
-	}
-	if c.sticky && was == c.Status && sameReason {
-		return false
 	}
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, LastTransitionTime: now,
@@ -126,28 +121,9 @@ func notSuspended(message string) condition {
 		Message: message}
 }
 
-// unavailable says that the cluster lacks resources for the current step. The message stays while the reason does: the
-// words of a quota change with each try.
-func unavailable(reason, message string) condition {
-	return condition{
-		Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionTrue, Reason: reason, Message: message,
-		event: warning(reason, message), byReason: true, sticky: true,
-	}
-}
-
-func notUnavailable() condition {
-	return condition{Type: batchv1alpha1.ConditionResourcesUnavailable, Status: metav1.ConditionFalse,
-		Reason: batchv1alpha1.ReasonResourcesAvailable, Message: "the current job has what it needs"}
-}
-
 func notHeld(message string) condition {
 	return condition{Type: batchv1alpha1.ConditionHeld, Status: metav1.ConditionFalse, Reason: batchv1alpha1.ReasonOperational,
 		Message: message}
-}
-
-// untroubled returns the conditions of a step that has ended, whatever it lacked.
-func untroubled() []condition {
-	return []condition{notUnavailable(), notHeld("the current job has ended")}
 }
 
 func normal(reason, note string) Event {

@@ -50,8 +50,8 @@
 // fold makes the next status and the plan from what a subject wants: first the state of the step, then events and conditions, then the
 // transition, then the clock of the deadline, then writes of children. What a later subject wants of a condition replaces what an earlier
 // one wanted. Everything that changes a status is a function from the status and the time to events: put for conditions, which knows when
-// a change causes an event; carryOut for transitions of steps and of the sequence; followClock for the time that counts towards the
-// deadline.
+// a change causes an event; report for troubles, which become the condition ResourcesUnavailable once they have lasted; carryOut for
+// transitions of steps and of the sequence; followClock for the time that counts towards the deadline.
 //
 // # Finish
 //

@@ -45,9 +45,10 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	}
 	next := cmp.Or(p.Status, &o.SequentialJob.Status).DeepCopy()
 	creation := reportCreation(o, next, r, out.RefusedSince)
-	created := note(next, o.Now, &creation)
+	created, _ := note(next, o.Now, &creation) // what may pass is reported by the next try
 	failure := reportError(o, next, r, out.FailingSince)
-	out.Events = slices.Concat(p.Events, created, note(next, o.Now, &failure))
+	fails, _ := note(next, o.Now, &failure)
+	out.Events = slices.Concat(p.Events, created, fails)
 	out.Status = changed(o.SequentialJob, next)
 	if r.Creation == NameTaken || r.Creation == NameFreed {
 		out.RequeueAfter = hostplan.Sooner(out.RequeueAfter, RetryNamesAfter(o))
@@ -94,12 +95,11 @@ func reportCreation(o Observed, status *batchv1alpha1.SequentialJobStatus, r Res
 	message := fmt.Sprintf("Job %d could not be created: %s", index, r.Refusal.Message)
 	switch r.Refusal.Reason {
 	case OutOfQuota:
-		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonQuotaExceeded, message)}}
+		return wants{troubles: []hostplan.Trouble{unavailable(batchv1alpha1.ReasonQuotaExceeded, message)}}
 	case Overloaded:
-		if o.Now.Sub(since) < hostplan.PassesAfter {
-			return wants{}
-		}
-		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonClusterOverloaded, message)}}
+		t := unavailable(batchv1alpha1.ReasonClusterOverloaded, message)
+		t.Since, t.After = since, hostplan.PassesAfter
+		return wants{troubles: []hostplan.Trouble{t}}
 	case UndoneByOthers:
 		if existing := r.Existing; existing != nil && isCurrent(o.SequentialJob, *existing) {
 			return wants{childUID: existing.UID, conditions: []condition{stripped(currentIndex(&o.SequentialJob.Status), r.Refusal.Message)}}

@@ -32,6 +32,8 @@ type wants struct {
 	events []Event
 	// conditions are put in place in their order.
 	conditions []condition
+	// troubles become conditions after these.
+	troubles []hostplan.Trouble
 	// move is the transition of the step or of the sequence.
 	move move
 
@@ -105,7 +107,8 @@ func newStatus(q *sequence) *status { return &status{q: q, next: q.SequentialJob
 // the writes. Subjects are folded in the order in which decide.go lists them; what a later one wants of a condition replaces what an
 // earlier one wanted.
 func (s *status) fold(w *wants) {
-	s.events = append(s.events, note(s.next, s.q.Now, w)...)
+	events, due := note(s.next, s.q.Now, w)
+	s.events = append(s.events, events...)
 	s.events = append(s.events, carryOut(s.q, s.next, w.move)...)
 	if w.clock {
 		followClock(s.q, s.next)
@@ -113,7 +116,7 @@ func (s *status) fold(w *wants) {
 	p := &s.plan
 	p.Delete = append(p.Delete, w.delete...)
 	p.Suspend = append(p.Suspend, w.suspend...)
-	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, w.requeueAfter, w.actsAfter)
+	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, w.requeueAfter, w.actsAfter, due)
 	p.ActsAfter = hostplan.Sooner(p.ActsAfter, w.actsAfter)
 	if w.setActive != nil {
 		p.SetWorkloadActive = w.setActive
@@ -131,8 +134,9 @@ func (s *status) result() Plan {
 	return s.plan
 }
 
-// note puts in place what is wanted of the current step and of conditions, and returns the events about that.
-func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w *wants) []Event {
+// note puts in place what is wanted of the current step and of conditions. It returns the events about that, and when a trouble must be
+// looked at again; 0 for never.
+func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w *wants) (events []Event, due time.Duration) {
 	if entry := entryOf(next); entry != nil {
 		if w.childUID != "" {
 			entry.ChildUID = w.childUID
@@ -144,7 +148,9 @@ func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w *wants) []
 			entry.Name, entry.Kind = w.step.Name, w.step.Kind()
 		}
 	}
-	return append(slices.Clip(w.events), put(next, now, w.conditions...)...)
+	events = append(slices.Clip(w.events), put(next, now, w.conditions...)...)
+	began, due := report(next, now, w.troubles...)
+	return append(events, began...), due
 }
 
 // changed returns the next status, nil if the stored one is right. All conditions of it hold for the generation that was taken

@@ -127,12 +127,12 @@ func waitForQuota(q *sequence) wants {
 	w := wants{state: batchv1alpha1.StepWaiting}
 	w.conditions = append(resumedIf(q), progressing(batchv1alpha1.ReasonWaitingForQuota, waiting(q)))
 	if q.queue.Served {
-		w.conditions = append(w.conditions, notUnavailable())
+		w.troubles = []hostplan.Trouble{notUnavailable()}
 		return w
 	}
-	w.conditions = append(w.conditions, unavailable(batchv1alpha1.ReasonQueueUnavailable,
+	w.troubles = []hostplan.Trouble{unavailable(batchv1alpha1.ReasonQueueUnavailable,
 		fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
-			"install Kueue, or remove the label %s from the SequentialJob", q.index, kueue.QueueKey)))
+			"install Kueue, or remove the label %s from the SequentialJob", q.index, kueue.QueueKey))}
 	return w
 }
 

@@ -17,63 +17,86 @@ import (
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
-// reportTroubles reports what keeps the current child from running although it was created, or when that is due. status is the status that
-// other subjects have changed.
-func reportTroubles(q *sequence, status *batchv1alpha1.SequentialJobStatus) wants {
-	if q.current == nil || q.current.Deleting {
-		return wants{}
+// report makes conditions of troubles. It returns the events about those that begin, and when to look at them again; 0 for never.
+func report(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, troubles ...hostplan.Trouble) (events []Event, due time.Duration) {
+	if len(troubles) > 0 {
+		next.Conditions, events, due = hostplan.Fold(next.Conditions, next.ObservedGeneration, now, troubles...)
 	}
-	return troublesOf(q, *q.current, status)
+	return events, due
 }
 
-func troublesOf(q *sequence, c Child, status *batchv1alpha1.SequentialJobStatus) wants {
-	index, waits := currentIndex(status), q.Unschedulable
-	if c.Queued && !q.queue.Served {
-		return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonQueueUnavailable,
+// unavailable is the trouble of a step for which the cluster lacks resources.
+func unavailable(reason, message string) hostplan.Trouble {
+	return hostplan.Trouble{Type: batchv1alpha1.ConditionResourcesUnavailable, Reason: reason, Message: message, ByReason: true}
+}
+
+// notUnavailable ends that trouble.
+func notUnavailable() hostplan.Trouble {
+	return hostplan.Trouble{Type: batchv1alpha1.ConditionResourcesUnavailable, Over: true, Reason: batchv1alpha1.ReasonResourcesAvailable,
+		Message: "the current job has what it needs"}
+}
+
+// endTroubles ends the troubles of a step that has ended, whatever it lacked.
+func endTroubles(next *batchv1alpha1.SequentialJobStatus, now metav1.Time) {
+	report(next, now, notUnavailable())
+	put(next, now, notHeld("the current job has ended"))
+}
+
+// reportTroubles reports what keeps the current child from running although it was created. The status is the one that other subjects have
+// changed.
+func reportTroubles(q *sequence, status *batchv1alpha1.SequentialJobStatus) wants {
+	c := q.current
+	switch {
+	case c == nil || c.Deleting:
+		return wants{}
+	case c.Queued && !q.queue.Served:
+		return wants{troubles: []hostplan.Trouble{unavailable(batchv1alpha1.ReasonQueueUnavailable,
 			fmt.Sprintf("Job %d waits for quota, but the cluster does not serve the API of Kueue: "+
-				"install Kueue, or remove the label %s from the SequentialJob and from %s %s", index, helper.QueueKey,
+				"install Kueue, or remove the label %s from the SequentialJob and from %s %s", currentIndex(status), helper.QueueKey,
 				strings.ToLower(string(c.Kind)), c.Name))}}
-	}
-	if q.queue.Hold != nil && !q.queue.Served && c.Suspended {
+	case q.queue.Hold != nil && !q.queue.Served && c.Suspended:
 		return wants{} // waitForQuota says so
 	}
-	switch refused, due := refusedPods(q, c, status); {
-	case refused != nil:
-		return wants{requeueAfter: hostplan.PodsRefusedAgain, conditions: []condition{unavailable(
-			cmp.Or(refused.Reason, batchv1alpha1.ReasonPodsRefused), refusedHead(c, index)+refused.Message)}}
-	case due > 0:
-		return wants{requeueAfter: due}
+	if t := refusedPods(q, c, status); t.Type != "" && !t.Doubtful {
+		return wants{troubles: []hostplan.Trouble{t}}
 	}
-	known := isTrue(status, batchv1alpha1.ConditionResourcesUnavailable, batchv1alpha1.ReasonUnschedulable)
-	switch wait := hostplan.StepUnschedulableAfter - q.Now.Sub(waits.Since); {
-	case waits.Pods == 0:
-		return wants{conditions: []condition{notUnavailable()}}
-	case known:
-		return wants{}
-	case wait > 0:
-		return wants{requeueAfter: wait}
-	}
-	return wants{conditions: []condition{unavailable(batchv1alpha1.ReasonUnschedulable, fmt.Sprintf("%s of job %d cannot be scheduled: %s",
-		hostplan.CountPods(waits.Pods), index, waits.Reason))}}
+	return wants{troubles: []hostplan.Trouble{unscheduledPods(q, currentIndex(status))}}
 }
 
-// refusedPods returns what the API refuses to the current child; nil if it refuses nothing. The second value is when that may be worth
-// reporting.
-func refusedPods(q *sequence, c Child, status *batchv1alpha1.SequentialJobStatus) (*hostplan.Refusal, time.Duration) {
-	if c.Refused == nil || c.Kind == batchv1alpha1.StepKindJobSet {
-		return c.Refused, 0 // the controller of the JobSet has waited
+// unscheduledPods is the trouble of pods that wait for a node, or says that nothing is lacking.
+func unscheduledPods(q *sequence, index int) hostplan.Trouble {
+	if q.Unschedulable.Pods == 0 {
+		return notUnavailable()
 	}
-	if reports, due := hostplan.ReportsRefused(reportsRefused(status), q.PodsRefusedSince, c.Refused.At, q.Now.Time); !reports {
-		return nil, due
+	t := q.Unschedulable.Trouble(batchv1alpha1.ConditionResourcesUnavailable, fmt.Sprintf("of job %d", index), hostplan.StepUnschedulableAfter)
+	t.ByReason = true
+	return t
+}
+
+// refusedPods is the trouble of what the API refuses to the controller of the child; zero if it refuses nothing.
+func refusedPods(q *sequence, c *Child, status *batchv1alpha1.SequentialJobStatus) (t hostplan.Trouble) {
+	if c.Refused == nil {
+		return t
 	}
-	return c.Refused, 0
+	head, reason := refusedHead(c, currentIndex(status)), cmp.Or(c.Refused.Reason, batchv1alpha1.ReasonPodsRefused)
+	if c.Kind == batchv1alpha1.StepKindJobSet {
+		t = unavailable(reason, head+c.Refused.Message) // the controller of the JobSet has waited
+		t.Again = hostplan.PodsRefusedAgain
+		return t
+	}
+	pods := hostplan.RefusedPods{Owners: 1, Reason: reason, Message: c.Refused.Message, At: c.Refused.At, Since: q.PodsRefusedSince}
+	t = pods.Trouble(batchv1alpha1.ConditionResourcesUnavailable, head, q.Now.Time)
+	if t.ByReason = true; reportsRefused(status) { // for another reason, perhaps
+		t.After, t.Doubtful = 0, false
+	}
+	return t
 }
 
 // The beginnings of messages about what the API refuses to a child that exists.
 const podsOfJob, jobDoesNotRun = "pods of job ", "job "
 
 // refusedHead returns how the message begins. What a JobSet says has a subject of its own.
-func refusedHead(c Child, index int) string {
+func refusedHead(c *Child, index int) string {
 	if c.Kind == batchv1alpha1.StepKindJobSet {
 		return fmt.Sprintf("%s%d: ", jobDoesNotRun, index)
 	}

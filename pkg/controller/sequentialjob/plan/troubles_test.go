@@ -31,23 +31,28 @@ func TestRefusedPods(t *testing.T) {
 	}{
 		"none":                       {},
 		"not at first":               {child: refused(0), since: time.Second, wantDue: 4 * time.Second},
-		"after some time":            {child: refused(0), since: 5 * time.Second, want: "QuotaExceeded exceeded quota: q"},
+		"after some time":            {child: refused(0), since: 5 * time.Second, want: "QuotaExceeded pods of job 0 cannot be created: exceeded quota: q", wantDue: 5 * time.Minute},
 		"long ago":                   {child: refused(3 * time.Minute), since: time.Hour},
-		"long ago, and told":         {child: refused(20 * time.Minute), conditions: told, since: 0, want: "QuotaExceeded exceeded quota: q"},
-		"told by an earlier release": {child: refused(20 * time.Minute), conditions: former, since: 0, want: "QuotaExceeded exceeded quota: q"},
-		"told about the Job itself":  {child: refused(0), conditions: creation, since: 0, wantDue: 5 * time.Second},
-		"a JobSet says so":           {child: Child{ChildRef: ChildRef{Kind: batchv1alpha1.StepKindJobSet}, Refused: &hostplan.Refusal{Reason: "AdmissionDenied", Message: "pods of 1 of 2 Jobs"}}, want: "AdmissionDenied pods of 1 of 2 Jobs"},
+		"long ago, and told":         {child: refused(20 * time.Minute), conditions: told, want: "QuotaExceeded pods of job 0 cannot be created: q", wantDue: 5 * time.Minute},
+		"told by an earlier release": {child: refused(20 * time.Minute), conditions: former, want: "QuotaExceeded pods of job 0 cannot be created: exceeded quota: q", wantDue: 5 * time.Minute},
+		"told about the Job itself":  {child: refused(0), conditions: creation, wantDue: 5 * time.Second},
+		"a JobSet says so":           {child: Child{ChildRef: ChildRef{Kind: batchv1alpha1.StepKindJobSet}, Refused: &hostplan.Refusal{Reason: "AdmissionDenied", Message: "pods of 1 of 2 Jobs"}}, want: "AdmissionDenied job 0: pods of 1 of 2 Jobs", wantDue: 5 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sj := &batchv1alpha1.SequentialJob{Status: batchv1alpha1.SequentialJobStatus{Conditions: tc.conditions}}
-			o := Observed{SequentialJob: sj, PodsRefusedSince: at.Add(-tc.since), Now: at}
-			refusal, due := refusedPods(look(o), tc.child, &sj.Status)
-			got := ""
-			if refusal != nil {
-				got = refusal.Reason + " " + refusal.Message
+			q := look(Observed{SequentialJob: sj, PodsRefusedSince: at.Add(-tc.since), Now: at})
+			q.current = &tc.child
+			s := newStatus(q)
+			for _, subject := range []subject{childExists, reportTroubles} {
+				w := subject(q, s.next)
+				s.fold(&w)
 			}
-			if got != tc.want || due != tc.wantDue {
-				t.Errorf("got %q, again after %s; want %q, %s", got, due, tc.want, tc.wantDue)
+			got := ""
+			if c := meta.FindStatusCondition(s.next.Conditions, batchv1alpha1.ConditionResourcesUnavailable); c != nil && c.Status == metav1.ConditionTrue {
+				got = c.Reason + " " + c.Message
+			}
+			if got != tc.want || s.plan.RequeueAfter != tc.wantDue {
+				t.Errorf("got %q, again after %s; want %q, %s", got, s.plan.RequeueAfter, tc.want, tc.wantDue)
 			}
 		})
 	}
