@@ -52,7 +52,7 @@ type applier struct {
 
 // notRelabelled returns why the API refuses to give a child its label back.
 func notRelabelled(obs plan.Observed) error {
-	if why := obs.Stripped; why != nil && why.Reason != plan.UndoneByOthers {
+	if why := obs.Stripped; why != nil && why.Reason != reasons.UndoneByOthers {
 		return errors.New(why.Message)
 	}
 	return nil
@@ -206,19 +206,13 @@ var creations = map[children.Result]plan.Creation{
 	children.TemplateRefused: plan.Refused,
 }
 
-// refusalReasons are the reasons of refusals in the words of the plan.
-var refusalReasons = map[string]plan.RefusalReason{
-	reasons.FailedCreate: plan.Overloaded, reasons.QuotaExceeded: plan.OutOfQuota, reasons.UndoneByOthers: plan.UndoneByOthers,
-	reasons.Forbidden: plan.NotAccepted, reasons.AdmissionDenied: plan.NotAccepted, reasons.Invalid: plan.NotAccepted,
-}
-
-// refusalOf describes an error in the words of the plan; nil for none.
+// refusalOf describes an error; nil for none.
 func refusalOf(err error) *plan.Refusal {
 	if err == nil {
 		return nil
 	}
 	why := children.RefusalOf(err)
-	return &plan.Refusal{Reason: refusalReasons[why.Reason], Message: why.Message}
+	return &why
 }
 
 // created notes what became of the creation. An API that fails, and does not ask for a later retry, is an error of the
@@ -233,7 +227,7 @@ func (a *applier) created(done children.CreationResults) error {
 		a.failed(done.Err)
 		return done.Err
 	}
-	a.results.Refusal = &plan.Refusal{Reason: refusalReasons[why.Reason], Message: why.Message}
+	a.results.Refusal = &why
 	return done.Err
 }
 

@@ -84,7 +84,7 @@ func childExists(q *sequence, _ *batchv1alpha1.SequentialJobStatus) wants {
 		return wants{}
 	}
 	w := wants{conditions: []condition{available()}}
-	if why := q.Stripped; why != nil && why.Reason == UndoneByOthers {
+	if why := q.Stripped; why != nil && why.Reason == batchv1alpha1.ReasonUndoneByOthers {
 		w.conditions = []condition{stripped(q.index, why.Message)}
 	}
 	if status := &q.SequentialJob.Status; !reportsRefused(status) && hasReason(status, batchv1alpha1.ConditionResourcesUnavailable,

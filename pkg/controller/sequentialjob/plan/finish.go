@@ -93,14 +93,14 @@ func reportCreation(o Observed, status *batchv1alpha1.SequentialJobStatus, r Res
 		return wants{}
 	}
 	message := fmt.Sprintf("Job %d could not be created: %s", index, r.Refusal.Message)
-	switch r.Refusal.Reason {
-	case OutOfQuota:
+	switch {
+	case r.Refusal.Reason == batchv1alpha1.ReasonQuotaExceeded:
 		return wants{troubles: []hostplan.Trouble{unavailable(batchv1alpha1.ReasonQuotaExceeded, message)}}
-	case Overloaded:
+	case r.Refusal.MayPass:
 		t := unavailable(batchv1alpha1.ReasonClusterOverloaded, message)
 		t.Since, t.After = since, hostplan.PassesAfter
 		return wants{troubles: []hostplan.Trouble{t}}
-	case UndoneByOthers:
+	case r.Refusal.Reason == batchv1alpha1.ReasonUndoneByOthers:
 		if existing := r.Existing; existing != nil && isCurrent(o.SequentialJob, *existing) {
 			return wants{childUID: existing.UID, conditions: []condition{stripped(currentIndex(&o.SequentialJob.Status), r.Refusal.Message)}}
 		}

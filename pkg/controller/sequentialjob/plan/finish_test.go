@@ -13,6 +13,7 @@ import (
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 )
 
 func (w *world) deleted() *world {
@@ -82,17 +83,17 @@ func TestRefusals(t *testing.T) {
 		after     string
 	}{
 		"a quota that is used up": {
-			refusal: Refusal{OutOfQuota, "exceeded quota: q"}, condition: "ResourcesUnavailable",
+			refusal: Refusal{Reason: reasons.QuotaExceeded, Message: "exceeded quota: q"}, condition: "ResourcesUnavailable",
 			at: "True QuotaExceeded: Job 0 could not be created: exceeded quota: q", later: "True QuotaExceeded: Job 0 could not be created: exceeded quota: q",
 			after: "False ResourcesAvailable: the current job has what it needs",
 		},
 		"an API that asks for a later retry": {
-			refusal: Refusal{Overloaded, "too many requests"}, condition: "ResourcesUnavailable",
+			refusal: Refusal{Reason: reasons.FailedCreate, Message: "too many requests", MayPass: true}, condition: "ResourcesUnavailable",
 			later: "True ClusterOverloaded: Job 0 could not be created: too many requests",
 			after: "False ResourcesAvailable: the current job has what it needs",
 		},
 		"an invalid container": {
-			refusal: Refusal{NotAccepted, `Job.batch "etl-0" is invalid: [spec.template.spec.containers[0].image: Required value, spec.backoffLimit: Invalid value]`}, condition: "Available",
+			refusal: Refusal{Reason: reasons.Invalid, Message: `Job.batch "etl-0" is invalid: [spec.template.spec.containers[0].image: Required value, spec.backoffLimit: Invalid value]`}, condition: "Available",
 			at:    `False JobCreationFailed: Job 0 could not be created: Job.batch "etl-0" is invalid: [spec.containers[0].image: Required value, spec.backoffLimit: Invalid value]`,
 			later: `False JobCreationFailed: Job 0 could not be created: Job.batch "etl-0" is invalid: [spec.containers[0].image: Required value, spec.backoffLimit: Invalid value]`,
 			after: "True Operational: the sequence is operational",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // Creation is the result of the creation of a child.
@@ -26,26 +27,8 @@ const (
 	Refused
 )
 
-// RefusalReason is why the API refused a child.
-type RefusalReason int
-
-const (
-	// Overloaded means that the API has not decided against the child: it did not answer, or asked for fewer requests.
-	Overloaded RefusalReason = iota
-	// OutOfQuota means that a ResourceQuota is used up.
-	OutOfQuota
-	// NotAccepted means that the API considers the child invalid, or that a policy or a missing permission forbids it.
-	NotAccepted
-	// UndoneByOthers means that another party deletes the child, or removes its label, each time.
-	UndoneByOthers
-)
-
 // Refusal is why the child was not created.
-type Refusal struct {
-	Reason RefusalReason
-	// Message is the answer of the API, or why there was none.
-	Message string
-}
+type Refusal = hostplan.Refusal
 
 // Results are what became of the writes of a plan.
 type Results struct {

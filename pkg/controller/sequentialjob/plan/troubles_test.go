@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
@@ -61,7 +62,7 @@ func TestRefusedPods(t *testing.T) {
 // TestTimeOfOneTroubleAfterAnother has a child that could not be created wait for a queue as soon as it is there.
 func TestTimeOfOneTroubleAfterAnother(t *testing.T) {
 	w := newWorld(t, queued)
-	w.creation, w.refusal, w.queue.Served = Refused, &Refusal{Reason: OutOfQuota, Message: "exceeded quota"}, false
+	w.creation, w.refusal, w.queue.Served = Refused, &Refusal{Reason: reasons.QuotaExceeded, Message: "exceeded quota"}, false
 	w.stabilize()
 	was := meta.FindStatusCondition(w.sj.Status.Conditions, batchv1alpha1.ConditionResourcesUnavailable)
 	diff(t, "the first trouble", batchv1alpha1.ReasonQuotaExceeded, was.Reason)
