@@ -93,7 +93,7 @@ func jobSet(_ *testing.T, a *api, f fault) runtime.Object {
 		o := jobsetplan.Observed{JobSet: js, Jobs: jobs, ServiceExists: true, KeepAttempts: true, Now: at, RefusedSince: began.Time}
 		for _, job := range jobs {
 			if f.refused != "" {
-				o.RefusedPods = jobsetplan.RefusedPods{Since: began.Time, Jobs: map[types.UID]jobsetplan.Refusal{job.UID: {Reason: f.reason(), Message: f.refused, At: at.Time}}}
+				o.PodsRefusedSince, o.RefusedPods = began.Time, map[types.UID]jobsetplan.Refusal{job.UID: {Reason: f.reason(), Message: f.refused, At: at.Time}}
 			} else {
 				job.Status.Active, job.Status.Ready, job.Status.StartTime = 1, ptr.To[int32](0), &began
 			}

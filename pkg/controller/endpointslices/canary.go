@@ -72,7 +72,7 @@ type Canary struct {
 // record resolve. The first question begins the checks.
 func (c *Canary) Resolves() (resolves bool, reason string, lasting bool) {
 	resolves, why, lasting := c.answer()
-	return resolves, why.message, lasting
+	return resolves, why.Message, lasting
 }
 
 // answer is Resolves, with the reason for conditions.
@@ -160,11 +160,11 @@ func (c *Canary) Note(ctx context.Context, err error) (changed bool, again time.
 func (c *Canary) unwritten(err error) refusal {
 	var refusedRecord *recordError
 	switch {
-	case errors.As(err, &refusedRecord) && refused(err) && c.why.reason == refusedRecord.reason:
+	case errors.As(err, &refusedRecord) && refused(err) && c.why.Reason == refusedRecord.reason:
 		return c.why
 	case errors.As(err, &refusedRecord) && refused(err):
 		return canaryRefused(refusedRecord)
-	case c.why.reason == ReasonCanaryNotResolved:
+	case c.why.Reason == ReasonCanaryNotResolved:
 		return c.why
 	}
 	return canaryNotResolved(fmt.Sprintf("the canary record %s cannot be looked up", c.name()))

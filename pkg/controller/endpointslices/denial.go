@@ -64,7 +64,7 @@ func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why
 		m.denials[key] = d
 	}
 	if operation == operationLeave {
-		d.kept = why.message
+		d.kept = why.Message
 	}
 	news = !d.has(operation)
 	if !d.holds(now) {

@@ -44,7 +44,7 @@ func (h *Handle) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, kno
 	case c != nil:
 	case h.Off && s.mode == jobsetv1alpha2.ServiceEndpointsController && s.service != "":
 		why := controllerOff()
-		return why.reason, why.message, true
+		return why.Reason, why.Message, true
 	default:
 		return "", "", false
 	}
@@ -54,9 +54,9 @@ func (h *Handle) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, kno
 	why, known := c.memory.outcomeOf(s.key(), s.uid)
 	if !known && len(c.taken(s.key())) == 0 { // a new set
 		_, why = c.asked(&observed{key: s.key(), set: s})
-		known = why.reason != ""
+		known = why.Reason != ""
 	}
-	return why.reason, why.message, known
+	return why.Reason, why.Message, known
 }
 
 // Serves returns whether the controller is about to write the addresses of the Service of a set, so that the Service

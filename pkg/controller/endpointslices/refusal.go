@@ -40,75 +40,74 @@ const (
 	ReasonControllerOff = "ControllerOff"
 )
 
-// refusal is why the cluster writes the addresses of a set that asks us to. The zero refusal is none.
-type refusal struct {
-	reason string
-	// message says what is in the way, and what to do.
-	message string
-}
+// refusal is why the cluster writes the addresses of a set that asks us to. Its message says what is in the way, and what to do. The zero
+// refusal is none.
+type refusal = plan.Refusal
+
+func newRefusal(reason, message string) refusal { return refusal{Reason: reason, Message: message} }
 
 func serviceShared(service string) refusal {
-	return refusal{ReasonServiceShared, fmt.Sprintf("other JobSets use the Service %s too; give each JobSet a subdomain of its own in "+
-		"spec.network", service)}
+	return newRefusal(ReasonServiceShared, fmt.Sprintf("other JobSets use the Service %s too; give each JobSet a subdomain of its own in "+
+		"spec.network", service))
 }
 
 func serviceNotOwned(service string) refusal {
-	return refusal{ReasonServiceNotOwned, fmt.Sprintf("the JobSet is not the controller of the Service %s; delete the Service, and the "+
-		"JobSet creates its own", service)}
+	return newRefusal(ReasonServiceNotOwned, fmt.Sprintf("the JobSet is not the controller of the Service %s; delete the Service, and the "+
+		"JobSet creates its own", service))
 }
 
 func selectorChanged(service string) refusal {
-	return refusal{ReasonSelectorChanged, fmt.Sprintf("the selector of the Service %s was changed; delete the Service, and the JobSet "+
-		"creates it again", service)}
+	return newRefusal(ReasonSelectorChanged, fmt.Sprintf("the selector of the Service %s was changed; delete the Service, and the JobSet "+
+		"creates it again", service))
 }
 
 func namedTargetPort(service, port string) refusal {
-	return refusal{ReasonNamedTargetPort, fmt.Sprintf("the target of the port %s of the Service %s is a name; use a number", port, service)}
+	return newRefusal(ReasonNamedTargetPort, fmt.Sprintf("the target of the port %s of the Service %s is a name; use a number", port, service))
 }
 
 func notPermitted() refusal {
-	return refusal{ReasonNotPermitted, "the controller has no permission to watch EndpointSlices; restore the rule for endpointslices in " +
-		"the ClusterRole jobset-controller-manager"}
+	return newRefusal(ReasonNotPermitted, "the controller has no permission to watch EndpointSlices; restore the rule for endpointslices in "+
+		"the ClusterRole jobset-controller-manager")
 }
 
 func slicesRefused(err error) refusal {
 	if children.IsUndone(err) {
-		return refusal{ReasonSlicesRefused, "another party deletes or changes EndpointSlices of the controller; keep them, or annotate the " +
-			"JobSet with " + jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " +
-			children.RefusalOf(err).Message}
+		return newRefusal(ReasonSlicesRefused, "another party deletes or changes EndpointSlices of the controller; keep them, or annotate the "+
+			"JobSet with "+jobsetv1alpha2.ServiceEndpointsKey+"="+jobsetv1alpha2.ServiceEndpointsCluster+": "+
+			children.RefusalOf(err).Message)
 	}
 	if permission.Missing(err) {
-		return refusal{ReasonSlicesRefused, "the controller has no permission to write EndpointSlices; add the component " +
-			"artifacts/components/endpoints, or annotate the JobSet with " + jobsetv1alpha2.ServiceEndpointsKey + "=" +
-			jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
+		return newRefusal(ReasonSlicesRefused, "the controller has no permission to write EndpointSlices; add the component "+
+			"artifacts/components/endpoints, or annotate the JobSet with "+jobsetv1alpha2.ServiceEndpointsKey+"="+
+			jobsetv1alpha2.ServiceEndpointsCluster+": "+children.RefusalOf(err).Message)
 	}
-	return refusal{ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with " +
-		jobsetv1alpha2.ServiceEndpointsKey + "=" + jobsetv1alpha2.ServiceEndpointsCluster + ": " + children.RefusalOf(err).Message}
+	return newRefusal(ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with "+
+		jobsetv1alpha2.ServiceEndpointsKey+"="+jobsetv1alpha2.ServiceEndpointsCluster+": "+children.RefusalOf(err).Message)
 }
 
 func serviceRefused(service string, err error) refusal {
 	if children.IsUndone(err) {
-		return refusal{ReasonServiceRefused, fmt.Sprintf("another party changes the selector of the Service %s; leave it to "+
+		return newRefusal(ReasonServiceRefused, fmt.Sprintf("another party changes the selector of the Service %s; leave it to "+
 			"jobset-controller: %s", service,
-			children.RefusalOf(err).Message)}
+			children.RefusalOf(err).Message))
 	}
-	return refusal{ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to "+
+	return newRefusal(ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to "+
 		"patch it: %s", service,
-		children.RefusalOf(err).Message)}
+		children.RefusalOf(err).Message))
 }
 
 func canaryNotResolved(reason string) refusal {
-	return refusal{ReasonCanaryNotResolved, reason + "; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if " +
-		"only the controller cannot look up names"}
+	return newRefusal(ReasonCanaryNotResolved, reason+"; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if "+
+		"only the controller cannot look up names")
 }
 
 func canaryRefused(record *recordError) refusal {
-	return refusal{record.reason, fmt.Sprintf("the %s of the canary record is refused; allow jobset-controller to write it, or set "+
-		"--service-endpoints-canary=false: %s", record.object, children.RefusalOf(record.err).Message)}
+	return newRefusal(record.reason, fmt.Sprintf("the %s of the canary record is refused; allow jobset-controller to write it, or set "+
+		"--service-endpoints-canary=false: %s", record.object, children.RefusalOf(record.err).Message))
 }
 
 func controllerOff() refusal {
-	return refusal{ReasonControllerOff, "the controller " + Name + " is switched off in --controllers of jobset-controller"}
+	return newRefusal(ReasonControllerOff, "the controller "+Name+" is switched off in --controllers of jobset-controller")
 }
 
 // refusal returns why we do not write the addresses of a Service; none if we may.
@@ -151,7 +150,7 @@ func (m *memory) became(key cache.ObjectName, is outcome) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	was, known := m.outcomes[key]
-	if known && was.set == is.set && was.reason == is.reason {
+	if known && was.set == is.set && was.Reason == is.Reason {
 		return false
 	}
 	m.outcomes[key] = is
@@ -166,12 +165,12 @@ func (c *Syncer) report(obs *observed) {
 	}
 	c.reportDenial(obs)
 	inOurHands := obs.service != nil && switched(obs.service)
-	refused := obs.refusal.reason != ""
+	refused := obs.refusal.Reason != ""
 	if refused == inOurHands || !c.memory.became(obs.key, outcome{obs.set.uid, obs.refusal}) {
 		return
 	}
 	if refused {
-		c.warn(obs, "The controllers of the cluster write the addresses of the Service: "+obs.refusal.message)
+		c.warn(obs, "The controllers of the cluster write the addresses of the Service: "+obs.refusal.Message)
 	}
 	c.Handle.notify(obs.key)
 }
@@ -187,9 +186,9 @@ func (c *Syncer) reportDenial(obs *observed) {
 		if c.memory.tell(obs.key, kept) {
 			c.warn(obs, kept+d.kept)
 		}
-	case !inOurHands && len(d.operations) > 0 && obs.refusal.reason != d.why.reason && obs.refusal.reason != "":
-		if c.memory.tell(obs.key, d.why.reason) {
-			c.warn(obs, d.why.message)
+	case !inOurHands && len(d.operations) > 0 && obs.refusal.Reason != d.why.Reason && obs.refusal.Reason != "":
+		if c.memory.tell(obs.key, d.why.Reason) {
+			c.warn(obs, d.why.Message)
 		}
 	}
 }

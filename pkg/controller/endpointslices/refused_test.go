@@ -61,7 +61,7 @@ func TestServicesThatAreNotOurs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, func(c *Config) { c.Canary, c.Mode, c.Handle = tc.canary, "controller", &Handle{} }, append(tc.sets, newJobSet("js", "", 1)), tc.service, podOf("js", 0, true))
 				r.pass(2 * canaryTimeout)
-				want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + tc.want.message
+				want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + tc.want.Message
 				if got := r.event(); got != want {
 					t.Errorf("event %q, want %q", got, want)
 				}
@@ -69,7 +69,7 @@ func TestServicesThatAreNotOurs(t *testing.T) {
 					t.Errorf("another event: %q", got)
 				}
 				reason, message, known := r.c.Handle.Refusal(newJobSet("js", "", 1))
-				if got := (refusal{reason, message}); got != tc.want || !known {
+				if got := (refusal{Reason: reason, Message: message}); got != tc.want || !known {
 					t.Errorf("refusal %v, known: %t, want %v", got, known, tc.want)
 				}
 				if got := r.listed(); len(got) > 0 {
@@ -94,7 +94,7 @@ func TestNoPermission(t *testing.T) {
 				return true, nil, err
 			})
 		}, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))
-		want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + notPermitted().message
+		want := "Warning ServiceEndpointsByCluster The controllers of the cluster write the addresses of the Service: " + notPermitted().Message
 		if got := r.event(); got != want {
 			t.Errorf("event %q, want %q", got, want)
 		}

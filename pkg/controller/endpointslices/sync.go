@@ -188,7 +188,7 @@ func (c *Syncer) writeAll(ctx context.Context, obs *observed, view *view) (time.
 // giveUp gives the Service back because slices are refused.
 func (c *Syncer) giveUp(ctx context.Context, obs *observed) (time.Duration, error) {
 	obs.verdict, obs.turn, obs.denial = byCluster, 0, c.memory.denialOf(obs.key, obs.set.id())
-	if obs.refusal.reason == "" {
+	if obs.refusal.Reason == "" {
 		obs.refusal = obs.denial.why
 	}
 	after, err := c.back(ctx, obs)
@@ -247,13 +247,13 @@ func (c *Syncer) chooseWriter(obs *observed, view *view) {
 	}
 	obs.denial = c.memory.denialOf(obs.key, obs.set.id())
 	if obs.verdict != byCluster {
-		if why := obs.set.refusal(obs.service); why.reason != "" {
+		if why := obs.set.refusal(obs.service); why.Reason != "" {
 			obs.verdict, obs.refusal = byCluster, why
 		} else if obs.denial.holds(obs.now) {
 			obs.verdict = byCluster
 		}
 	}
-	if obs.verdict == byCluster && obs.refusal.reason == "" {
+	if obs.verdict == byCluster && obs.refusal.Reason == "" {
 		obs.refusal = obs.denial.why
 	}
 }

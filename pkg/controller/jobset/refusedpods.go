@@ -25,6 +25,6 @@ func (s *Syncer) observeRefusedPods(obs *plan.Observed) {
 		}
 		refused[job.UID] = *refusal
 	}
-	since := children.Since(s.podsRefused, cache.MetaObjectToName(obs.JobSet), len(refused) > 0, obs.Now.Time)
-	obs.RefusedPods = plan.RefusedPods{Jobs: refused, Since: since}
+	obs.PodsRefusedSince = children.Since(s.podsRefused, cache.MetaObjectToName(obs.JobSet), len(refused) > 0, obs.Now.Time)
+	obs.RefusedPods = refused
 }

@@ -7,23 +7,12 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/reasons"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
-
-// RefusedPods are the Jobs whose pods the API refuses to the Job controller.
-type RefusedPods struct {
-	// Jobs are why, by the UID of the Job. Each of them lacks pods.
-	Jobs map[types.UID]Refusal
-	// Since is since when there are any.
-	Since time.Time
-}
 
 const (
 	podsCannotBeCreated = " cannot be created: "
@@ -40,7 +29,7 @@ func podsRefused(s state) changes {
 	if jobs == 0 {
 		return wants(end(jobsetv1alpha2.PodCreationFailure, reasonPodsCreated, messagePodsCreated))
 	}
-	reports, due := hostplan.ReportsRefused(c != nil, s.RefusedPods.Since, latest.At, s.Now.Time)
+	reports, due := hostplan.ReportsRefused(c != nil, s.PodsRefusedSince, latest.At, s.Now.Time)
 	out := changes{plan: Plan{RequeueAfter: cmp.Or(due, hostplan.PodsRefusedAgain)}}
 	if reports && (c == nil || c.Reason != latest.Reason || !strings.HasPrefix(c.Message, head)) {
 		refused := begin(jobsetv1alpha2.PodCreationFailure, latest.Reason, head+latest.Message)
@@ -53,7 +42,7 @@ func podsRefused(s state) changes {
 // refusedPods returns how many Jobs have pods that were refused, and the latest refusal.
 func refusedPods(o Observed, owned children) (jobs int, latest Refusal) {
 	for _, job := range owned.active {
-		if refusal, refused := o.RefusedPods.Jobs[job.UID]; refused {
+		if refusal, refused := o.RefusedPods[job.UID]; refused {
 			if jobs++; refusal.At.After(latest.At) || latest.At.IsZero() {
 				latest = refusal
 			}

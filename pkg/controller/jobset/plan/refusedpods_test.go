@@ -48,14 +48,14 @@ func TestRefusedPods(t *testing.T) {
 			}
 			o := observe(newSet(append(tc.set, with("w", 2))...), tc.jobs...)
 			for i := range tc.refused {
-				if o.RefusedPods.Jobs == nil {
-					o.RefusedPods = RefusedPods{Jobs: map[types.UID]Refusal{}, Since: now.Add(-tc.since)}
+				if o.RefusedPods == nil {
+					o.RefusedPods, o.PodsRefusedSince = map[types.UID]Refusal{}, now.Add(-tc.since)
 				}
 				refusal := Refusal{Reason: "QuotaExceeded", Message: words, At: now.Add(-tc.age)}
 				if tc.reason != "" {
 					refusal.Reason = tc.reason
 				}
-				o.RefusedPods.Jobs[tc.jobs[i].UID] = refusal
+				o.RefusedPods[tc.jobs[i].UID] = refusal
 			}
 			p := Decide(o)
 			got := ""

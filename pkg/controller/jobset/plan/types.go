@@ -35,8 +35,10 @@ type Observed struct {
 	Cause hostplan.Known[*jobsetv1alpha2.FailureCause]
 	// Unschedulable are the pods that wait for a node.
 	Unschedulable Unschedulable
-	// RefusedPods are the Jobs whose pods the API refuses.
-	RefusedPods RefusedPods
+	// RefusedPods are why the API refuses pods to the Job controller, by the UID of the Job. Each of these Jobs lacks pods.
+	RefusedPods map[types.UID]Refusal
+	// PodsRefusedSince is since when there are any.
+	PodsRefusedSince time.Time
 	// ShutOut are the UIDs of the Jobs with pods that find no node, some nodes being excluded by their affinity.
 	ShutOut hostplan.Known[sets.Set[types.UID]]
 	// AvoidFailedNodes is for how long pods keep off nodes on which an attempt failed, unless the set says otherwise; 0 for not at all.
