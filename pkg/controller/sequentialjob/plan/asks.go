@@ -5,8 +5,13 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 )
 
 // Asks are what a decision depends on and the snapshot does not have. A plan that asks for something holds nothing else: the
@@ -95,4 +100,42 @@ func lookForUnseen(q *sequence) *Plan {
 		return &Plan{Relabel: &live.ChildRef}
 	}
 	return &Plan{Lags: true} // also if it is not known whether it exists
+}
+
+// unseen returns the child that status knows, that had not ended, and that the snapshot does not hold; nil for none. Whether
+// it is gone decides whether its step runs again.
+func unseen(q *sequence) *ChildRef {
+	if !q.begun || q.entry.ChildUID == "" || q.finished != nil || q.current != nil ||
+		q.SequentialJob.DeletionTimestamp != nil && !hasFinalizer(q.SequentialJob) {
+		return nil
+	}
+	return &ChildRef{Kind: q.entry.Kind, Name: q.entry.ChildName, UID: q.entry.ChildUID}
+}
+
+// unseenAtEnd returns the child of the current step if the snapshot does not hold it although it may run; nil if it
+// does not. Caches do not show a child that lost its label, and without its finalizer the sequence would leave it to
+// run.
+func unseenAtEnd(q *sequence) *ChildRef {
+	entry := q.entry
+	if entry == nil || entry.State == batchv1alpha1.StepSucceeded || entry.State == batchv1alpha1.StepPending {
+		return nil
+	}
+	if slices.ContainsFunc(q.Children, func(c Child) bool { return c.Name == entry.ChildName && c.Kind == entry.Kind }) {
+		return nil // no other one can have the name
+	}
+	return &ChildRef{Kind: entry.Kind, Name: entry.ChildName, UID: entry.ChildUID}
+}
+
+// namesQueue returns whether the sequence, or its current child, names a queue.
+func namesQueue(q *sequence) bool {
+	return q.SequentialJob.Labels[helper.QueueKey] != "" || q.queueName() != "" || q.current != nil && q.current.Queued
+}
+
+// failureOf returns the condition of a failed Job.
+func failureOf(c Child) batchv1.JobCondition {
+	failure := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: c.Reason, Message: c.Message}
+	if c.EndTime != nil {
+		failure.LastTransitionTime = *c.EndTime
+	}
+	return failure
 }

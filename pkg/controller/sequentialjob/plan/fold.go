@@ -153,6 +153,14 @@ func note(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, w *wants) (e
 	return append(events, began...), due
 }
 
+// report makes conditions of troubles. It returns the events about those that begin, and when to look at them again; 0 for never.
+func report(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, troubles ...hostplan.Trouble) (events []Event, due time.Duration) {
+	if len(troubles) > 0 {
+		next.Conditions, events, due = hostplan.Fold(next.Conditions, next.ObservedGeneration, now, troubles...)
+	}
+	return events, due
+}
+
 // changed returns the next status, nil if the stored one is right. All conditions of it hold for the generation that was taken
 // up, and say so. The time of a condition moves with its status only: one trouble may have followed another.
 func changed(sj *batchv1alpha1.SequentialJob, next *batchv1alpha1.SequentialJobStatus) *batchv1alpha1.SequentialJobStatus {

@@ -142,6 +142,16 @@ func isCurrent(sj *batchv1alpha1.SequentialJob, c Child) bool {
 	return c.Attempt == entry.Attempts
 }
 
+// Current returns the child of the current attempt of the current step; zero if there is none.
+func Current(o Observed) ChildRef {
+	for i := range o.Children {
+		if isCurrent(o.SequentialJob, o.Children[i]) {
+			return o.Children[i].ChildRef
+		}
+	}
+	return ChildRef{}
+}
+
 // indexOf returns the index of the step of a child, by its name; -1 if the name is no name of a child.
 func indexOf(sj *batchv1alpha1.SequentialJob, name string) int {
 	number, found := strings.CutPrefix(name, sj.Name+"-")
@@ -154,4 +164,32 @@ func indexOf(sj *batchv1alpha1.SequentialJob, name string) int {
 
 func compareMembers(a, b member) int {
 	return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.UID, b.UID))
+}
+
+// queueName returns the queue that the child of the current step is given; empty if none.
+func (q *sequence) queueName() string {
+	if step, found := q.step(); found {
+		return queueOf(q.SequentialJob, step)
+	}
+	return ""
+}
+
+// MayQueue returns whether children of the sequence may name a queue.
+func MayQueue(sj *batchv1alpha1.SequentialJob) bool {
+	return sj.Labels[helper.QueueKey] != "" || slices.ContainsFunc(helper.Steps(&sj.Spec),
+		func(step helper.Step) bool { return queueOf(sj, step) != "" }) ||
+		slices.ContainsFunc(sj.Status.Steps, func(s batchv1alpha1.SequentialJobStepStatus) bool {
+			return s.State == batchv1alpha1.StepWaiting || s.State == batchv1alpha1.StepSuspended
+		})
+}
+
+// queueOf returns the queue that the child of a step is given.
+func queueOf(sj *batchv1alpha1.SequentialJob, step helper.Step) string {
+	switch {
+	case step.Job != nil && step.Job.Labels[helper.QueueKey] != "":
+		return step.Job.Labels[helper.QueueKey]
+	case step.JobSet != nil && step.JobSet.Labels[helper.QueueKey] != "":
+		return step.JobSet.Labels[helper.QueueKey]
+	}
+	return sj.Labels[helper.QueueKey]
 }

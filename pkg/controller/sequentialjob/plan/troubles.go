@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,14 +15,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
-
-// report makes conditions of troubles. It returns the events about those that begin, and when to look at them again; 0 for never.
-func report(next *batchv1alpha1.SequentialJobStatus, now metav1.Time, troubles ...hostplan.Trouble) (events []Event, due time.Duration) {
-	if len(troubles) > 0 {
-		next.Conditions, events, due = hostplan.Fold(next.Conditions, next.ObservedGeneration, now, troubles...)
-	}
-	return events, due
-}
 
 // unavailable is the trouble of a step for which the cluster lacks resources.
 func unavailable(reason, message string) hostplan.Trouble {
