@@ -22,7 +22,7 @@ const (
 	// plansInObservers is how often the files that observe call functions of plans. Observing decides nothing.
 	plansInObservers = 7
 	// typesOfRefusals is how many types of the controllers say that something was refused.
-	typesOfRefusals = 6
+	typesOfRefusals = 5
 )
 
 // buildersLeft are the types of plans that have more methods, with their ceilings.

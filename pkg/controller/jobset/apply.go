@@ -20,6 +20,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 	planinplace "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue"
@@ -42,7 +43,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 		run.patchJobs(ctx, p.PatchJobs),
 		run.create(ctx, p),
 	}
-	slices.SortFunc(run.results.RefusedResources, func(a, b plan.RefusedPatch) int { return cmp.Compare(a.Job, b.Job) })
+	slices.SortFunc(run.results.RefusedResources, func(a, b hostplan.BlockedChild) int { return cmp.Compare(a.What, b.What) })
 	slices.Sort(run.results.ClaimErrors)
 	run.results.IgnoredQueue = kueue.IgnoredQueue(ctx, s.deps.Kueue, s.queueReported, obs.JobSet, p.DespiteQueue)
 	run.results.Interrupted = children.Ended(ctx)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
@@ -37,7 +38,7 @@ func (a *applier) patchJob(ctx context.Context, patch plan.JobPatch) error {
 	}
 	if patch.Directives != nil && len(patch.Directives.Resources) > 0 && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)) {
 		a.note(func(r *plan.Results) {
-			r.RefusedResources = append(r.RefusedResources, plan.RefusedPatch{Job: patch.Name, Error: err.Error()})
+			r.RefusedResources = append(r.RefusedResources, hostplan.BlockedChild{What: patch.Name, Refusal: plan.Refusal{Message: err.Error()}})
 		})
 	}
 	return err

@@ -24,7 +24,7 @@ func warnings(o Observed, p Plan, r Results) (events []Event) {
 	}
 	for _, refused := range r.RefusedResources {
 		warn("FailedResourcePropagation", fmt.Sprintf("job %q cannot get the resources of its template; "+
-			"the main cluster must have the feature gate MutablePodResourcesForSuspendedJobs: %s", refused.Job, refused.Error))
+			"the main cluster must have the feature gate MutablePodResourcesForSuspendedJobs: %s", refused.What, refused.Message))
 	}
 	if r.ServiceError != "" {
 		warn(helper.ReasonHeadlessServiceCreationFailed, r.ServiceError)

@@ -34,14 +34,6 @@ const (
 	TemplateRefused
 )
 
-// RefusedPatch is a patch that the API refused.
-type RefusedPatch struct {
-	// Job is the name of the Job.
-	Job string
-	// Error is the answer of the API.
-	Error string
-}
-
 // Results are what became of the writes of a plan.
 type Results struct {
 	// Creations are the results for Plan.CreateJobs, in the same order; nil if no Job was asked for.
@@ -56,8 +48,8 @@ type Results struct {
 	ServiceError string
 	// ClaimErrors are why volume claims were not created.
 	ClaimErrors []string
-	// RefusedResources are patches of resources that the API refused.
-	RefusedResources []RefusedPatch
+	// RefusedResources are the names of Jobs to which the API refuses their resources, with its answers.
+	RefusedResources []hostplan.BlockedChild
 	// IgnoredQueue is the queue that the set names in a cluster without Kueue, while that is to be reported; empty otherwise.
 	IgnoredQueue string
 	// MissingRules is one of the containers that were created without their restart rules; nil if all have them.
