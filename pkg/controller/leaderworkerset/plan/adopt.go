@@ -102,32 +102,33 @@ func likeService(service *corev1.Service, set string) bool {
 
 // adopt gives orphans the controller that would have created them. Workers that are older than the leader pod of their
 // name, or of another revision, belong to another group, and stay as they are.
-func adopt(o Observed, groups []group, p *Plan) {
-	if len(o.Orphans) == 0 {
-		return
+func adopt(s *snapshot) (p Plan) {
+	if len(s.Orphans) == 0 {
+		return p
 	}
-	leaders := make(map[string]*group, len(groups))
-	for i := range groups {
-		leaders[groups[i].leader.Name] = &groups[i]
+	leaders := make(map[string]*group, len(s.groups))
+	for i := range s.groups {
+		leaders[s.groups[i].leader.Name] = &s.groups[i]
 	}
 	inOrder := func(a, b Orphan) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) }
-	for _, orphan := range slices.SortedFunc(slices.Values(o.Orphans), inOrder) {
-		owner, found := ownerOf(o, orphan, leaders)
+	for _, orphan := range slices.SortedFunc(slices.Values(s.Orphans), inOrder) {
+		owner, found := ownerOf(s.Set, orphan, leaders)
 		switch {
 		case !found:
 		case len(p.Adopt) == maxGroupWrites:
 			p.More = true
-			return
+			return p
 		default:
 			p.Adopt = append(p.Adopt, Adoption{orphan, owner})
 		}
 	}
+	return p
 }
 
 // ownerOf returns what would have created an orphan, if it is there.
-func ownerOf(o Observed, orphan Orphan, leaders map[string]*group) (owner metav1.OwnerReference, found bool) {
-	if orphan.Name == o.Set.Name || orphan.Kind == OrphanRevision {
-		return *metav1.NewControllerRef(o.Set, setKind), true
+func ownerOf(set *leaderworkersetv1.LeaderWorkerSet, orphan Orphan, leaders map[string]*group) (owner metav1.OwnerReference, found bool) {
+	if orphan.Name == set.Name || orphan.Kind == OrphanRevision {
+		return *metav1.NewControllerRef(set, setKind), true
 	}
 	g := leaders[orphan.Name]
 	switch {

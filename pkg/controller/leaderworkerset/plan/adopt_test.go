@@ -24,11 +24,9 @@ func childrenMade(t *testing.T) (f *fixture, all []metav1.Object) {
 	f.Revisions = append(f.Revisions[:0], f.revision(f.Set, 1))
 	relabel(f)
 	f.stabilize()
-	rev := revisionOf(f.Observed)
-	groups := groupsAt(f.Observed, rev)
-	var p Plan
-	createServices(f.Observed, groups, &p)
-	for _, service := range p.CreateServices {
+	s := look(f.Observed)
+	rev, groups := s.rev, s.groups
+	for _, service := range createServices(s).CreateServices {
 		all = append(all, service)
 	}
 	for i := range groups {

@@ -13,7 +13,7 @@ import (
 // statefulSetOf returns the name of the StatefulSet of a pod of a group.
 func (r *restarts) statefulSetOf(g *group, pod *Pod) string {
 	if pod.UID == g.leader.UID {
-		return r.o.Set.Name
+		return r.Set.Name
 	}
 	return g.leader.Name
 }
@@ -21,9 +21,9 @@ func (r *restarts) statefulSetOf(g *group, pod *Pod) string {
 // causeOf returns why a group has failed, and whether its pods have said so. It asks for what they say. A group does not
 // wait for its cause: if that could not be obtained, what is known of its pods is recorded.
 func (r *restarts) causeOf(f failure) (cause *jobsetv1alpha2.FailureCause, said bool) {
-	known := r.o.Causes[f.group.leader.UID]
+	known := r.Causes[f.group.leader.UID]
 	if known.Open() {
-		r.missing = append(r.missing, missingCause(f.group))
+		r.plan.Asks.Causes = append(r.plan.Asks.Causes, missingCause(f.group))
 	}
 	if cause, said := known.Get(); said {
 		return cause.DeepCopy(), true

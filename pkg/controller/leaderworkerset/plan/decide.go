@@ -24,26 +24,68 @@ func Decide(o Observed) Plan {
 	case o.Leader != nil && o.Leader.DeletionTimestamp != nil:
 		return Plan{RequeueAfter: leaderGoneAfter, DespiteQueue: runsDespiteQueue(o)}
 	}
-	rev := revisionOf(o)
-	groups := groupsAt(o, rev)
-	st := newStatus(o)
-	p := Plan{DespiteQueue: runsDespiteQueue(o)}
-	if missing := restartGroups(o, groups, st, &p); len(missing) > 0 {
-		return Plan{Asks: Asks{Causes: missing}}
+	s, st := look(o), newStatus(o)
+	p := restartGroups(s, st)
+	if len(p.Questions()) > 0 {
+		return Plan{Asks: p.Asks}
 	}
-	adopt(o, groups, &p)
-	applyLeader(o, rev, groups, &p)
-	replaceStuck(o, rev, groups, &p)
-	createServices(o, groups, &p)
-	createWorkers(o, rev, groups, &p)
-	createPodGroups(o, rev, groups, &p)
-	nudge(o, groups, &p)
-	deleteRevisions(o, rev, groups, &p)
-	if p.Reading == nil {
-		p.Reading = &Reading{Set: o.Set, Revision: rev.same}
+	for _, subject := range subjects() {
+		p.add(subject(s))
 	}
+	p.DespiteQueue = runsDespiteQueue(o)
 	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, st.fold(podsRefused(&o), podsUnschedulable(&o)))
-	st.observe(groups)
+	st.observe(s.groups)
 	p.Status, p.Events = st.result()
 	return p
+}
+
+// subject returns the part of the plan that is about one kind of writes.
+type subject func(s *snapshot) Plan
+
+// subjects returns the subjects in the order in which their parts are put together. None depends on the part of another one.
+func subjects() []subject {
+	return []subject{adopt, applyLeader, replaceStuck, createServices, createWorkers, createPodGroups, nudge, deleteRevisions}
+}
+
+// snapshot is what was observed of a set, with what follows from it. Subjects only read it.
+type snapshot struct {
+	Observed
+	// rev is the revision of the spec.
+	rev revision
+	// groups are the groups that have a leader pod, by ascending index. Those that are about to be recreated are marked before subjects are
+	// asked.
+	groups []group
+}
+
+// look returns a snapshot with what follows from it.
+func look(o Observed) *snapshot {
+	s := &snapshot{Observed: o, rev: revisionOf(o)}
+	s.groups = groupsOf(o, s.rev)
+	return s
+}
+
+// add adds a part to a plan.
+func (p *Plan) add(part Plan) {
+	for _, e := range part.Notices {
+		p.notice(e)
+	}
+	p.Adopt = append(p.Adopt, part.Adopt...)
+	if part.CreateRevision != nil {
+		p.CreateRevision, p.RevisionEvent = part.CreateRevision, part.RevisionEvent
+	}
+	if part.ApplyLeader != nil {
+		p.ApplyLeader, p.LeaderEvents = part.ApplyLeader, part.LeaderEvents
+	}
+	p.CreateServices = append(p.CreateServices, part.CreateServices...)
+	p.DeleteLeaders = append(p.DeleteLeaders, part.DeleteLeaders...)
+	p.CreateWorkers = append(p.CreateWorkers, part.CreateWorkers...)
+	p.CreatePodGroups = append(p.CreatePodGroups, part.CreatePodGroups...)
+	p.NudgeWorkers, p.NudgeLeader = append(p.NudgeWorkers, part.NudgeWorkers...), p.NudgeLeader || part.NudgeLeader
+	p.DeleteRevisions = append(p.DeleteRevisions, part.DeleteRevisions...)
+	p.More = p.More || part.More
+	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, part.RequeueAfter)
+	p.ActsAfter = hostplan.Sooner(p.ActsAfter, part.ActsAfter)
+	if part.Reading != nil {
+		p.Reading = part.Reading
+	}
 }

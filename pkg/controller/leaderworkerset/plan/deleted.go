@@ -48,16 +48,16 @@ func (r *restarts) recordDeleted() {
 			continue
 		case d.verdict == expectedDeletion:
 			if d.index >= 0 && r.stored[d.index].RestartedLeader == d.UID {
-				r.p.Recorded = append(r.p.Recorded, d.UID)
+				r.plan.Recorded = append(r.plan.Recorded, d.UID)
 			}
 		case r.decided[d.index] || recorded == maxGroupWrites:
-			r.p.More = true
+			r.plan.More = true
 			continue
 		default:
 			recorded++
 			r.recordRecreation(d)
 		}
-		r.p.Evaluated = append(r.p.Evaluated, d.UID)
+		r.plan.Evaluated = append(r.plan.Evaluated, d.UID)
 	}
 }
 
@@ -65,13 +65,13 @@ func (r *restarts) recordDeleted() {
 func (r *restarts) deletedLeaders() (out []deletedLeader) {
 	add := func(leader *Pod) {
 		d := deletedLeader{leader, -1, expectedDeletion}
-		if parent, index := helper.ParentAndOrdinal(leader.Name); index >= 0 && parent == r.o.Set.Name {
+		if parent, index := helper.ParentAndOrdinal(leader.Name); index >= 0 && parent == r.Set.Name {
 			d.index, d.verdict = index, r.verdictOf(leader, index)
 		}
 		out = append(out, d)
 	}
-	for i := range r.o.GoneLeaders {
-		add(&r.o.GoneLeaders[i])
+	for i := range r.GoneLeaders {
+		add(&r.GoneLeaders[i])
 	}
 	for i := range r.groups {
 		if leader := r.groups[i].leader; leader.Deleting {
@@ -84,8 +84,8 @@ func (r *restarts) deletedLeaders() (out []deletedLeader) {
 // verdictOf returns what the deletion of a leader pod means.
 func (r *restarts) verdictOf(leader *Pod, index int32) verdict {
 	stored := r.stored[index]
-	switch sts := r.o.Leader; {
-	case r.o.Evaluated[leader.UID] || !belongs(leader, index, sts) || r.isRequested(leader.UID):
+	switch sts := r.Leader; {
+	case r.Evaluated[leader.UID] || !belongs(leader, index, sts) || r.isRequested(leader.UID):
 		return expectedDeletion
 	case stored.RestartedLeader != "" && stored.RestartedLeader == leader.UID:
 		if stored.Failed || stored.RestartAt != nil {
@@ -95,7 +95,7 @@ func (r *restarts) verdictOf(leader *Pod, index int32) verdict {
 	case r.replacedLeader(leader.UID, index):
 		return expectedDeletion // what came after it is recorded
 	}
-	return verdictOfUpdate(leader, index, r.o.Leader)
+	return verdictOfUpdate(leader, index, r.Leader)
 }
 
 // belongs returns whether a leader pod is, or was, one of those that a StatefulSet has at rest.
@@ -121,7 +121,7 @@ func verdictOfUpdate(leader *Pod, index int32, sts *appsv1.StatefulSet) verdict 
 func (r *restarts) isRequested(leader types.UID) bool {
 	if r.requested == nil {
 		r.requested = map[types.UID]bool{}
-		if req := r.o.Set.Status.Restart; req != nil {
+		if req := r.Set.Status.Restart; req != nil {
 			r.requested = setOf(req.Leaders)
 		}
 	}
@@ -145,12 +145,12 @@ func (r *restarts) recordRecreation(d deletedLeader) {
 			cause.Message = "the pod was deleted"
 		}
 		e.FirstCause = cause
-		if !exhausted(r.o.Set, e) {
+		if !exhausted(r.Set, e) {
 			e.Restarts += one(e.Restarts < maxRestarts)
 		}
-		r.backoff.next(e, r.o.Now)
+		r.backoff.next(e, r.Now)
 	}
-	e.RestartedLeader, e.RestartAt, e.Failed, e.LastRestartTime = d.UID, nil, false, ptr.To(r.o.Now)
+	e.RestartedLeader, e.RestartAt, e.Failed, e.LastRestartTime = d.UID, nil, false, ptr.To(r.Now)
 	r.build(e, d.Pod)
 	r.decided[d.index] = true
 	r.st.events = append(r.st.events, Event{
@@ -161,9 +161,9 @@ func (r *restarts) recordRecreation(d deletedLeader) {
 
 // workersOf returns the StatefulSet of workers that a leader pod controls; nil if there is none.
 func (r *restarts) workersOf(leader types.UID) *Workers {
-	for i := range r.o.Workers {
-		if r.o.Workers[i].Leader == leader {
-			return &r.o.Workers[i]
+	for i := range r.Workers {
+		if r.Workers[i].Leader == leader {
+			return &r.Workers[i]
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (r *restarts) store() {
 	for i := range r.groups {
 		exists[r.groups[i].index] = true
 	}
-	above := helper.Replicas(r.o.Set) + helper.MaxSurge(r.o.Set)
+	above := helper.Replicas(r.Set) + helper.MaxSurge(r.Set)
 	for index, e := range r.entries {
 		says := *e != leaderworkersetv1.GroupStatus{Index: index}
 		if index < 0 || !says || index >= above && !exists[index] {

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,37 +31,27 @@ func mark(g GangProvider, template *corev1.PodTemplateSpec) {
 }
 
 // createPodGroups creates the PodGroups that groups lack. A PodGroup belongs to one leader pod, and goes with it.
-func createPodGroups(o Observed, rev revision, groups []group, p *Plan) {
-	if o.Gang == "" {
-		return
+func createPodGroups(s *snapshot) (p Plan) {
+	if s.Gang == "" {
+		return p
 	}
-	lacking := lackingPodGroups(o, groups)
-	if len(lacking) == 0 {
-		return
-	}
-	revisions := newRevisions(o, rev)
-	due := slices.DeleteFunc(lacking, func(g *group) bool {
-		if revisions.setAt(g.leader.Revision) != nil {
-			return false
-		}
-		p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, revisionDue(o, g))
-		return true
-	})
-	for _, g := range fullPlan(o, due, maxGroupWrites, p) {
-		p.CreatePodGroups = append(p.CreatePodGroups, podGroup(o.Gang, revisions.setAt(g.leader.Revision), g))
-	}
-}
-
-// lackingPodGroups returns the groups without a PodGroup. That of the leader before has the same name, if it is of the
-// same revision, until it is gone.
-func lackingPodGroups(o Observed, groups []group) (out []*group) {
-	exists := byName(o.PodGroups)
-	for i := range groups {
-		if g := &groups[i]; !g.leader.Deleting && !exists.has(podGroupName(o.Gang, o.Set, g), g.leader.UID) {
-			out = append(out, g)
+	exists, revisions := byName(s.PodGroups), newRevisions(s)
+	var due []*group
+	for i := range s.groups {
+		switch g := &s.groups[i]; {
+		case g.leader.Deleting, exists.has(podGroupName(s.Gang, s.Set, g), g.leader.UID):
+			// That of the leader before has the same name, if it is of the same revision, until it is gone.
+		case revisions.setAt(g.leader.Revision) == nil:
+			p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, revisionDue(s.Now, g))
+		default:
+			due = append(due, g)
 		}
 	}
-	return out
+	due, p.More = fullPlan(s.Now, due, maxGroupWrites)
+	for _, g := range due {
+		p.CreatePodGroups = append(p.CreatePodGroups, podGroup(s.Gang, revisions.setAt(g.leader.Revision), g))
+	}
+	return p
 }
 
 func podGroupName(gang GangProvider, set *leaderworkersetv1.LeaderWorkerSet, g *group) string {

@@ -40,9 +40,7 @@ type group struct {
 func (g *group) complete() bool { return g.size == 1 || g.workers != nil }
 
 // groupsOf returns the groups that have a leader pod, by ascending index.
-func groupsOf(o Observed) []group { return groupsAt(o, revisionOf(o)) }
-
-func groupsAt(o Observed, rev revision) []group {
+func groupsOf(o Observed, rev revision) []group {
 	sizes := sizesOf(o, rev)
 	workers := make(map[types.UID]*Workers, len(o.Workers))
 	for i := range o.Workers {

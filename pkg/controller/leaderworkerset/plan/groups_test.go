@@ -29,11 +29,11 @@ func lostGroup(t *testing.T, size int32) *fixture {
 // TestGroupOfLostRevisionLacksItsWorkers has groups of one pod follow groups of two.
 func TestGroupOfLostRevisionLacksItsWorkers(t *testing.T) {
 	f := lostGroup(t, 1)
-	if g := groupsOf(f.Observed)[1]; g.size != 2 || g.ready || g.complete() {
+	if g := look(f.Observed).groups[1]; g.size != 2 || g.ready || g.complete() {
 		t.Errorf("size %d, ready %t, complete %t", g.size, g.ready, g.complete())
 	}
 	f.leader(1).Size = 0 // it does not say, and the size of the spec is all that is known
-	if g := groupsOf(f.Observed)[1]; g.size != 1 {
+	if g := look(f.Observed).groups[1]; g.size != 1 {
 		t.Errorf("size %d", g.size)
 	}
 }
@@ -64,11 +64,11 @@ func TestUpdateDoesNotWaitForGroupsThatCannotBeBuilt(t *testing.T) {
 			f := lostGroup(t, 2)
 			c.change(f)
 			f.later(brokenAfter - time.Second)
-			if groupsOf(f.Observed)[1].broken(f.Now.Time) {
+			if look(f.Observed).groups[1].broken(f.Now.Time) {
 				t.Error("broken too early")
 			}
 			f.later(time.Second)
-			if got := groupsOf(f.Observed)[1].broken(f.Now.Time); got != c.want {
+			if got := look(f.Observed).groups[1].broken(f.Now.Time); got != c.want {
 				t.Errorf("broken: %t", got)
 			}
 		})
@@ -82,7 +82,7 @@ func TestGroupIsUpdatedWithItsWorkers(t *testing.T) {
 	f.workers(2).Revision = "former"
 	f.leader(3).Revision, f.workers(3).Revision = "former", "former"
 	var updated []int32
-	for _, g := range groupsOf(f.Observed) {
+	for _, g := range look(f.Observed).groups {
 		if g.updated {
 			updated = append(updated, g.index)
 		}
@@ -98,7 +98,7 @@ func TestGroupThatGoesIsNotReady(t *testing.T) {
 	f.leader(1).Deleting = true
 	f.workers(2).Deleting = true
 	var ready []int32
-	for _, g := range groupsOf(f.Observed) {
+	for _, g := range look(f.Observed).groups {
 		if g.ready {
 			ready = append(ready, g.index)
 		}

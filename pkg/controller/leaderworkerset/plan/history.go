@@ -25,21 +25,21 @@ const (
 
 // deleteRevisions deletes former revisions: once the update is complete those beyond spec.revisionHistoryLimit, and
 // before it what would grow without bound. Those that a group has, or may be created at, stay in any case.
-func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
-	if o.Leader == nil || o.LeaderTaken || rev.create != nil {
-		return
+func deleteRevisions(s *snapshot) (p Plan) {
+	if s.Leader == nil || s.LeaderTaken || s.rev.create != nil {
+		return p
 	}
-	creates, known := o.LeaderKey.Get()
-	if o.Leader.Status.CurrentRevision != "" && !known {
-		return
+	creates, known := s.LeaderKey.Get()
+	if s.Leader.Status.CurrentRevision != "" && !known {
+		return p
 	}
-	limit := unusedLimit(o, rev, groups)
-	used := map[string]bool{rev.key: true, o.Leader.Labels[leaderworkersetv1.RevisionKey]: true, creates: true}
-	for i := range o.Leaders {
-		used[o.Leaders[i].Revision] = true
+	limit := unusedLimit(s)
+	used := map[string]bool{s.rev.key: true, s.Leader.Labels[leaderworkersetv1.RevisionKey]: true, creates: true}
+	for i := range s.Leaders {
+		used[s.Leaders[i].Revision] = true
 	}
 	seen := map[string]bool{}
-	for _, r := range ownedRevisions(o) {
+	for _, r := range ownedRevisions(s) {
 		key := r.Labels[leaderworkersetv1.RevisionKey]
 		switch {
 		case seen[key]:
@@ -56,12 +56,13 @@ func deleteRevisions(o Observed, rev revision, groups []group, p *Plan) {
 			p.DeleteRevisions = append(p.DeleteRevisions, Ref{Name: r.Name, UID: r.UID})
 		}
 	}
+	return p
 }
 
 // ownedRevisions returns the revisions of the set, the newest first, less those that are being deleted.
-func ownedRevisions(o Observed) []*appsv1.ControllerRevision {
-	owned := slices.DeleteFunc(slices.Clone(o.Revisions), func(r *appsv1.ControllerRevision) bool {
-		return !metav1.IsControlledBy(r, o.Set) || r.DeletionTimestamp != nil
+func ownedRevisions(s *snapshot) []*appsv1.ControllerRevision {
+	owned := slices.DeleteFunc(slices.Clone(s.Revisions), func(r *appsv1.ControllerRevision) bool {
+		return !metav1.IsControlledBy(r, s.Set) || r.DeletionTimestamp != nil
 	})
 	slices.SortFunc(owned, func(a, b *appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(b.Revision, a.Revision), cmp.Compare(b.Name, a.Name))
@@ -70,12 +71,12 @@ func ownedRevisions(o Observed) []*appsv1.ControllerRevision {
 }
 
 // unusedLimit returns how many revisions are kept that no group has.
-func unusedLimit(o Observed, rev revision, groups []group) int {
-	limit := int(max(0, ptr.Deref(o.Set.Spec.RevisionHistoryLimit, 0)))
-	if rev.changed || !updateDone(o, groups) {
+func unusedLimit(s *snapshot) int {
+	limit := int(max(0, ptr.Deref(s.Set.Spec.RevisionHistoryLimit, 0)))
+	if s.rev.changed || !updateDone(s) {
 		limit = max(limit, maxUnused)
 	}
-	if awaitsLeader(o, groups) {
+	if awaitsLeader(s) {
 		limit = max(limit, maxAwaited)
 	}
 	return limit
@@ -83,11 +84,11 @@ func unusedLimit(o Observed, rev revision, groups []group) int {
 
 // awaitsLeader returns whether a leader pod is missing that the leader StatefulSet creates now, or after the set was
 // scaled up. Those below the partition are created at the revision that was the last one whose update was completed.
-func awaitsLeader(o Observed, groups []group) bool {
-	wanted := max(helper.Partition(o.Set), helper.Replicas(o.Set))
+func awaitsLeader(s *snapshot) bool {
+	wanted := max(helper.Partition(s.Set), helper.Replicas(s.Set))
 	exist := int32(0)
-	for i := range groups {
-		if groups[i].index < wanted {
+	for i := range s.groups {
+		if s.groups[i].index < wanted {
 			exist++
 		}
 	}
@@ -95,7 +96,7 @@ func awaitsLeader(o Observed, groups []group) bool {
 }
 
 // updateDone returns whether all groups are ready at the current revision.
-func updateDone(o Observed, groups []group) bool {
-	replicas := helper.Replicas(o.Set)
-	return helper.Partition(o.Set) == 0 && count(groups, replicas, 0).done == replicas
+func updateDone(s *snapshot) bool {
+	replicas := helper.Replicas(s.Set)
+	return helper.Partition(s.Set) == 0 && count(s.groups, replicas, 0).done == replicas
 }

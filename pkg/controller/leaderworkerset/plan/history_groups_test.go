@@ -267,7 +267,7 @@ func (h *history) calm() {
 	if h.Set.Status.Restart != nil && !failed {
 		h.t.Fatalf("the requested restart does not end: %+v", h.Set.Status.Restart)
 	}
-	groups := groupsOf(h.Observed)
+	groups := look(h.Observed).groups
 	_, afterStart := recreates(h.Set)
 	for i := range groups {
 		e := byIndex(h.Set.Status.Groups)[groups[i].index]

@@ -39,9 +39,7 @@ func TestFormerRevisionsStayUntilTheUpdateIsComplete(t *testing.T) {
 				r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.Set, leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerSet"))}
 			}
 			c.change(f)
-			var p Plan
-			rev := revisionOf(f.Observed)
-			deleteRevisions(f.Observed, rev, groupsAt(f.Observed, rev), &p)
+			p := deleteRevisions(look(f.Observed))
 			if got := len(p.DeleteRevisions); got != c.want {
 				t.Errorf("%d revisions are deleted, want %d", got, c.want)
 			}
@@ -80,9 +78,7 @@ func TestRevisionAtWhichPodsAreCreatedIsKept(t *testing.T) {
 			for _, r := range f.Revisions {
 				r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(f.Set, leaderworkersetv1.SchemeGroupVersion.WithKind("LeaderWorkerSet"))}
 			}
-			var p Plan
-			rev := revisionOf(f.Observed)
-			deleteRevisions(f.Observed, rev, groupsAt(f.Observed, rev), &p)
+			p := deleteRevisions(look(f.Observed))
 			if got := len(p.DeleteRevisions); got != c.deleted {
 				t.Errorf("%d revisions are deleted, want %d", got, c.deleted)
 			}
@@ -128,9 +124,7 @@ func TestRevisionOfAMissingLeaderIsKept(t *testing.T) {
 				}
 				f.addGroup(index, 2, key)
 			}
-			var p Plan
-			rev := revisionOf(f.Observed)
-			deleteRevisions(f.Observed, rev, groupsAt(f.Observed, rev), &p)
+			p := deleteRevisions(look(f.Observed))
 			if got := len(p.DeleteRevisions) > 0; got != c.deleted {
 				t.Errorf("revisions %v are deleted, want any: %t", p.DeleteRevisions, c.deleted)
 			}

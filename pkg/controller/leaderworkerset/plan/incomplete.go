@@ -57,13 +57,13 @@ func (g *group) existsAtOnce() bool {
 // build notes that a group is recreated, so that its next workers have to be created. Groups of one pod have no workers, and groups that
 // are not recreated when a pod of them fails need no note.
 func (r *restarts) build(e *leaderworkersetv1.GroupStatus, leader *Pod) {
-	recreate, _ := recreates(r.o.Set)
-	e.Incomplete = recreate && cmp.Or(leader.Size, helper.Size(r.o.Set)) > 1
+	recreate, _ := recreates(r.Set)
+	e.Incomplete = recreate && cmp.Or(leader.Size, helper.Size(r.Set)) > 1
 }
 
 // noteFirstBuilds notes groups that were never complete and lose a worker that had started. They are not recreated for that.
 func (r *restarts) noteFirstBuilds() {
-	if recreate, _ := recreates(r.o.Set); !recreate {
+	if recreate, _ := recreates(r.Set); !recreate {
 		return
 	}
 	for i := range r.groups {

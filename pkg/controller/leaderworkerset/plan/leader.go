@@ -19,53 +19,55 @@ import (
 )
 
 // applyLeader brings the leader StatefulSet to where it should be.
-func applyLeader(o Observed, rev revision, groups []group, p *Plan) {
-	if o.LeaderTaken {
-		p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, nameFreeAfter)
-		return
+func applyLeader(s *snapshot) Plan {
+	p := Plan{Reading: &Reading{Set: s.Set, Revision: s.rev.same}}
+	if s.LeaderTaken {
+		p.RequeueAfter = nameFreeAfter
+		return p
 	}
-	r := rolloutOf(o, rev, groups)
+	r := rolloutOf(s)
 	t := r.decide()
-	p.CreateRevision, p.RevisionEvent = rev.create, rev.event
-	right := &Reading{Set: o.Set, Revision: rev.same, Leader: o.Leader, Applied: o.Applied, Key: rev.key, Partition: t.partition,
+	p.CreateRevision, p.RevisionEvent = s.rev.create, s.rev.event
+	right := &Reading{Set: s.Set, Revision: s.rev.same, Leader: s.Leader, Applied: s.Applied, Key: s.rev.key, Partition: t.partition,
 		Replicas: t.count}
-	created := OwnedAsCreated(o.Leader) // until it is applied, which makes its fields those of applies
-	if !created && o.Before.hasLeader(o, rev.key, t) {
+	created := OwnedAsCreated(s.Leader) // until it is applied, which makes its fields those of applies
+	if !created && s.Before.hasLeader(s.Observed, s.rev.key, t) {
 		p.Reading = right
-		return
+		return p
 	}
-	intended := leaderStatefulSet(o.Set, rev.key, t)
-	mark(o.Gang, &intended.Spec.Template)
-	if !created && o.Applied == ApplyHash(intended) && unchanged(o, intended) {
+	intended := leaderStatefulSet(s.Set, s.rev.key, t)
+	mark(s.Gang, &intended.Spec.Template)
+	if !created && s.Applied == ApplyHash(intended) && unchanged(s, intended) {
 		p.Reading = right
-		return
+		return p
 	}
-	p.ApplyLeader, p.LeaderEvents = intended, leaderEvents(o, rev, r, t)
+	p.ApplyLeader, p.LeaderEvents = intended, leaderEvents(s.Set.Name, s.rev.key, r, t)
+	return p
 }
 
 // unchanged returns whether the leader StatefulSet has what was applied. The API drops values of features that are off:
 // an object of the generation that the application had has what there can be.
-func unchanged(o Observed, intended *appsv1.StatefulSet) bool {
+func unchanged(s *snapshot, intended *appsv1.StatefulSet) bool {
 	switch {
-	case o.Leader == nil:
+	case s.Leader == nil:
 		return false
-	case o.AppliedGeneration != 0 && o.Leader.Generation == o.AppliedGeneration:
-		return holds(&o.Leader.ObjectMeta, &intended.ObjectMeta)
+	case s.AppliedGeneration != 0 && s.Leader.Generation == s.AppliedGeneration:
+		return holds(&s.Leader.ObjectMeta, &intended.ObjectMeta)
 	}
-	return holds(o.Leader, intended)
+	return holds(s.Leader, intended)
 }
 
-func rolloutOf(o Observed, rev revision, groups []group) rollout {
-	set := o.Set
+func rolloutOf(s *snapshot) rollout {
+	set := s.Set
 	r := rollout{
 		replicas: helper.Replicas(set), unavailable: helper.MaxUnavailable(set), surge: helper.MaxSurge(set), lowest: helper.Partition(set),
-		changed: rev.changed, paused: helper.Paused(set), groups: groups, now: o.Now.Time,
+		changed: s.rev.changed, paused: helper.Paused(set), groups: s.groups, now: s.Now.Time,
 	}
-	if o.Leader == nil {
+	if s.Leader == nil {
 		return r
 	}
-	r.exists, r.partition, r.count = true, partitionOf(o.Leader), leaderCount(o.Leader)
-	r.resized = o.Leader.Annotations[leaderworkersetv1.ReplicasAnnotationKey] != strconv.Itoa(int(r.replicas))
+	r.exists, r.partition, r.count = true, partitionOf(s.Leader), leaderCount(s.Leader)
+	r.resized = s.Leader.Annotations[leaderworkersetv1.ReplicasAnnotationKey] != strconv.Itoa(int(r.replicas))
 	return r
 }
 
@@ -158,12 +160,11 @@ func claimTemplates(set *leaderworkersetv1.LeaderWorkerSet) (out []corev1.Persis
 
 // leaderEvents returns what is reported once the leader StatefulSet was applied. A step is related to the leader pod with the lowest index
 // in it: of events that differ in their notes only, the second one would be taken for a repetition of the first.
-func leaderEvents(o Observed, rev revision, r rollout, t target) (out []Event) {
+func leaderEvents(name, key string, r rollout, t target) (out []Event) {
 	related := ""
 	normal := func(reason, action, note string) {
 		out = append(out, Event{Type: corev1.EventTypeNormal, Reason: reason, Action: action, Note: note, Related: related})
 	}
-	name := o.Set.Name
 	if !r.exists {
 		normal(leaderworkersetv1.ReasonGroupsProgressing, ActionCreate, "Created leader statefulset "+name)
 		return out
@@ -179,7 +180,7 @@ func leaderEvents(o Observed, rev revision, r rollout, t target) (out []Event) {
 	related = helper.LeaderPodName(name, t.partition)
 	switch {
 	case r.changed && r.paused:
-		normal(reasonRolloutPaused, ActionUpdate, fmt.Sprintf("The rolling update to revision %s waits because spec.paused is true", rev.key))
+		normal(reasonRolloutPaused, ActionUpdate, fmt.Sprintf("The rolling update to revision %s waits because spec.paused is true", key))
 	case r.changed:
 	case t.partition == r.partition-1:
 		normal(leaderworkersetv1.ReasonGroupsUpdating, ActionUpdate, fmt.Sprintf("Updating replica %d", t.partition))

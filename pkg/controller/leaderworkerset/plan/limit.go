@@ -29,7 +29,7 @@ func exhausted(set *leaderworkersetv1.LeaderWorkerSet, e *leaderworkersetv1.Grou
 func (r *restarts) reportFailed(e *leaderworkersetv1.GroupStatus) {
 	r.st.event(corev1.EventTypeWarning, leaderworkersetv1.ReasonMaxGroupRestartsExceeded, ActionUpdate,
 		fmt.Sprintf("Group %d has failed again after %s and is left as it is; maxGroupRestarts is %d", e.Index, times(e.Restarts),
-			*r.o.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts))
+			*r.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts))
 }
 
 func times(restarts int32) string {
@@ -55,7 +55,7 @@ func (r *restarts) reportLimit() {
 	current := meta.FindStatusCondition(r.st.next.Conditions, leaderworkersetv1.ConditionFailed)
 	next := metav1.Condition{
 		Type: leaderworkersetv1.ConditionFailed, Status: metav1.ConditionTrue, Reason: leaderworkersetv1.ReasonMaxGroupRestartsExceeded,
-		LastTransitionTime: r.o.Now, ObservedGeneration: r.o.Set.Generation,
+		LastTransitionTime: r.Now, ObservedGeneration: r.Set.Generation,
 	}
 	switch {
 	case len(named) > 0:
@@ -89,7 +89,7 @@ func (r *restarts) exceeded(named []string, more int) string {
 	}
 	// maxGroupRestarts is set: follow ends what is failed otherwise.
 	limit := int32(0)
-	if m := r.o.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts; m != nil {
+	if m := r.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts; m != nil {
 		limit = *m
 	}
 	return fmt.Sprintf("%s%s %s failed again; maxGroupRestarts is %d", strings.ToUpper(list[:1]), list[1:], has, limit)

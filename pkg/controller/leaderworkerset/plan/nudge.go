@@ -7,9 +7,8 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // nudgeAfter is when StatefulSets that lack pods are nudged, after the server that mutates pods has returned. Their
@@ -21,24 +20,21 @@ var nudgeAfter = []time.Duration{2 * time.Second, 15 * time.Second, 35 * time.Se
 // rest, and never more often than a few times after each interruption. A StatefulSet that its controller has not looked
 // at is nudged only if it is older than the interruption: its time is of the clock of another server, and does not say
 // so of others.
-func nudge(o Observed, groups []group, p *Plan) {
-	if o.ServedSince.IsZero() {
-		return
-	}
-	due, next := nudgeTimes(o)
+func nudge(s *snapshot) (p Plan) {
+	due, next := nudgeTimes(s.Now, s.ServedSince)
 	if due.IsZero() && next == 0 {
-		return
+		return p
 	}
-	lacks := lacksLeaders(o.Leader)
+	lacks := lacksLeaders(s.Leader)
 	if lacks {
-		p.NudgeLeader = nudgedAt(o.Leader).Before(due) && (o.Leader.Status.ObservedGeneration > 0 || o.Leader.CreationTimestamp.Time.Before(due))
+		p.NudgeLeader = nudgedAt(s.Leader).Before(due) && (s.Leader.Status.ObservedGeneration > 0 || s.Leader.CreationTimestamp.Time.Before(due))
 	}
-	for i := range groups {
-		if !groups[i].lacksPods() {
+	for i := range s.groups {
+		if !s.groups[i].lacksPods() {
 			continue
 		}
 		lacks = true
-		w := groups[i].workers
+		w := s.groups[i].workers
 		if !w.nudgedAt(due) {
 			continue
 		}
@@ -49,8 +45,9 @@ func nudge(o Observed, groups []group, p *Plan) {
 		p.NudgeWorkers = append(p.NudgeWorkers, Nudge{Ref: w.Ref, ResourceVersion: w.ResourceVersion})
 	}
 	if lacks {
-		p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, next)
+		p.RequeueAfter = next
 	}
+	return p
 }
 
 // nudgedAt returns whether the StatefulSet of the workers is to be nudged at that time.
@@ -72,16 +69,16 @@ func (g *group) lacksPods() bool {
 // nudgeTimes returns the last time at which StatefulSets are nudged that is not in the future, zero if there is none,
 // and how long it is to the next one; 0 if there is none. The last time is past after as long as those before took, so
 // that it ends.
-func nudgeTimes(o Observed) (due time.Time, next time.Duration) {
-	passed := o.Now.Sub(o.ServedSince)
-	if passed > 2*nudgeAfter[len(nudgeAfter)-1] {
+func nudgeTimes(now metav1.Time, served time.Time) (due time.Time, next time.Duration) {
+	passed := now.Sub(served)
+	if served.IsZero() || passed > 2*nudgeAfter[len(nudgeAfter)-1] {
 		return time.Time{}, 0
 	}
 	for _, after := range nudgeAfter {
 		if passed < after {
 			return due, after - passed
 		}
-		due = o.ServedSince.Add(after)
+		due = served.Add(after)
 	}
 	return due, 0
 }

@@ -250,7 +250,7 @@ func (h *randomHistory) end() {
 	}
 	h.stabilize()
 	want := helper.Replicas(h.set)
-	if c := count(groupsOf(h.observe()), want, 0); c.done != want || int32(len(h.pods)) != want || !h.available() || partitionOf(h.leader) != 0 {
+	if c := count(look(h.observe()).groups, want, 0); c.done != want || int32(len(h.pods)) != want || !h.available() || partitionOf(h.leader) != 0 {
 		h.t.Errorf("the update does not end: %s of %d: %s", h.world, want, h.groups())
 	}
 	if limit := int(*h.set.Spec.RevisionHistoryLimit); len(h.revisions) > limit+1 {

@@ -26,10 +26,10 @@ const maxRequestedLeaders = leaderworkersetv1.MaxGroupStatuses
 // pods and another one the time of the request.
 func (r *restarts) findRequested() {
 	req := r.st.next.Restart
-	if req == nil || r.o.Leader == nil {
+	if req == nil || r.Leader == nil {
 		return
 	}
-	alive := leadersByUID(r.o)
+	alive := leadersByUID(r.Observed)
 	left := slices.DeleteFunc(slices.Clone(req.Leaders), func(uid types.UID) bool { return alive[uid] == nil })
 	if !req.Found && len(left) <= maxRequestedLeaders/2 {
 		req.Leaders, req.GroupsLeft = r.requestedLeaders(req, left)
@@ -76,12 +76,12 @@ func setOf[T comparable](list []T) map[T]bool {
 // deleteRequested deletes leaders that a stored request names: groups by index at once; of all groups so many that no
 // more are unavailable than in a rolling update, highest first, and those at once that are not ready anyhow.
 func (r *restarts) deleteRequested() {
-	req := r.o.Set.Status.Restart
+	req := r.Set.Status.Restart
 	if req == nil {
 		return
 	}
 	requested, byIndex := setOf(req.Leaders), setOf(req.Groups)
-	budget := max(1, helper.MaxUnavailable(r.o.Set)) - r.unavailable()
+	budget := max(1, helper.MaxUnavailable(r.Set)) - r.unavailable()
 	for i := len(r.groups) - 1; i >= 0; i-- {
 		g := &r.groups[i]
 		if !requested[g.leader.UID] || g.leader.Deleting || g.leaving || r.decided[g.index] {
@@ -103,7 +103,7 @@ func (r *restarts) deleteRequested() {
 // restartOnRequest deletes the leader of a group, which begins again without delay.
 func (r *restarts) restartOnRequest(g *group) {
 	e := r.entry(g)
-	e.LastRestartTime, e.Failed = ptr.To(r.o.Now), false
+	e.LastRestartTime, e.Failed = ptr.To(r.Now), false
 	e.RestartsInRow, e.RestartAt, e.ReadySince = 0, nil, nil
 	r.build(e, g.leader)
 	r.delete(g, Event{
@@ -114,9 +114,9 @@ func (r *restarts) restartOnRequest(g *group) {
 
 // unavailable returns the number of groups that are not ready, those without a leader included.
 func (r *restarts) unavailable() int32 {
-	wanted := helper.Replicas(r.o.Set)
-	if r.o.Leader != nil {
-		wanted = ptr.Deref(r.o.Leader.Spec.Replicas, 1)
+	wanted := helper.Replicas(r.Set)
+	if r.Leader != nil {
+		wanted = ptr.Deref(r.Leader.Spec.Replicas, 1)
 	}
 	missing := wanted
 	for i := range r.groups {

@@ -18,15 +18,15 @@ const maxRestarts = 1<<31 - 1
 
 // restartGroups carries out restart policies, limits and requested restarts. That a group is recreated, and how often
 // it was, is stored first: its leader is deleted by a later plan, which finds the UID of the leader in status. So no
-// failure counts twice, and no restart is lost. Other groups do not wait for that. It returns the causes that have to be
-// asked for first; then the rest of the plan is void.
-func restartGroups(o Observed, groups []group, st *statusBuilder, p *Plan) (missing []MissingCause) {
-	r := newRestarts(o, groups, st, p)
+// failure counts twice, and no restart is lost. Other groups do not wait for that. It marks the groups that are about to
+// be recreated. A part that asks for causes holds nothing else.
+func restartGroups(s *snapshot, st *statusBuilder) Plan {
+	r := newRestarts(s, st)
 	r.follow()
 	r.recordDeleted()
 	r.recreateFailed()
-	if len(r.missing) > 0 {
-		return r.missing
+	if len(r.plan.Asks.Causes) > 0 {
+		return Plan{Asks: r.plan.Asks}
 	}
 	r.noteFirstBuilds()
 	r.findRequested()
@@ -34,15 +34,15 @@ func restartGroups(o Observed, groups []group, st *statusBuilder, p *Plan) (miss
 	r.deleteRequested()
 	r.store()
 	r.reportLimit()
-	return nil
+	return r.plan
 }
 
 // restarts are the entries of status.groups in the making.
 type restarts struct {
-	o       Observed
-	groups  []group
-	st      *statusBuilder
-	p       *Plan
+	*snapshot
+	st *statusBuilder
+	// plan is the part of the plan about leaders.
+	plan    Plan
 	backoff backoff
 	// entries of groups by index.
 	entries map[int32]*leaderworkersetv1.GroupStatus
@@ -53,23 +53,21 @@ type restarts struct {
 	decided map[int32]bool
 	// requested are the leader pods of a stored request; nil before isRequested is asked.
 	requested map[types.UID]bool
-	// missing are the causes of recorded failures that have not been asked for.
-	missing []MissingCause
 	// underway is the number of groups whose leader is about to be deleted, or would be if the limit allowed it.
 	underway int
 }
 
-func newRestarts(o Observed, groups []group, st *statusBuilder, p *Plan) *restarts {
+func newRestarts(s *snapshot, st *statusBuilder) *restarts {
 	r := &restarts{
-		o: o, groups: groups, st: st, p: p, backoff: backoffOf(o.Set), entries: byIndex(st.next.Groups),
-		stored: make(map[int32]leaderworkersetv1.GroupStatus, len(o.Set.Status.Groups)), leaders: make(map[int32]*group, len(groups)),
-		decided: map[int32]bool{},
+		snapshot: s, st: st, backoff: backoffOf(s.Set), entries: byIndex(st.next.Groups),
+		stored:  make(map[int32]leaderworkersetv1.GroupStatus, len(s.Set.Status.Groups)),
+		leaders: make(map[int32]*group, len(s.groups)), decided: map[int32]bool{},
 	}
-	for _, e := range o.Set.Status.Groups {
+	for _, e := range s.Set.Status.Groups {
 		r.stored[e.Index] = e
 	}
-	for i := range groups {
-		g := &groups[i]
+	for i := range s.groups {
+		g := &s.groups[i]
 		r.leaders[g.index], g.incomplete = g, r.stored[g.index].Incomplete
 	}
 	return r
@@ -93,7 +91,7 @@ func (r *restarts) entry(g *group) *leaderworkersetv1.GroupStatus {
 
 // follow ends what the entries say about leaders that are gone, or soon will be, and follows how long groups are ready.
 func (r *restarts) follow() {
-	recreate, _ := recreates(r.o.Set)
+	recreate, _ := recreates(r.Set)
 	for index, e := range r.entries {
 		g := r.leaders[index]
 		current := g != nil && e.RestartedLeader == g.leader.UID && !g.leader.Deleting
@@ -107,7 +105,7 @@ func (r *restarts) follow() {
 			r.underway++
 		}
 		r.followBuilding(g, e)
-		r.backoff.follow(e, g != nil && g.ready, r.o.Now)
+		r.backoff.follow(e, g != nil && g.ready, r.Now)
 	}
 }
 
@@ -116,11 +114,11 @@ func (r *restarts) recreateFailed() {
 	decided := 0
 	for _, f := range r.failures() {
 		if r.decided[f.group.index] {
-			r.p.More = true // what became of the leader before is stored first
+			r.plan.More = true // what became of the leader before is stored first
 			continue
 		}
 		if r.underway >= leaderworkersetv1.MaxGroupStatuses || decided == maxGroupWrites {
-			r.p.More = true
+			r.plan.More = true
 			return
 		}
 		decided++
@@ -140,7 +138,7 @@ type failure struct {
 // failures returns, by ascending index, the failed groups without a decision, and the groups that had reached a restart
 // limit which was raised since.
 func (r *restarts) failures() (out []failure) {
-	recreate, afterStart := recreates(r.o.Set)
+	recreate, afterStart := recreates(r.Set)
 	if !recreate {
 		return nil
 	}
@@ -149,11 +147,11 @@ func (r *restarts) failures() (out []failure) {
 		e := r.entries[g.index]
 		switch {
 		case e != nil && e.RestartedLeader == g.leader.UID:
-			if e.Failed && !g.leader.Deleting && !exhausted(r.o.Set, e) {
+			if e.Failed && !g.leader.Deleting && !exhausted(r.Set, e) {
 				out = append(out, failure{group: g})
 			}
 		default:
-			if t := g.triggerOf(r.o, afterStart); t.holds() {
+			if t := g.triggerOf(r.Observed, afterStart); t.holds() {
 				out = append(out, failure{g, t})
 			}
 		}
@@ -170,7 +168,7 @@ func (r *restarts) recreate(f failure) {
 		e.FirstCause, _ = r.causeOf(f)
 	}
 	e.RestartedLeader, e.RestartAt = g.leader.UID, nil
-	if exhausted(r.o.Set, e) {
+	if exhausted(r.Set, e) {
 		e.Failed = true
 		r.reportFailed(e)
 		return
@@ -178,23 +176,23 @@ func (r *restarts) recreate(f failure) {
 	e.Failed = false
 	r.build(e, g.leader)
 	e.Restarts += one(e.Restarts < maxRestarts)
-	if at := r.backoff.next(e, r.o.Now); at != nil {
+	if at := r.backoff.next(e, r.Now); at != nil {
 		e.RestartAt = at
 	} else {
-		e.LastRestartTime = ptr.To(r.o.Now)
+		e.LastRestartTime = ptr.To(r.Now)
 	}
 }
 
 // waits returns whether a restart that was decided waits for its time.
 func (r *restarts) waits(e *leaderworkersetv1.GroupStatus) bool {
-	return r.backoff.set && e.RestartAt != nil && r.o.Now.Before(e.RestartAt)
+	return r.backoff.set && e.RestartAt != nil && r.Now.Before(e.RestartAt)
 }
 
 // wake has the next decision made when the restart of a group is due, once that time is stored: until then each decision computes a new
 // one, which would take the place of the pause after a status that is refused.
 func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
 	if !r.decided[e.Index] {
-		r.p.actAfter(e.RestartAt.Sub(r.o.Now.Time))
+		r.plan.actAfter(e.RestartAt.Sub(r.Now.Time))
 	}
 }
 
@@ -217,7 +215,7 @@ func (r *restarts) deleteDecided() {
 			return
 		}
 		if e.RestartAt != nil {
-			e.RestartAt, e.LastRestartTime = nil, ptr.To(r.o.Now)
+			e.RestartAt, e.LastRestartTime = nil, ptr.To(r.Now)
 		}
 		r.delete(g, recreateGroup(g, e))
 	}
@@ -225,16 +223,16 @@ func (r *restarts) deleteDecided() {
 
 // room returns whether the plan can delete another leader. If not, another plan follows soon.
 func (r *restarts) room() bool {
-	if len(r.p.DeleteLeaders) < maxGroupWrites {
+	if len(r.plan.DeleteLeaders) < maxGroupWrites {
 		return true
 	}
-	r.p.More = true
+	r.plan.More = true
 	return false
 }
 
 func (r *restarts) delete(g *group, e Event) {
 	g.leaving = true
-	r.p.DeleteLeaders = append(r.p.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e, Group: g.index,
+	r.plan.DeleteLeaders = append(r.plan.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e, Group: g.index,
 		Requested: e.Reason == reasonRestartRequested})
 }
 

@@ -18,30 +18,32 @@ import (
 
 // createServices creates the headless Services that are missing: one for the set, or one for each group. Those of
 // another policy stay as long as their owner.
-func createServices(o Observed, groups []group, p *Plan) {
-	all := byName(o.Services)
+func createServices(s *snapshot) (p Plan) {
+	all := byName(s.Services)
 	exists := func(name string, controller types.UID) bool {
-		return all.has(name, controller) || slices.ContainsFunc(o.Orphans, func(orphan Orphan) bool {
+		return all.has(name, controller) || slices.ContainsFunc(s.Orphans, func(orphan Orphan) bool {
 			return orphan.Kind == OrphanService && orphan.Name == name // it is about to be adopted
 		})
 	}
-	if !helper.UniquePerReplica(o.Set.Spec.NetworkConfig) {
-		if !exists(o.Set.Name, o.Set.UID) {
-			p.CreateServices = append(p.CreateServices, headlessService(o.Set, o.Set.Name, *metav1.NewControllerRef(o.Set, setKind), nil))
+	if !helper.UniquePerReplica(s.Set.Spec.NetworkConfig) {
+		if !exists(s.Set.Name, s.Set.UID) {
+			p.CreateServices = append(p.CreateServices, headlessService(s.Set, s.Set.Name, *metav1.NewControllerRef(s.Set, setKind), nil))
 		}
-		return
+		return p
 	}
 	var lacking []*group
-	for i := range groups {
-		if leader := groups[i].leader; !leader.Deleting && !exists(leader.Name, leader.UID) {
-			lacking = append(lacking, &groups[i])
+	for i := range s.groups {
+		if leader := s.groups[i].leader; !leader.Deleting && !exists(leader.Name, leader.UID) {
+			lacking = append(lacking, &s.groups[i])
 		}
 	}
-	for _, g := range fullPlan(o, lacking, maxWrites, p) {
-		p.CreateServices = append(p.CreateServices, headlessService(o.Set, g.leader.Name, leaderReference(g.leader), map[string]string{
+	lacking, p.More = fullPlan(s.Now, lacking, maxWrites)
+	for _, g := range lacking {
+		p.CreateServices = append(p.CreateServices, headlessService(s.Set, g.leader.Name, leaderReference(g.leader), map[string]string{
 			leaderworkersetv1.GroupIndexLabelKey: strconv.Itoa(int(groupLabel(g))),
 		}))
 	}
+	return p
 }
 
 // Child is what decisions use of a Service or a PodGroup.

@@ -19,7 +19,7 @@ func TestStepsAreAboutTheirPods(t *testing.T) {
 		{rollout{exists: true, partition: 0, count: 6}, rollout{count: 5}},
 		{rollout{exists: true, partition: 0, count: 5}, rollout{count: 4}},
 	} {
-		events := leaderEvents(f.Observed, revision{}, step.from, target{step.to.partition, step.to.count})
+		events := leaderEvents(f.Set.Name, "", step.from, target{step.to.partition, step.to.count})
 		if len(events) != 1 {
 			t.Fatalf("events %+v", events)
 		}

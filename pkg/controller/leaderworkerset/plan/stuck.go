@@ -21,52 +21,53 @@ import (
 // Pods that are not ready lose nothing by it. Ready ones follow only as far as groups that have been broken for long
 // keep the StatefulSet controller from replacing them, or as a cluster without the feature MaxUnavailableStatefulSet
 // would replace one after the other.
-func replaceStuck(o Observed, rev revision, groups []group, p *Plan) {
-	if !rolls(o, rev) {
-		return
+func replaceStuck(s *snapshot) (p Plan) {
+	if !rolls(s) {
+		return p
 	}
-	p.actAfter(nextBroken(o, groups))
-	spare, stuck := spareLeaders(o, groups)
+	p.actAfter(nextBroken(s))
+	spare, stuck := spareLeaders(s)
 	if !stuck {
-		return
+		return p
 	}
-	count, lowest := leaderCount(o.Leader), partitionOf(o.Leader)
-	for i := range slices.Backward(groups) {
-		g := &groups[i]
-		released := g.index < count && g.index >= lowest && g.leader.Revision != rev.key
+	count, lowest := leaderCount(s.Leader), partitionOf(s.Leader)
+	for i := range slices.Backward(s.groups) {
+		g := &s.groups[i]
+		released := g.index < count && g.index >= lowest && g.leader.Revision != s.rev.key
 		switch {
-		case !released || g.leader.Deleting || g.leaving || g.counted:
+		case !released || g.leader.Deleting || g.leaving || g.counted || len(p.DeleteLeaders) == maxWrites:
 		case !leaderAvailable(g.leader):
-			deleteLeader(g.leader, p)
+			p.DeleteLeaders = append(p.DeleteLeaders, Deletion{Ref: g.leader.Ref})
 		case spare > 0:
 			spare--
-			deleteLeader(g.leader, p)
+			p.DeleteLeaders = append(p.DeleteLeaders, Deletion{Ref: g.leader.Ref})
 		}
 	}
+	return p
 }
 
 // rolls returns whether the StatefulSet controller knows of the revision, and may replace pods.
-func rolls(o Observed, rev revision) bool {
-	sts := o.Leader
-	return sts != nil && !rev.changed && !helper.Paused(o.Set) && sts.Status.ObservedGeneration >= sts.Generation &&
-		sts.Labels[leaderworkersetv1.RevisionKey] == rev.key
+func rolls(s *snapshot) bool {
+	sts := s.Leader
+	return sts != nil && !s.rev.changed && !helper.Paused(s.Set) && sts.Status.ObservedGeneration >= sts.Generation &&
+		sts.Labels[leaderworkersetv1.RevisionKey] == s.rev.key
 }
 
 // spareLeaders returns whether the StatefulSet controller may replace none, because so many leader pods are not
 // available, or one at most, and how many more could be replaced if those of broken groups were not counted.
-func spareLeaders(o Observed, groups []group) (spare int32, stuck bool) {
-	count, limit := leaderCount(o.Leader), helper.LeaderMaxUnavailable(o.Set)
+func spareLeaders(s *snapshot) (spare int32, stuck bool) {
+	count, limit := leaderCount(s.Leader), helper.LeaderMaxUnavailable(s.Set)
 	unavailable, broken := count, int32(0)
-	for i := range groups {
-		switch g := &groups[i]; {
+	for i := range s.groups {
+		switch g := &s.groups[i]; {
 		case g.index >= count:
 		case leaderAvailable(g.leader):
 			unavailable--
-		case g.broken(o.Now.Time):
+		case g.broken(s.Now.Time):
 			broken++
 		}
 	}
-	return limit - (unavailable - broken), unavailable >= limit || limit > 1 && oneAtATime(o.Leader)
+	return limit - (unavailable - broken), unavailable >= limit || limit > 1 && oneAtATime(s.Leader)
 }
 
 // oneAtATime returns whether the cluster has dropped maxUnavailable, as it does without the feature.
@@ -81,19 +82,11 @@ func leaderAvailable(leader *Pod) bool {
 	return leader.Phase == corev1.PodRunning && leader.Ready && !leader.Deleting
 }
 
-// deleteLeader deletes a leader pod unless the plan does so already.
-func deleteLeader(leader *Pod, p *Plan) {
-	planned := slices.ContainsFunc(p.DeleteLeaders, func(d Deletion) bool { return d.UID == leader.UID })
-	if !planned && len(p.DeleteLeaders) < maxWrites {
-		p.DeleteLeaders = append(p.DeleteLeaders, Deletion{Ref: leader.Ref})
-	}
-}
-
 // nextBroken returns after how long the next group of a former revision counts as broken; 0 for never.
-func nextBroken(o Observed, groups []group) (after time.Duration) {
-	for i := range groups {
-		if g := &groups[i]; !g.updated && !g.brokenSince.IsZero() && !g.broken(o.Now.Time) {
-			after = hostplan.Sooner(after, g.brokenSince.Add(brokenAfter).Sub(o.Now.Time))
+func nextBroken(s *snapshot) (after time.Duration) {
+	for i := range s.groups {
+		if g := &s.groups[i]; !g.updated && !g.brokenSince.IsZero() && !g.broken(s.Now.Time) {
+			after = hostplan.Sooner(after, g.brokenSince.Add(brokenAfter).Sub(s.Now.Time))
 		}
 	}
 	return after

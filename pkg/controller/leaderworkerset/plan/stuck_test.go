@@ -75,10 +75,7 @@ func TestLeadersThatHoldUpAnUpdate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := released(t)
 			c.change(f)
-			var p Plan
-			rev := revisionOf(f.Observed)
-			replaceStuck(f.Observed, rev, groupsAt(f.Observed, rev), &p)
-			if diff := cmp.Diff(c.want, deleted(p)); diff != "" {
+			if diff := cmp.Diff(c.want, deleted(replaceStuck(look(f.Observed)))); diff != "" {
 				t.Error("leaders to delete (-want +got):\n" + diff)
 			}
 		})
@@ -93,10 +90,7 @@ func TestNextLookAtBrokenGroups(t *testing.T) {
 	f.down(2, brokenAfter)
 	f.down(3, 5*time.Minute)
 	f.leader(3).Revision = f.Leader.Labels["leaderworkerset.sigs.k8s.io/template-revision-hash"]
-	var p Plan
-	rev := revisionOf(f.Observed)
-	replaceStuck(f.Observed, rev, groupsAt(f.Observed, rev), &p)
-	if p.RequeueAfter != brokenAfter-3*time.Minute {
+	if p := replaceStuck(look(f.Observed)); p.RequeueAfter != brokenAfter-3*time.Minute {
 		t.Errorf("after %s", p.RequeueAfter)
 	}
 }

@@ -5,7 +5,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -32,48 +31,47 @@ const (
 
 // createWorkers creates the StatefulSets of workers that groups lack. They are created only, and never changed: a group
 // gets other workers when its leader is replaced.
-func createWorkers(o Observed, rev revision, groups []group, p *Plan) {
-	lacking := lackingWorkers(o, groups, p)
-	if len(lacking) == 0 {
-		return
-	}
-	// Those that wait for something are left out before the plan is full, so that they take no room in it.
-	revisions := newRevisions(o, rev)
-	due := slices.DeleteFunc(lacking, func(g *group) bool {
-		if revisions.setAt(g.leader.Revision) == nil {
-			awaitRevision(o, g, p)
-			return true
+func createWorkers(s *snapshot) (p Plan) {
+	taken, revisions := namesOfOthers(s.Observed), newRevisions(s)
+	var due []*group
+	for i := range s.groups {
+		g := &s.groups[i]
+		if g.workers != nil || g.size == 1 || g.leader.Deleting {
+			continue
 		}
-		return !placed(o, g, p)
-	})
-	for _, g := range fullPlan(o, due, maxGroupWrites, p) {
+		// Those that wait for something are left out before the plan is full, so that they take no room in it.
+		if part, wait := workersWait(s, g, taken, revisions); wait {
+			p.add(part)
+			continue
+		}
+		due = append(due, g)
+	}
+	due, p.More = fullPlan(s.Now, due, maxGroupWrites)
+	for _, g := range due {
 		sts := workerStatefulSet(revisions.setAt(g.leader.Revision), g)
-		mark(o.Gang, &sts.Spec.Template)
-		place(o, g, sts)
+		mark(s.Gang, &sts.Spec.Template)
+		place(s, g, sts)
 		p.CreateWorkers = append(p.CreateWorkers, NewWorkers{StatefulSet: sts, Event: Event{
 			Type: corev1.EventTypeNormal, Reason: leaderworkersetv1.ReasonGroupsProgressing, Action: ActionCreate,
 			Note: "Created worker statefulset for leader pod " + g.leader.Name, Related: g.leader.Name,
 		}})
 	}
+	return p
 }
 
-// lackingWorkers returns the groups whose workers are due.
-func lackingWorkers(o Observed, groups []group, p *Plan) (out []*group) {
-	taken := namesOfOthers(o)
-	for i := range groups {
-		g := &groups[i]
-		switch {
-		case g.workers != nil || g.size == 1 || g.leader.Deleting:
-		case g.leader.LeaderName != "":
-			p.notice(recursion(g))
-		case o.Set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady && !g.leader.Ready:
-		case taken[g.leader.Name]:
-			// The workers of the leader before this one have the name until they are gone.
-		default:
-			out = append(out, g)
-		}
+// workersWait returns whether the workers of a group have to wait for something, and the part of the plan about that.
+func workersWait(s *snapshot, g *group, taken map[string]bool, revisions *revisions) (p Plan, wait bool) {
+	switch {
+	case g.leader.LeaderName != "":
+		return Plan{Notices: []Event{recursion(g)}}, true
+	case s.Set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady && !g.leader.Ready:
+		return Plan{}, true
+	case taken[g.leader.Name]:
+		return Plan{}, true // the workers of the leader before this one have the name until they are gone
+	case revisions.setAt(g.leader.Revision) == nil:
+		return awaitRevision(s, g), true
 	}
-	return out
+	return awaitDomain(s, g)
 }
 
 // namesOfOthers returns the names of StatefulSets that leader pods control which are gone.
@@ -100,28 +98,27 @@ func recursion(g *group) Event {
 
 // awaitRevision has another look at the revision of a leader pod, which caches may show later than the pod, and reports
 // one that does not come.
-func awaitRevision(o Observed, g *group, p *Plan) {
-	due := revisionDue(o, g)
-	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, due)
-	if o.Now.Sub(g.leader.Created.Time) < revisionLost {
-		return
+func awaitRevision(s *snapshot, g *group) Plan {
+	p := Plan{RequeueAfter: revisionDue(s.Now, g)}
+	if s.Now.Sub(g.leader.Created.Time) >= revisionLost {
+		p.Notices = []Event{{
+			Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
+			Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q "+
+				"of the pod, or it cannot be read. %s", g.leader.Name, g.leader.Revision, wayOut(s, g)),
+		}}
 	}
-	p.notice(Event{
-		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
-		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: no ControllerRevision of the LeaderWorkerSet has the key %q "+
-			"of the pod, or it cannot be read. %s", g.leader.Name, g.leader.Revision, wayOut(o, g)),
-	})
+	return p
 }
 
 // wayOut returns what recreates a group of a revision that is lost. A leader pod that is deleted comes back at the same
 // revision as long as it is below a partition, or as the leader StatefulSet is of that revision itself.
-func wayOut(o Observed, g *group) string {
-	kept := o.Leader != nil && (g.index < partitionOf(o.Leader) || o.Leader.Labels[leaderworkersetv1.RevisionKey] == g.leader.Revision)
+func wayOut(s *snapshot, g *group) string {
+	kept := s.Leader != nil && (g.index < partitionOf(s.Leader) || s.Leader.Labels[leaderworkersetv1.RevisionKey] == g.leader.Revision)
 	switch {
-	case g.index < helper.Partition(o.Set):
+	case g.index < helper.Partition(s.Set):
 		return fmt.Sprintf("Lower spec.rolloutStrategy.rollingUpdateConfiguration.partition to %d to recreate the group at the current revision",
 			g.index)
-	case kept && helper.Paused(o.Set):
+	case kept && helper.Paused(s.Set):
 		return "Set spec.paused to false to recreate the group at the current revision"
 	case kept:
 		return "The rolling update recreates the group at the current revision"
@@ -131,28 +128,27 @@ func wayOut(o Observed, g *group) string {
 
 // revisionDue returns when to look again for the revision of a leader pod: after twice as long as the pod has been
 // there. By a clock of kube-apiserver that is ahead it is not there yet.
-func revisionDue(o Observed, g *group) time.Duration {
-	age := o.Now.Sub(g.leader.Created.Time)
+func revisionDue(now metav1.Time, g *group) time.Duration {
+	age := now.Sub(g.leader.Created.Time)
 	if age < 0 {
 		return revisionLost / 2
 	}
 	return max(revisionAfter, min(2*age, revisionLost))
 }
 
-// fullPlan returns the first groups that one plan has room for. If there are more, those that are refused again and
+// fullPlan returns the first groups that one plan has room for, and whether there are more. If there are, those that are refused again and
 // again do not keep others from their turn: where it begins follows from the time.
-func fullPlan(o Observed, groups []*group, room int, p *Plan) []*group {
+func fullPlan(now metav1.Time, groups []*group, room int) (first []*group, more bool) {
 	n := len(groups)
 	if n <= room {
-		return groups
+		return groups, false
 	}
-	p.More = true
-	begin := int(o.Now.Unix() * int64(room) % int64(n))
-	out := make([]*group, 0, room)
+	begin := int(now.Unix() * int64(room) % int64(n))
+	first = make([]*group, 0, room)
 	for i := range room {
-		out = append(out, groups[(max(0, begin)+i)%n])
+		first = append(first, groups[(max(0, begin)+i)%n])
 	}
-	return out
+	return first, true
 }
 
 // workerStatefulSet returns the StatefulSet of the workers of a group. set has the spec of the leader pod's revision,
@@ -191,57 +187,54 @@ func workerStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, g *group) *appsv1
 	}
 }
 
-// placed returns whether the domain is known to which the workers of a group are restricted, or they are not restricted.
-func placed(o Observed, g *group, p *Plan) bool {
-	key, exclusive := o.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]
-	if !exclusive {
-		return true
+// awaitDomain returns whether it is not known yet to which domain the workers of a group are restricted, and the part of the plan about
+// that.
+func awaitDomain(s *snapshot, g *group) (p Plan, wait bool) {
+	key, exclusive := s.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]
+	_, known := s.Domains[g.leader.Node]
+	switch {
+	case !exclusive, g.leader.Node != "" && known:
+		return p, false
+	case g.leader.Node != "":
+		p.RequeueAfter = domainAfter
+		p.Notices = []Event{{
+			Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
+			Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: its node %s must have the label %q of the annotation %s",
+				g.leader.Name, g.leader.Node, key, leaderworkersetv1.ExclusiveKeyAnnotationKey),
+		}}
 	}
-	if g.leader.Node == "" {
-		return false
-	}
-	if _, found := o.Domains[g.leader.Node]; found {
-		return true
-	}
-	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, domainAfter)
-	p.notice(Event{
-		Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
-		Note: fmt.Sprintf("Failed to create worker statefulset for leader pod %s: its node %s must have the label %q of the annotation %s",
-			g.leader.Name, g.leader.Node, key, leaderworkersetv1.ExclusiveKeyAnnotationKey),
-	})
-	return false
+	return p, true
 }
 
 // place restricts workers to the domain of their leader if the set asks for exclusive placement.
-func place(o Observed, g *group, sts *appsv1.StatefulSet) {
-	if key, exclusive := o.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]; exclusive {
+func place(s *snapshot, g *group, sts *appsv1.StatefulSet) {
+	if key, exclusive := s.Set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]; exclusive {
 		pod := &sts.Spec.Template.Spec
-		pod.NodeSelector = hostplan.Merged(pod.NodeSelector, map[string]string{key: o.Domains[g.leader.Node]})
+		pod.NodeSelector = hostplan.Merged(pod.NodeSelector, map[string]string{key: s.Domains[g.leader.Node]})
 	}
 }
 
 // revisions are sets at the revisions of leader pods.
 type revisions struct {
-	o    Observed
-	live string
+	*snapshot
 	sets map[string]*leaderworkersetv1.LeaderWorkerSet
 }
 
-func newRevisions(o Observed, rev revision) *revisions {
-	return &revisions{o: o, live: rev.key, sets: map[string]*leaderworkersetv1.LeaderWorkerSet{}}
+func newRevisions(s *snapshot) *revisions {
+	return &revisions{snapshot: s, sets: map[string]*leaderworkersetv1.LeaderWorkerSet{}}
 }
 
 // setAt returns the set at a revision; nil if that is unknown or cannot be read.
 func (r *revisions) setAt(key string) *leaderworkersetv1.LeaderWorkerSet {
-	if key == r.live {
-		return r.o.Set
+	if key == r.rev.key {
+		return r.Set
 	}
 	if set, known := r.sets[key]; known {
 		return set
 	}
 	var set *leaderworkersetv1.LeaderWorkerSet
-	if stored := newest(r.o.Revisions, key); stored != nil {
-		if restored, err := helper.Restore(r.o.Set, stored.Data.Raw); err == nil {
+	if stored := newest(r.Revisions, key); stored != nil {
+		if restored, err := helper.Restore(r.Set, stored.Data.Raw); err == nil {
 			set = restored
 		}
 	}
