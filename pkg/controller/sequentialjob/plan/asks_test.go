@@ -6,6 +6,7 @@ package plan
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -62,4 +63,30 @@ func TestDecisionsAboutUnseenChildren(t *testing.T) {
 	}
 	o.Unseen = hostplan.None[LiveChild]()
 	diff(t, "the attempts of the step once the child is gone", int32(2), Decide(o).Status.Steps[0].Attempts)
+}
+
+// TestDeletionAsksForUnrecordedChild deletes a sequence whose step has begun. The child may have been created by a process that did not live
+// to record it, and have lost its label since.
+func TestDeletionAsksForUnrecordedChild(t *testing.T) {
+	w := newWorld(t).stabilize()
+	w.pass()
+	sj := w.sj.DeepCopy()
+	sj.DeletionTimestamp, sj.Status.Steps[0].ChildUID = &metav1.Time{Time: w.now}, ""
+	ref := ChildRef{Kind: "Job", Name: "etl-0", UID: w.owned[0].UID}
+	live := LiveChild{Child: *w.owned[0]}
+	lost := live
+	lost.Stripped = true
+	for name, tc := range map[string]struct {
+		unseen hostplan.Known[LiveChild]
+		want   Plan
+	}{
+		"it is not known whether it exists": {want: Plan{Asks: Asks{Unseen: &ChildRef{Kind: "Job", Name: "etl-0"}}}},
+		"it exists":                         {unseen: hostplan.Of(live), want: Plan{RequeueAfter: unseenRetry}},
+		"it exists and has lost its label":  {unseen: hostplan.Of(lost), want: Plan{Relabel: &ref}},
+		"it does not exist":                 {unseen: hostplan.None[LiveChild](), want: Plan{RemoveFinalizer: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			diff(t, "the plan", tc.want, Decide(Observed{SequentialJob: sj, Unseen: tc.unseen}))
+		})
+	}
 }

@@ -103,6 +103,12 @@ func stopForDeletion(q *sequence) Plan {
 	if q.active > 0 {
 		return p
 	}
+	// The process that created a child may not have lived to record it, and no cache shows one that has lost its label since.
+	if ref := unseenAtEnd(q); ref != nil {
+		if first := lookAgain(q, ref); first != nil {
+			return *first
+		}
+	}
 	// A child that lost its owner, because dependents are to be orphaned, is shown by no cache. It is stopped all the same.
 	if q.begun && q.entry.ChildUID != "" && q.current == nil {
 		p.Delete = []Deletion{{ChildRef: ChildRef{Kind: q.entry.Kind, Name: q.entry.ChildName, UID: q.entry.ChildUID}, Index: q.index}}
