@@ -6,14 +6,12 @@ package migrate
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -61,18 +59,8 @@ func (r *router) openReturn(ctx context.Context, s subject) error {
 	if err != nil {
 		return err
 	}
-	last := errors.New("no list was tried")
-	err = wait.PollUntilContextTimeout(ctx, routePoll, routeTimeout, true, func(ctx context.Context) (bool, error) {
-		_, err := r.client.Resource(s.returning()).List(ctx, metav1.ListOptions{Limit: 1})
-		if ctx.Err() == nil {
-			last = err
-		}
-		return err == nil, nil
-	})
-	if wait.Interrupted(err) {
-		return fmt.Errorf("CustomResourceDefinition %s does not serve its version %s: %w", s.definition(), returnVersion, last)
-	}
-	return err
+	return await(ctx, fmt.Sprintf("CustomResourceDefinition %s does not serve its version %s", s.definition(), returnVersion),
+		func(ctx context.Context) error { return r.list(ctx, s.returning()) })
 }
 
 // closeReturn removes the version, and restores how objects are converted.

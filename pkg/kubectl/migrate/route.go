@@ -4,6 +4,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,16 +141,29 @@ func (r *router) awaitAvailable(ctx context.Context, name string) error {
 // awaitServed waits until objects can be read. The server does not serve a group before it has looked at the owners of all objects,
 // which it does once the group is routed to it.
 func (r *router) awaitServed(ctx context.Context, s subject) error {
+	return await(ctx, fmt.Sprintf("jobset-apiserver does not serve %s", s.resource.GroupVersion()), func(ctx context.Context) error {
+		return r.list(ctx, s.resource)
+	})
+}
+
+// list returns why the objects of a resource cannot be listed; nil if they can.
+func (r *router) list(ctx context.Context, resource schema.GroupVersionResource) error {
+	_, err := r.client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
+	return err
+}
+
+// await waits until a check of a route passes. The error says what is unserved, and what the last check returned.
+func await(ctx context.Context, unserved string, check func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, routePoll, routeTimeout, true, func(ctx context.Context) (bool, error) {
-		_, err := r.client.Resource(s.resource).List(ctx, metav1.ListOptions{Limit: 1})
+		err := check(ctx)
 		if ctx.Err() == nil {
 			last = err
 		}
 		return err == nil, nil
 	})
 	if wait.Interrupted(err) && last != nil {
-		return fmt.Errorf("jobset-apiserver does not serve %s: %w", s.resource.GroupVersion(), last)
+		return fmt.Errorf("%s: %w", unserved, last)
 	}
 	return err
 }
@@ -177,20 +191,18 @@ func (r *router) toDefinition(ctx context.Context, s subject) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("giving %s back to its CustomResourceDefinition: %w", s.resource.GroupVersion(), err)
 	}
-	err = wait.PollUntilContextTimeout(ctx, routePoll, routeTimeout, true, func(ctx context.Context) (bool, error) {
-		routed, err := r.routed(ctx, s)
-		if err != nil || routed {
-			return false, nil
+	unserved := fmt.Sprintf("kube-apiserver does not serve %s from the CustomResourceDefinition, although APIService %s has the label %s",
+		s.resource.GroupVersion(), s.apiService(), automanaged)
+	return await(ctx, unserved, func(ctx context.Context) error {
+		if routed, err := r.routed(ctx, s); err != nil || routed {
+			return cmp.Or(err, errStillRouted)
 		}
-		_, err = r.client.Resource(s.resource).List(ctx, metav1.ListOptions{Limit: 1})
-		return err == nil, nil
+		return r.list(ctx, s.resource)
 	})
-	if wait.Interrupted(err) {
-		return fmt.Errorf("kube-apiserver does not serve %s from the CustomResourceDefinition, although APIService %s has the label %s",
-			s.resource.GroupVersion(), s.apiService(), automanaged)
-	}
-	return err
 }
+
+// errStillRouted means that kube-apiserver has not looked at an APIService that was given back.
+var errStillRouted = errors.New("it still has the Service of jobset-apiserver")
 
 // routed returns whether kube-apiserver forwards a group to another server.
 func (r *router) routed(ctx context.Context, s subject) (bool, error) {
