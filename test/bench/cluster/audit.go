@@ -87,7 +87,7 @@ func (c *Cluster) asked(from int64) (Calls, error) {
 	return calls, nil
 }
 
-// addAsked adds the requests of jobset-controller in a file from there on.
+// addAsked adds the requests of the users in a file from there on.
 func (calls Calls) addAsked(path string, from int64, users []string) error {
 	log, err := os.Open(path)
 	if err != nil {
