@@ -30,12 +30,9 @@ func replaceStuck(s *snapshot) (p Plan) {
 	if !stuck {
 		return p
 	}
-	count, lowest := leaderCount(s.Leader), partitionOf(s.Leader)
 	for i := range slices.Backward(s.groups) {
-		g := &s.groups[i]
-		released := g.index < count && g.index >= lowest && g.leader.Revision != s.rev.key
-		switch {
-		case !released || g.leader.Deleting || g.leaving || g.counted || len(p.DeleteLeaders) == maxWrites:
+		switch g := &s.groups[i]; {
+		case !waitsForReplacement(s, g) || g.counted || len(p.DeleteLeaders) == maxWrites:
 		case !leaderAvailable(g.leader):
 			p.DeleteLeaders = append(p.DeleteLeaders, Deletion{Ref: g.leader.Ref})
 		case spare > 0:
@@ -44,6 +41,12 @@ func replaceStuck(s *snapshot) (p Plan) {
 		}
 	}
 	return p
+}
+
+// waitsForReplacement returns whether the update has released a leader pod of a former revision, which is not deleted yet.
+func waitsForReplacement(s *snapshot, g *group) bool {
+	return g.index < leaderCount(s.Leader) && g.index >= partitionOf(s.Leader) && g.leader.Revision != s.rev.key &&
+		!g.leader.Deleting && !g.leaving
 }
 
 // rolls returns whether the StatefulSet controller knows of the revision, and may replace pods.
