@@ -9,7 +9,7 @@ import (
 )
 
 // TestDeniedJobsAreAskedForSeldom has a set of 50 Jobs that the API does not accept, and something of the set that changes every half a
-// second: each change leads to a pass.
+// second, and every two seconds after the first minute: each change leads to a pass.
 func TestDeniedJobsAreAskedForSeldom(t *testing.T) {
 	const jobs, minutes = 50, 10
 	for name, tc := range map[string]struct {
@@ -24,10 +24,12 @@ func TestDeniedJobsAreAskedForSeldom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newPasses(t, sizedSet(jobs), tc.deny)
 			all := make([]int, minutes)
-			for pass := range minutes * 120 {
-				all[pass/120] += len(r.passAfter(t, 500*time.Millisecond))
-				if r.last == nil {
-					t.Fatal("a pass without an error")
+			for minute, every := 0, 500*time.Millisecond; minute < minutes; minute, every = minute+1, 2*time.Second {
+				for range time.Minute / every {
+					all[minute] += len(r.passAfter(t, every))
+					if r.last == nil {
+						t.Fatal("a pass without an error")
+					}
 				}
 			}
 			t.Logf("denied by minute: %v", all)
