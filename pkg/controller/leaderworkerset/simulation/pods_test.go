@@ -105,6 +105,7 @@ func (e *env) deletePod(pod *corev1.Pod, foreground bool) {
 	} else if pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] != "0" {
 		e.rules.podFailed(pod)
 	}
+	e.rules.leaves(pod)
 	e.changePod(pod, func(p *corev1.Pod) {
 		now := e.stored()
 		p.DeletionTimestamp = &now
@@ -115,6 +116,9 @@ func (e *env) deletePod(pod *corev1.Pod, foreground bool) {
 }
 
 func (e *env) removePod(pod *corev1.Pod) {
+	if pod.DeletionTimestamp == nil {
+		e.rules.leaves(pod)
+	}
 	e.rules.removed(pod)
 	if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodPending && pod.Labels[leaderworkersetv1.WorkerIndexLabelKey] != "0" {
 		e.rules.podFailed(pod)

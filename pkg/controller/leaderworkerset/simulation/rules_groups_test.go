@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -133,8 +134,22 @@ func (r *rules) placed(sts *appsv1.StatefulSet, leader *corev1.Pod) {
 	}
 }
 
+// leaves notes that a pod is about to be deleted.
+func (r *rules) leaves(pod *corev1.Pod) {
+	for _, sts := range r.statefulSets.Objects {
+		if leader, found := r.pods.Get(sts.Name); found && metav1.IsControlledBy(pod, sts) && metav1.IsControlledBy(sts, leader) {
+			pending := func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodPending }
+			r.early[pod.UID] = pending(leader) || slices.ContainsFunc(r.podsOf(sts), pending)
+		}
+	}
+}
+
 // removed notes that a worker is gone whose group was complete, and stays.
 func (r *rules) removed(pod *corev1.Pod) {
+	set := r.set()
+	if set != nil && set.Spec.LeaderWorkerTemplate.RestartPolicy == leaderworkersetv1.RestartPolicyRecreateGroupAfterStart && r.early[pod.UID] {
+		return
+	}
 	for _, sts := range r.statefulSets.Objects {
 		if !metav1.IsControlledBy(pod, sts) || sts.DeletionTimestamp != nil || len(r.podsOf(sts)) < sizeOf(pod)-1 || pod.Status.Phase == corev1.PodPending {
 			continue

@@ -59,6 +59,8 @@ type rules struct {
 	// unseen are the losses, by the UID of the leader, of worker pods that went while no controller ran and that existed
 	// according to the status.
 	unseen map[types.UID]loss
+	// early are the pods whose deletion began while a pod of their group was pending. RecreateGroupAfterStart keeps such a group.
+	early map[types.UID]bool
 	// requested are the leader pods of groups that users have asked to restart.
 	requested map[types.UID]bool
 	// failed are the leader pods of groups in which a pod has failed, or a worker that had started was deleted or lost. The leader pods in a
@@ -86,7 +88,7 @@ type loss struct {
 func newRules(e *env) *rules {
 	return &rules{
 		env: e, recorded: map[types.UID]bool{}, counted: map[types.UID]bool{}, deleted: map[types.UID]bool{}, losses: map[types.UID]loss{}, unseen: map[types.UID]loss{},
-		lost: map[types.UID]loss{}, failed: map[types.UID]bool{}, ledBy: map[types.UID]types.UID{}, struck: map[types.UID]bool{}, inStatus: map[types.UID]bool{}, requested: map[types.UID]bool{}, images: map[string]string{},
+		lost: map[types.UID]loss{}, early: map[types.UID]bool{}, failed: map[types.UID]bool{}, ledBy: map[types.UID]types.UID{}, struck: map[types.UID]bool{}, inStatus: map[types.UID]bool{}, requested: map[types.UID]bool{}, images: map[string]string{},
 	}
 }
 
