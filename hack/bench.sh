@@ -23,7 +23,7 @@ Environment:
   BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-compare, _output/bench-smoke, and so on)
   BENCH_PEERS   with any value, compare measures the same beside upstream's controllers, in a second cluster
   BENCH_KUBECONFIG
-                kubeconfig of the cluster to compare in, which may be any with a controller for JobSets
+                kubeconfig of the cluster to compare in, which may be any with a controller for JobSets. Cannot be used with BENCH_PEERS
   CLUSTER_NODES simulated nodes of ten-thousand               (50, with room for 12,500 pods)
   CLUSTER_BIN   directory with our two programs; without it they are built into bin/
   CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS, CLUSTER_KUBE_SCHEDULER_ARGS
@@ -152,6 +152,11 @@ case "${what}" in
     exit 1
     ;;
 esac
+if [[ "${what}" == compare && -n "${BENCH_KUBECONFIG:-}" && -n "${BENCH_PEERS:-}" ]]; then
+  echo "error: PEERS=1 (BENCH_PEERS) and KUBECONFIG=FILE (BENCH_KUBECONFIG) cannot be used together: upstream's controllers are measured in a local cluster" \
+    "of their own, beside a local cluster of ours. Leave out PEERS to measure in the cluster of ${BENCH_KUBECONFIG}, or KUBECONFIG to compare with upstream" >&2
+  exit 1
+fi
 mkdir -p _output bin
 # The lock is not passed on, because what is started here may outlive this script.
 if [[ -z "${BENCH_LOCKED:-}" ]]; then

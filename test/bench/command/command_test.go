@@ -66,6 +66,8 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"too many sets in a second":       {[]string{"--rate=1001"}, "--rate: must be at most 1000, not 1001"},
 		"too many seconds":                {[]string{"--rate-seconds=3601"}, "--rate-seconds: must be at most 3600, not 3601"},
 		"too many Jobs beside them":       {[]string{"--rate-jobs=100001"}, "--rate-jobs: must be at most 100000, the most Jobs of a set, not 100001"},
+		"upstream without our cluster":    {[]string{"--upstream-dir=theirs"}, "--upstream-dir: must be given with --cluster-dir"},
+		"upstream beside another cluster": {[]string{"--upstream-dir=theirs", "--kubeconfig=file"}, "--upstream-dir: must not be given with --kubeconfig"},
 		"lists that shrink":               {[]string{"--list-sets=10,5"}, "--list-sets: must ascend"},
 	} {
 		t.Run(name, func(t *testing.T) {

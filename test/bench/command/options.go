@@ -172,7 +172,7 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 		}
 	}
 	o.completeRuns(fs, preset)
-	return errors.Join(checkRacks(o.sizes), checkGrowth(o.sizes), checkRate(o.sizes), o.checkRuns(), checkNames(o.scenarios), o.parseVariants())
+	return errors.Join(checkRacks(o.sizes), checkGrowth(o.sizes), checkRate(o.sizes), o.checkRuns(), o.checkUpstream(), checkNames(o.scenarios), o.parseVariants())
 }
 
 // completeRuns takes from the preset how often and how long things are measured.
@@ -198,6 +198,20 @@ func (o *options) checkRuns() error {
 		return fmt.Errorf("--runs: must be 1 or more, not %d", o.runs)
 	case o.rounds < 1:
 		return fmt.Errorf("--rounds: must be 1 or more, not %d", o.rounds)
+	}
+	return nil
+}
+
+// checkUpstream returns an error unless both clusters are on this machine, so that their processes can be compared.
+func (o *options) checkUpstream() error {
+	if o.upstreamDir == "" {
+		return nil
+	}
+	switch {
+	case o.kubeconfig != "":
+		return errors.New("--upstream-dir: must not be given with --kubeconfig; give --cluster-dir, the local cluster of our programs to compare with")
+	case o.clusterDir == "":
+		return errors.New("--upstream-dir: must be given with --cluster-dir, the local cluster of our programs to compare with")
 	}
 	return nil
 }

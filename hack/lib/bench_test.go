@@ -1,0 +1,66 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lib_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// benched runs bench.sh with the arguments and variables in a checkout without programs, and returns what it prints and the commands that it
+// calls.
+func benched(t *testing.T, variables []string, args ...string) (out string, called []string, err error) {
+	t.Helper()
+	root := t.TempDir()
+	content, err := os.ReadFile(filepath.Join("..", "bench.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := func(name string) string { return "#!/bin/sh\necho " + name + " \"$@\" >>\"" + root + "/called\"\n" }
+	for file, content := range map[string]string{
+		"hack/bench.sh": string(content), "hack/cluster.sh": note("cluster.sh"), "bin/go": note("go"), "bin/jobset-bench": note("jobset-bench"),
+	} {
+		write(t, filepath.Join(root, file), content)
+	}
+	command := exec.CommandContext(t.Context(), "hack/bench.sh", args...)
+	command.Dir = root
+	command.Env = append(os.Environ(), "PATH="+filepath.Join(root, "bin")+":"+os.Getenv("PATH"), "BENCH_KUBECONFIG=", "BENCH_PEERS=", "BENCH_OUTPUT="+root+"/out")
+	command.Env = append(command.Env, variables...)
+	printed, err := command.CombinedOutput()
+	calls, _ := os.ReadFile(filepath.Join(root, "called"))
+	return string(printed), strings.Split(strings.TrimSpace(strings.ReplaceAll(string(calls), root+"/", "")), "\n"), err
+}
+
+// Upstream's controllers run in a local cluster only.
+func TestBenchRefusesUpstreamInAnotherCluster(t *testing.T) {
+	out, called, err := benched(t, []string{"BENCH_KUBECONFIG=other.yaml", "BENCH_PEERS=1"}, "compare")
+	if err == nil || len(called) != 1 || called[0] != "" {
+		t.Errorf("error %v, commands %q; must fail before any command:\n%s", err, called, out)
+	}
+	for _, want := range []string{"PEERS=1", "KUBECONFIG=FILE", "cannot be used together", "other.yaml"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the message has no %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestBenchComparesInOneCluster(t *testing.T) {
+	for name, tc := range map[string]struct {
+		variable string
+		want     string
+	}{
+		"of a kubeconfig": {"BENCH_KUBECONFIG=other.yaml", "jobset-bench compare --kubeconfig other.yaml --output out --jobs 5"},
+		"of this machine": {"BENCH_KUBECONFIG=", "jobset-bench compare --cluster-dir .cluster-bench --output out --variant"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, called, err := benched(t, []string{tc.variable}, "compare", "--jobs", "5")
+			if err != nil || !strings.Contains(strings.Join(called, "\n"), tc.want) {
+				t.Errorf("error %v, commands %q, must have %q:\n%s", err, called, tc.want, out)
+			}
+		})
+	}
+}
