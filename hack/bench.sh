@@ -10,7 +10,8 @@ usage() {
 Usage: hack/bench.sh full|compare|smoke|in-place|ten-thousand [FLAGS...]
 
   full      all scenarios, three times each or five rounds, in new clusters, and the benchmarks of single functions (about an hour and a half)
-  compare   sets beside bare Jobs, in five rounds, in one table; in a new cluster, or in that of BENCH_KUBECONFIG (about forty minutes)
+  compare   sets beside bare Jobs, in five rounds, in one table; in a new cluster, or in that of BENCH_KUBECONFIG (about forty minutes). With
+            BENCH_PEERS also beside upstream's controllers, in pairs of new clusters (hours)
   smoke     all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
   in-place  restarts in place beside recreation, once, which the others leave out
   ten-thousand
@@ -21,7 +22,7 @@ FLAGS go to "jobset-bench run", those of compare to "jobset-bench compare"; see 
 
 Environment:
   BENCH_OUTPUT  directory for the results               (_output/bench, _output/bench-compare, _output/bench-smoke, and so on)
-  BENCH_PEERS   with any value, compare measures the same beside upstream's controllers, in a second cluster
+  BENCH_PEERS   with any value, compare measures the same beside upstream's controllers
   BENCH_KUBECONFIG
                 kubeconfig of the cluster to compare in, which may be any with a controller for JobSets. Cannot be used with BENCH_PEERS
   CLUSTER_NODES simulated nodes of ten-thousand               (50, with room for 12,500 pods)
@@ -84,22 +85,49 @@ peer_cluster() { env -u CLUSTER_STORAGE CLUSTER_DIR="${root}/.cluster-bench-upst
 
 peer_down() { [[ ! -d "${root}/.cluster-bench-upstream" ]] || peer_cluster down; }
 
+# What is measured beside upstream, each line in two new clusters: memory is measured from empty stores on.
+readonly beside_upstream=(
+  many
+  floor,labeled-jobs,big,run,write,leaderworkersets
+)
+
+# two_clusters [flags...]: compares in new clusters, one of ours and one of upstream's controllers.
+two_clusters() {
+  down
+  peer_down
+  hack/cluster.sh up >/dev/null
+  peer_cluster up >/dev/null
+  bin/jobset-bench compare --cluster-dir "${CLUSTER_DIR}" --upstream-dir "${root}/.cluster-bench-upstream" --output "${output}" "${variants[@]}" "$@"
+}
+
+# peers [flags...]: prints the tables once, with all results. If flags name scenarios, all of them run in the same clusters.
+peers() {
+  local scenarios last=${beside_upstream[-1]}
+  if [[ " $*" == *" --scenarios"* ]]; then
+    two_clusters "$@"
+    return
+  fi
+  for scenarios in "${beside_upstream[@]}"; do
+    if [[ "${scenarios}" == "${last}" ]]; then
+      two_clusters --scenarios "${scenarios}" "$@"
+    else
+      two_clusters --scenarios "${scenarios}" "$@" >/dev/null
+    fi
+  done
+}
+
 # compare: nothing is started or stopped for a cluster that exists.
 compare() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench-compare}
   rm -rf "${output}"
   if [[ -n "${BENCH_KUBECONFIG:-}" ]]; then
     bin/jobset-bench compare --kubeconfig "${BENCH_KUBECONFIG}" --output "${output}" "$@"
+  elif [[ -n "${BENCH_PEERS:-}" ]]; then
+    peers "$@"
   else
     down
     hack/cluster.sh up >/dev/null
-    local upstream=()
-    if [[ -n "${BENCH_PEERS:-}" ]]; then
-      peer_down
-      peer_cluster up >/dev/null
-      upstream=(--upstream-dir "${root}/.cluster-bench-upstream")
-    fi
-    bin/jobset-bench compare --cluster-dir "${CLUSTER_DIR}" "${upstream[@]}" --output "${output}" "${variants[@]}" "$@"
+    bin/jobset-bench compare --cluster-dir "${CLUSTER_DIR}" --output "${output}" "${variants[@]}" "$@"
   fi
   echo "results: ${output}" >&2
 }

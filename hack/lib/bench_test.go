@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // benched runs bench.sh with the arguments and variables in a checkout without programs, and returns what it prints and the commands that it
@@ -60,6 +62,37 @@ func TestBenchComparesInOneCluster(t *testing.T) {
 			out, called, err := benched(t, []string{tc.variable}, "compare", "--jobs", "5")
 			if err != nil || !strings.Contains(strings.Join(called, "\n"), tc.want) {
 				t.Errorf("error %v, commands %q, must have %q:\n%s", err, called, tc.want, out)
+			}
+		})
+	}
+}
+
+// TestBenchComparesWithUpstreamInPairsOfClusters has the scenarios that measure memory in clusters of their own.
+func TestBenchComparesWithUpstreamInPairsOfClusters(t *testing.T) {
+	const both = "jobset-bench compare --cluster-dir .cluster-bench --upstream-dir .cluster-bench-upstream --output out"
+	for name, tc := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"all scenarios":       {[]string{"--preset", "smoke"}, []string{"--scenarios many --preset smoke", "--scenarios floor,labeled-jobs,big,run,write,leaderworkersets --preset smoke"}},
+		"scenarios of a user": {[]string{"--scenarios=big", "--rounds", "2"}, []string{"--scenarios=big --rounds 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, called, err := benched(t, []string{"BENCH_PEERS=1"}, append([]string{"compare"}, tc.args...)...)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			var got, ups []string
+			for _, call := range called {
+				if flags, compares := strings.CutPrefix(call, both); compares {
+					got = append(got, flags[strings.LastIndex(flags, "compact ")+len("compact "):]) // without the variants
+				}
+				if call == "cluster.sh up" {
+					ups = append(ups, call)
+				}
+			}
+			if d := cmp.Diff(tc.want, got); d != "" || len(ups) != 2*len(tc.want) {
+				t.Errorf("%d clusters were started; calls (-want +got):\n%s", len(ups), d)
 			}
 		})
 	}

@@ -60,7 +60,12 @@ func (c *Cluster) controller() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.metricsOf(address), nil
+}
+
+// metricsOf is the way to metrics at an address that is only there for them.
+func (c *Cluster) metricsOf(address string) *rest.Config {
 	return &rest.Config{
 		Host: address, BearerToken: c.token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, UserAgent: reader,
-	}, nil
+	}
 }

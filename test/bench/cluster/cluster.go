@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/handover"
 )
 
 // Cluster is where the scenarios run.
@@ -39,6 +40,8 @@ type Cluster struct {
 
 	config *rest.Config
 	token  string
+	// manager is upstream's controller of JobSets, where that runs.
+	manager *handover.Controller
 }
 
 // ErrNotLocal says that something can be done with a cluster of this machine only.
@@ -116,10 +119,13 @@ func (c *Cluster) address(port string) (string, error) {
 	return address.String(), nil
 }
 
-// Do stops or starts a program of ours: apiserver or controller.
+// Do stops or starts a program of ours, apiserver or controller, or in place of that upstream's controller of JobSets.
 func (c *Cluster) Do(ctx context.Context, action, component string) error {
 	if c.Dir == "" {
 		return fmt.Errorf("%s of %s: %w", action, component, ErrNotLocal)
+	}
+	if c.Upstream {
+		return c.doUpstream(ctx, action, component)
 	}
 	cmd := exec.CommandContext(ctx, c.Script, action, component)
 	cmd.Env = append(os.Environ(), "CLUSTER_DIR="+c.Dir)

@@ -222,6 +222,12 @@ func TestClusterOfUpstream(t *testing.T) {
 	if d := cmp.Diff(Calls{"create jobs": 2}, got); d != "" {
 		t.Errorf("requests of both controllers (-want +got):\n%s", d)
 	}
+	if got := c.controllerOfSets(); got != "upstream-jobset" {
+		t.Errorf("sets are synced by %s", got)
+	}
+	if err := c.Do(t.Context(), "stop", "apiserver"); err == nil || !strings.Contains(err.Error(), "stop of apiserver: upstream has no such program") {
+		t.Errorf("stopping a program of ours: %v", err)
+	}
 	if !isOurs("upstream-lws") || isOurs("kube-apiserver") {
 		t.Error("upstream's controllers take the place of our programs, and nothing else does")
 	}

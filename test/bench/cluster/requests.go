@@ -17,7 +17,7 @@ import (
 // Calls are numbers of requests, by verb and resource.
 type Calls map[string]float64
 
-// Metrics reads the metrics of kube-apiserver, jobset-apiserver or jobset-controller.
+// Metrics reads the metrics of kube-apiserver, jobset-apiserver, jobset-controller or upstream's controller of JobSets.
 func (c *Cluster) Metrics(ctx context.Context, program string) (testutil.Metrics, error) {
 	data, err := c.read(ctx, program, "/metrics", nil)
 	if err != nil {
@@ -52,6 +52,8 @@ func (c *Cluster) configOf(program string) (*rest.Config, error) {
 		return c.Direct(runtime.ContentTypeJSON)
 	case "jobset-controller":
 		return c.controller()
+	case upstreamJobSets:
+		return c.metricsOf("https://127.0.0.1:" + c.manager.MetricsPort), nil
 	}
 	return nil, fmt.Errorf("%s has no metrics that are read", program)
 }

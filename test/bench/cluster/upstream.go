@@ -26,6 +26,8 @@ import (
 const (
 	// upstreamPrefix is the beginning of the names under which the processes of upstream's controllers are measured.
 	upstreamPrefix = "upstream-"
+	// upstreamJobSets is the name of upstream's controller of JobSets.
+	upstreamJobSets = upstreamPrefix + "jobset"
 	// upstreamTimeout bounds the wait for the first set that the webhooks of upstream let through, and upstreamPoll is how often it is tried.
 	upstreamTimeout, upstreamPoll = 2 * time.Minute, 500 * time.Millisecond
 )
@@ -47,6 +49,11 @@ func OpenUpstream(ctx context.Context, dir string) (c *Cluster, stop func() erro
 		return nil, nil, err
 	}
 	controllers := handover.Controllers{handover.JobSets(), handover.LeaderWorkerSets()}
+	ports, err := localcluster.FreePorts(1)
+	if err != nil {
+		return nil, nil, err
+	}
+	controllers[0].MetricsPort = ports[0]
 	if err := controllers.Install(ctx, &localcluster.Cluster{Root: root, Dir: dir}); err != nil {
 		return nil, nil, fmt.Errorf("installing upstream's controllers: %w", err)
 	}
@@ -58,19 +65,42 @@ func OpenUpstream(ctx context.Context, dir string) (c *Cluster, stop func() erro
 	if err := controllers.Start(ctx); err != nil {
 		return nil, nil, fmt.Errorf("starting upstream's controllers: %w", err)
 	}
+	c = &Cluster{Dir: dir, Upstream: true, manager: controllers[0]}
 	stop = controllers.Stop
 	for _, each := range controllers {
-		file := filepath.Join(dir, "pids", upstreamPrefix+each.Name+".pid")
-		if err := os.WriteFile(file, []byte(strconv.Itoa(each.PID())), 0o644); err != nil {
+		if err := c.notePID(each); err != nil {
 			return nil, nil, err
 		}
 		next := stop
-		stop = func() error { return errors.Join(os.Remove(file), next()) }
+		stop = func() error { return errors.Join(os.Remove(c.pidFile(each)), next()) }
 	}
-	if c, err = (&Cluster{Dir: dir, Upstream: true}).open(ctx, ""); err != nil {
+	if c, err = c.open(ctx, ""); err != nil {
 		return nil, nil, err
 	}
 	return c, stop, c.untilAdmitted(ctx)
+}
+
+func (c *Cluster) pidFile(each *handover.Controller) string {
+	return filepath.Join(c.Dir, "pids", upstreamPrefix+each.Name+".pid")
+}
+
+// notePID makes a process of upstream one of those that are measured.
+func (c *Cluster) notePID(each *handover.Controller) error {
+	return os.WriteFile(c.pidFile(each), []byte(strconv.Itoa(each.PID())), 0o644)
+}
+
+// doUpstream stops or starts upstream's controller of JobSets.
+func (c *Cluster) doUpstream(ctx context.Context, action, component string) error {
+	switch {
+	case component != "controller" || c.manager == nil:
+		return fmt.Errorf("%s of %s: upstream has no such program", action, component)
+	case action == "stop":
+		return c.manager.Stop()
+	}
+	if err := c.manager.Run(ctx); err != nil {
+		return err
+	}
+	return c.notePID(c.manager)
 }
 
 // untilAdmitted waits until a set of each kind passes the webhooks.

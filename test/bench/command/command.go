@@ -122,16 +122,15 @@ func (o *options) run(ctx context.Context, log io.Writer) error {
 			chosen = append(chosen, s)
 		}
 	}
-	chosen = scenario.WithVariants(chosen, o.variants)
 	if o.upstreamDir == "" {
-		return o.runAll(ctx, env, chosen)
+		return o.runAll(ctx, env, scenario.WithVariants(chosen, o.variants))
 	}
 	env.Log("installing upstream's controllers")
 	upstream, stop, err := cluster.OpenUpstream(ctx, o.upstreamDir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.runAll(ctx, env, scenario.WithUpstream(chosen, upstream)), stop())
+	return errors.Join(o.runAll(ctx, env, scenario.WithVariants(scenario.WithUpstream(chosen, upstream), o.variants)), stop())
 }
 
 // runAll saves the results after each scenario, and what was measured before a failure, so that what goes wrong later loses nothing.

@@ -18,6 +18,8 @@ import (
 func TestSizesComeFromThePresetAndTheFlags(t *testing.T) {
 	smoke, full := scenario.Smoke(), scenario.Full()
 	smoke.Jobs, smoke.Lists = 7, []int{3, 9}
+	beside := scenario.FullBesideUpstream()
+	beside.ManySets = 50
 	for name, tc := range map[string]struct {
 		args []string
 		want scenario.Sizes
@@ -27,6 +29,7 @@ func TestSizesComeFromThePresetAndTheFlags(t *testing.T) {
 		"without flags everything is full":     {nil, full, [2]int{3, 5}},
 		"flags win over the preset":            {[]string{"--preset=smoke", "--jobs=7", "--list-sets=3,9", "--runs=2"}, smoke, [2]int{2, 2}},
 		"the preset is for all that is absent": {[]string{"--preset=smoke"}, scenario.Smoke(), [2]int{1, 1}},
+		"beside upstream":                      {[]string{"--cluster-dir=ours", "--upstream-dir=theirs", "--many-sets=50"}, beside, [2]int{3, 5}},
 		"rounds do not follow the runs":        {[]string{"--runs=2", "--rounds=7"}, full, [2]int{2, 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +96,7 @@ func TestVariantsHaveAnnotations(t *testing.T) {
 func TestComparisonIsOfScenariosThatTakeTurns(t *testing.T) {
 	for dir, want := range map[string][]string{
 		"":         {"floor", "labeled-jobs", "big", "run"},
-		"upstream": {"floor", "labeled-jobs", "big", "run", "write", "leaderworkersets"},
+		"upstream": {"floor", "labeled-jobs", "big", "run", "write", "leaderworkersets", "many"},
 	} {
 		if d := cmp.Diff(want, (&options{upstreamDir: dir}).compared()); d != "" {
 			t.Errorf("--upstream-dir=%s (-want +got):\n%s", dir, d)

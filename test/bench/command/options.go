@@ -40,7 +40,9 @@ func newOptions() *options { return &options{} }
 // preset has the sizes of all scenarios, and how often they are run.
 type preset struct {
 	sizes func() scenario.Sizes
-	runs  int
+	// beside are the sizes with which scenarios run beside upstream.
+	beside func() scenario.Sizes
+	runs   int
 	// rounds are the rounds of the scenarios that take turns.
 	rounds int
 	// idle is how long the idle cluster is watched before a scenario, every how long it must be idle before a part.
@@ -48,8 +50,8 @@ type preset struct {
 }
 
 var presets = map[string]preset{
-	"full":  {scenario.Full, 3, 5, 10 * time.Second, time.Second},
-	"smoke": {scenario.Smoke, 1, 1, time.Second, 300 * time.Millisecond},
+	"full":  {scenario.Full, scenario.FullBesideUpstream, 3, 5, 10 * time.Second, time.Second},
+	"smoke": {scenario.Smoke, scenario.Smoke, 1, 1, time.Second, 300 * time.Millisecond},
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet) {
@@ -155,6 +157,9 @@ func (o *options) complete(fs *pflag.FlagSet) error {
 		return fmt.Errorf("--preset: %q is not known; must be full or smoke", o.preset)
 	}
 	o.sizes = preset.sizes()
+	if o.upstreamDir != "" {
+		o.sizes = preset.beside()
+	}
 	for _, size := range o.sizeFlags() {
 		if fs.Changed(size.flag) {
 			*size.to = *size.given

@@ -14,6 +14,7 @@ const ChangesOfSets = "changes of each JobSet"
 
 // Phases that several scenarios have.
 const (
+	BeforeSets          = "before the sets"
 	AtRest              = "at rest"
 	AtRestCompleted     = "at rest after completion"
 	ControllerRestarted = "controller restarted"
@@ -28,6 +29,12 @@ const (
 	// SetsPerSecond is the figure of how many sets were created in a second.
 	SetsPerSecond = "sets created per second"
 )
+
+// MainStore are the processes that store all objects of a cluster but those of our server.
+var MainStore = []string{"kube-apiserver", "etcd"}
+
+// MemoryOf is the name of the figure of the resident memory of a process in the phase before the sets.
+func MemoryOf(process string) string { return "memory of " + process }
 
 // phaseResult is what a scenario measured in a phase.
 type phaseResult struct {

@@ -32,6 +32,10 @@ func (q quantity) plus(other quantity) quantity {
 	return q.with(other, "+", func(a, b float64) float64 { return a + b })
 }
 
+func (q quantity) minus(other quantity) quantity {
+	return q.with(other, "-", func(a, b float64) float64 { return a - b })
+}
+
 func (q quantity) times(other quantity) quantity {
 	return q.with(other, "x", func(a, b float64) float64 { return a * b })
 }

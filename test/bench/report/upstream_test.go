@@ -30,7 +30,7 @@ func TestSetsBesideUpstream(t *testing.T) {
 		"FIGURE upstream ours ours / upstream ours+endpoints / upstream",
 		"big start: wall 10 5 0.500 (0.500 - 0.500) 0.400 (0.400 - 0.400)",
 		"big start: cpu/total 9.50 9.50 1 (1 - 1)",
-		"big start: peak/programs 100 150 1.50 (1.50 - 1.50) -",
+		"big start: peak/programs 60 150 2.50 (2.50 - 2.50) -",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the table has no %q:\n%s", want, text)
@@ -52,6 +52,59 @@ func TestSetsBesideUpstream(t *testing.T) {
 	} {
 		if got := outcomes[figure]; got != want {
 			t.Errorf("%s: got %q, want %q", figure, got, want)
+		}
+	}
+}
+
+func TestMemoryBesideUpstream(t *testing.T) {
+	measured := func(name string, peaks map[string]float64, before, after float64) *Scenario {
+		s := &Scenario{Name: name}
+		for range 2 {
+			for _, process := range MainStore {
+				s.Phase(BeforeSets).Add(MemoryOf(process), UnitMiB, before)
+				s.Phase("create").Add("rss/"+process, UnitMiB, after)
+			}
+			for process, peak := range peaks {
+				s.Phase("create").Add("peak/"+process, UnitMiB, peak)
+			}
+		}
+		s.summarize()
+		return s
+	}
+	ours := measured("many", map[string]float64{"jobset-apiserver": 150, "jobset-controller": 60, "jobset-etcd": 40, "kube-apiserver": 900}, 400, 450)
+	theirs := measured("many+upstream", map[string]float64{"upstream-jobset": 100, "upstream-lws": 70, "kube-apiserver": 990}, 500, 550)
+	const figure = "many create: peak/programs, and growth of kube-apiserver and etcd"
+	if got := strings.Join(strings.Fields(BesideUpstream([]*Scenario{ours, theirs})), " "); !strings.Contains(got, figure+" 200 350 1.75 (1.75 - 1.75)") {
+		t.Errorf("upstream needs 100 MiB and lets each of two processes grow by 50:\n%s", got)
+	}
+	for _, v := range Verdicts([]*Scenario{ours, theirs}) {
+		if strings.HasPrefix(v.Figure, "many+upstream") {
+			t.Errorf("upstream has a target of ours: %s", v.Figure)
+		}
+		if v.Figure == figure+" / upstream" && v.Outcome != Missed {
+			t.Errorf("verdict %+v, want missed", v)
+		}
+	}
+	theirs.Phases = theirs.Phases[1:] // a run without the memory before
+	if got := BesideUpstream([]*Scenario{ours, theirs}); strings.Contains(got, figure) {
+		t.Errorf("a row whose parts are not known:\n%s", got)
+	}
+}
+
+// TestRestartedControllersAreCompared has a row for each figure of the restart.
+func TestRestartedControllersAreCompared(t *testing.T) {
+	of := func(value float64) map[string][]float64 {
+		return map[string][]float64{
+			"wall": {value}, "cpu/total": {value}, "cpu/ours": {value}, "cpu/kube-apiserver": {value}, "peak/jobset-controller": {value},
+		}
+	}
+	text := BesideUpstream([]*Scenario{
+		repeated("many", ControllerRestarted, nil, of(1)), repeated("many+upstream", ControllerRestarted, nil, of(2)),
+	})
+	got := strings.Join(strings.Fields(text), " ")
+	for _, figure := range []string{"wall", "cpu/total", "cpu/ours", "cpu/kube-apiserver", "peak/programs"} {
+		if want := "many controller restarted: " + figure + " 2 1 0.500"; !strings.Contains(got, want) {
+			t.Errorf("the table has no %q:\n%s", want, text)
 		}
 	}
 }

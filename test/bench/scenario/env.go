@@ -99,6 +99,8 @@ type Env struct {
 	Image string
 	// Short leaves out the parts of big that bare Jobs have not: suspend, resume and delete.
 	Short bool
+	// Beside leaves out the parts that a cluster with upstream's controllers cannot have, and those that are not compared with it.
+	Beside bool
 	// Keep leaves the last namespace of a scenario in the cluster, when that goes away anyway.
 	Keep bool
 	// IdleFor is how long the idle cluster is watched before each scenario.
@@ -116,6 +118,8 @@ type Scenario struct {
 	definition
 	// cluster is where it runs if that is another cluster than the one of the others; otherwise nil.
 	cluster *cluster.Cluster
+	// beside scenarios take turns with the same work in a cluster with upstream's controllers.
+	beside bool
 }
 
 // definition is what a scenario does.

@@ -33,6 +33,11 @@ const (
 func many(ctx context.Context, r *runner) (err error) {
 	r = r.sized(r.Sizes.ManyNamespaces * r.Sizes.ManySets)
 	t := &tenants{space: &space{runner: r, name: metav1.NamespaceAll}}
+	if r.Beside {
+		if err := r.addMemoryBefore(); err != nil {
+			return err
+		}
+	}
 	if !r.Keep {
 		defer func() { err = errors.Join(err, r.remove(ctx, t.namespaces...)) }()
 	}
@@ -45,6 +50,9 @@ func many(ctx context.Context, r *runner) (err error) {
 	defer stop()
 	if err := t.watch(watching, watchedSets); err != nil {
 		return err
+	}
+	if r.Beside {
+		return t.liveBeside(ctx)
 	}
 	if err := t.startWatchers(watching, &watchers); err != nil {
 		return err
@@ -113,7 +121,9 @@ func (t *tenants) create(ctx context.Context, before map[string]int64) error {
 		return err
 	}
 	addEach(phase, "set", n)
-	t.deliveries.addTo(phase, t.Sizes.ManyWatchers)
+	if !t.Beside {
+		t.deliveries.addTo(phase, t.Sizes.ManyWatchers)
+	}
 	return t.addMemory(ctx, before, phase, "set", n)
 }
 

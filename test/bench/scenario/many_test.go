@@ -54,6 +54,21 @@ func TestNamesOfTenantsSetsAreUnique(t *testing.T) {
 	}
 }
 
+func TestMemoryBeforeSetsIsThatOfTheFirstRun(t *testing.T) {
+	phase := &report.Phase{}
+	for _, mebibytes := range []int64{400, 900} {
+		addFirst(phase, map[string]int64{"kube-apiserver": mebibytes << 20, "etcd": mebibytes << 19, "jobset-controller": 1 << 20})
+	}
+	got := map[string][]float64{}
+	for _, f := range phase.Figures {
+		got[f.Name] = f.Values
+	}
+	want := map[string][]float64{"memory of kube-apiserver": {400, 400}, "memory of etcd": {200, 200}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
 func TestDeliveriesAreCountedFromTheRequest(t *testing.T) {
 	d := &deliveries{}
 	d.send("a")

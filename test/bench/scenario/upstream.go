@@ -11,9 +11,16 @@ import (
 )
 
 // BesideUpstream are the scenarios that run in a cluster with upstream's controllers, too, beside those that show what bare Jobs cost.
-var BesideUpstream = []string{"big", "run", "write", "leaderworkersets"}
+var BesideUpstream = []string{"big", "run", "write", "leaderworkersets", "many"}
 
-// WithUpstream adds the same work in the cluster with upstream's controllers behind each scenario that runs there. They take turns.
+// FullBesideUpstream are the sizes that figures beside upstream are published for.
+func FullBesideUpstream() Sizes {
+	s := Full()
+	s.ManyNamespaces, s.ManySets = 20, 100
+	return s
+}
+
+// WithUpstream adds the same work in the cluster with upstream's controllers before each scenario that runs there. They take turns.
 func WithUpstream(scenarios []Scenario, upstream *cluster.Cluster) []Scenario {
 	var all []Scenario
 	for _, s := range scenarios {
@@ -21,20 +28,20 @@ func WithUpstream(scenarios []Scenario, upstream *cluster.Cluster) []Scenario {
 			all = append(all, s)
 			continue
 		}
-		s.TakesTurns = true
+		s.TakesTurns, s.beside = true, true
 		there := s
 		there.Name, there.cluster, there.profiled = report.VariantName(s.Name, report.Upstream), upstream, false
-		all = append(all, s, there)
+		all = append(all, there, s)
 	}
 	return all
 }
 
 // in returns what the scenario works with.
 func (s Scenario) in(env *Env) *Env {
-	if s.cluster == nil {
-		return env
-	}
 	other := *env
-	other.Cluster = s.cluster
+	other.Beside = s.beside
+	if s.cluster != nil {
+		other.Cluster = s.cluster
+	}
 	return &other
 }

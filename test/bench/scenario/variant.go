@@ -42,7 +42,8 @@ func ParseVariant(text string) (Variant, error) {
 var (
 	// varied are the scenarios that are run with the sets of each variant too.
 	varied = []string{"big", "run"}
-	// variedOnly are the scenarios that take too long for both: if there are variants, they are run with the variants alone.
+	// variedOnly are the scenarios that take too long for both: if there are variants, they are run with the variants alone. Beside upstream,
+	// they are run without variants.
 	variedOnly = []string{"growth", "many", "rate"}
 )
 
@@ -51,7 +52,7 @@ var (
 func WithVariants(scenarios []Scenario, variants []Variant) []Scenario {
 	var all []Scenario
 	for _, s := range scenarios {
-		beside, only := slices.Contains(varied, s.Name), slices.Contains(variedOnly, s.Name)
+		beside, only := slices.Contains(varied, s.Name), slices.Contains(variedOnly, s.Name) && !s.beside
 		if !only || len(variants) == 0 {
 			all = append(all, s)
 		}

@@ -5,6 +5,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,19 +41,23 @@ func TestVariantsFollowTheirScenariosAndTurnsAlternate(t *testing.T) {
 func TestScenariosTakeTurnsWithThoseOfUpstream(t *testing.T) {
 	upstream := &cluster.Cluster{Dir: "upstream", Upstream: true}
 	var got, there []string
-	for _, s := range Turns(WithUpstream(WithVariants(All(), []Variant{{Name: "a"}}), upstream), 0) {
+	for _, s := range Turns(WithVariants(WithUpstream(All(), upstream), []Variant{{Name: "a"}}), 0) {
 		got = append(got, s.Name)
-		if s.in(&Env{Cluster: &cluster.Cluster{Dir: "local"}}).Cluster == upstream {
+		env := s.in(&Env{Cluster: &cluster.Cluster{Dir: "local"}})
+		if env.Cluster == upstream {
 			there = append(there, s.Name)
+		}
+		if want := !slices.Contains([]string{"floor", "labeled-jobs"}, s.Name); env.Beside != want {
+			t.Errorf("%s: beside upstream: %t, want %t", s.Name, env.Beside, want)
 		}
 	}
 	if d := cmp.Diff([]string{
-		"floor", "labeled-jobs", "big", "big+upstream", "big+a", "run", "run+upstream", "run+a", "write", "write+upstream", "leaderworkersets",
-		"leaderworkersets+upstream",
+		"floor", "labeled-jobs", "big+upstream", "big", "big+a", "run+upstream", "run", "run+a", "write+upstream", "write",
+		"leaderworkersets+upstream", "leaderworkersets", "many+upstream", "many",
 	}, got); d != "" {
 		t.Errorf("the order (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff([]string{"big+upstream", "run+upstream", "write+upstream", "leaderworkersets+upstream"}, there); d != "" {
+	if d := cmp.Diff([]string{"big+upstream", "run+upstream", "write+upstream", "leaderworkersets+upstream", "many+upstream"}, there); d != "" {
 		t.Errorf("those that run with upstream's controllers (-want +got):\n%s", d)
 	}
 }

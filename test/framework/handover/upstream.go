@@ -4,8 +4,10 @@
 package handover
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/peers"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
@@ -16,7 +18,7 @@ import (
 const jobSetConfiguration = `apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
 health: {healthProbeBindAddress: "127.0.0.1:0"}
-metrics: {bindAddress: "127.0.0.1:0", certDir: $CERTIFICATES}
+metrics: {bindAddress: "127.0.0.1:$METRICS", certDir: $CERTIFICATES}
 webhook: {host: 127.0.0.1, port: $PORT, certDir: $CERTIFICATES}
 leaderElection: {leaderElect: false}
 clientConnection: {qps: 200, burst: 400}
@@ -28,7 +30,7 @@ internalCertManagement: {enable: false}
 const groupsConfiguration = `apiVersion: config.lws.x-k8s.io/v1alpha1
 kind: Configuration
 health: {healthProbeBindAddress: "127.0.0.1:0"}
-metrics: {bindAddress: "127.0.0.1:0"}
+metrics: {bindAddress: "127.0.0.1:$METRICS"}
 webhook: {host: 127.0.0.1, port: $PORT, certDir: $CERTIFICATES}
 leaderElection: {leaderElect: false}
 internalCertManagement: {enable: true}
@@ -41,25 +43,32 @@ type Controllers []*Controller
 // Controller is a controller of upstream with its configuration.
 type Controller struct {
 	*peers.Peer
+	// MetricsPort is the port of its metrics; if it is empty, the system chooses one.
+	MetricsPort   string
 	configuration string
+}
+
+// Run starts the controller with its configuration, and returns when its webhooks answer.
+func (c *Controller) Run(ctx context.Context) error {
+	return c.Start(ctx, strings.ReplaceAll(c.configuration, "$METRICS", cmp.Or(c.MetricsPort, "0")))
 }
 
 // JobSets returns upstream's controller of JobSets.
 func JobSets() *Controller {
-	return &Controller{&peers.Peer{
+	return &Controller{Peer: &peers.Peer{
 		Name: "jobset", Module: "sigs.k8s.io/jobset", Bases: []string{"config/default"}, Args: []string{"--config=$CONFIG"},
 		Namespace: "jobset-system", ServiceAccount: "jobset-controller-manager", Secret: "jobset-webhook-server-cert",
 		Authority: "jobset-ca", Service: "jobset-webhook-service.jobset-system.svc",
-	}, jobSetConfiguration}
+	}, configuration: jobSetConfiguration}
 }
 
 // LeaderWorkerSets returns upstream's controller of LeaderWorkerSets.
 func LeaderWorkerSets() *Controller {
-	return &Controller{&peers.Peer{
+	return &Controller{Peer: &peers.Peer{
 		Name: "lws", Module: "sigs.k8s.io/lws", Bases: []string{"config/default"}, Args: []string{"--config=$CONFIG"},
 		Namespace: "lws-system", ServiceAccount: "lws-controller-manager", Secret: "lws-webhook-server-cert",
 		Authority: "lws-ca", Service: "lws-webhook-service.lws-system.svc",
-	}, groupsConfiguration}
+	}, configuration: groupsConfiguration}
 }
 
 // Install installs them all.
@@ -75,7 +84,7 @@ func (c Controllers) Install(ctx context.Context, l *localcluster.Cluster) error
 // Start starts them all.
 func (c Controllers) Start(ctx context.Context) error {
 	for _, each := range c {
-		if err := each.Start(ctx, each.configuration); err != nil {
+		if err := each.Run(ctx); err != nil {
 			return err
 		}
 	}
