@@ -88,6 +88,7 @@ peer_down() { [[ ! -d "${root}/.cluster-bench-upstream" ]] || peer_cluster down;
 # What is measured beside upstream, each line in two new clusters: memory is measured from empty stores on.
 readonly beside_upstream=(
   many
+  list
   floor,labeled-jobs,big,run,write,leaderworkersets
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// benched runs bench.sh with the arguments and variables in a checkout without programs, and returns what it prints and the commands that it
-// calls.
+// benched runs bench.sh with the arguments and variables in a checkout without programs. It returns what bench.sh prints, and the commands that
+// it calls.
 func benched(t *testing.T, variables []string, args ...string) (out string, called []string, err error) {
 	t.Helper()
 	root := t.TempDir()
@@ -30,8 +30,8 @@ func benched(t *testing.T, variables []string, args ...string) (out string, call
 	}
 	command := exec.CommandContext(t.Context(), "hack/bench.sh", args...)
 	command.Dir = root
-	command.Env = append(os.Environ(), "PATH="+filepath.Join(root, "bin")+":"+os.Getenv("PATH"), "BENCH_KUBECONFIG=", "BENCH_PEERS=", "BENCH_OUTPUT="+root+"/out")
-	command.Env = append(command.Env, variables...)
+	command.Env = append(os.Environ(), "PATH="+filepath.Join(root, "bin")+":"+os.Getenv("PATH"), "BENCH_OUTPUT="+root+"/out")
+	command.Env = append(append(command.Env, "BENCH_KUBECONFIG=", "BENCH_PEERS="), variables...)
 	printed, err := command.CombinedOutput()
 	calls, _ := os.ReadFile(filepath.Join(root, "called"))
 	return string(printed), strings.Split(strings.TrimSpace(strings.ReplaceAll(string(calls), root+"/", "")), "\n"), err
@@ -74,7 +74,10 @@ func TestBenchComparesWithUpstreamInPairsOfClusters(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"all scenarios":       {[]string{"--preset", "smoke"}, []string{"--scenarios many --preset smoke", "--scenarios floor,labeled-jobs,big,run,write,leaderworkersets --preset smoke"}},
+		"all scenarios": {[]string{"--preset", "smoke"}, []string{
+			"--scenarios many --preset smoke", "--scenarios list --preset smoke",
+			"--scenarios floor,labeled-jobs,big,run,write,leaderworkersets --preset smoke",
+		}},
 		"scenarios of a user": {[]string{"--scenarios=big", "--rounds", "2"}, []string{"--scenarios=big --rounds 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,9 @@ const (
 	AtRestCompleted     = "at rest after completion"
 	ControllerRestarted = "controller restarted"
 	OnSchedule          = "creation on schedule"
+	ListWhole           = "whole"
+	ListPaged           = "paged"
+	ListByLabel         = "by label"
 )
 
 const (

@@ -51,6 +51,9 @@ func rivals() (all []rival) {
 	for _, request := range []string{"patch", "get", "status"} {
 		explain("write", request+" jobsets", "p50")
 	}
+	for _, phase := range []string{ListWhole, ListPaged, ListByLabel} {
+		explain("list", phase, "received", "decoded", "cpu/total")
+	}
 	add("leaderworkersets", "groups: create", 0.8, 0.8)
 	add("leaderworkersets", "groups: update", 0.8, 0.8)
 	add("leaderworkersets", "groups: restart of one group", noLimit, 1)

@@ -71,10 +71,12 @@ func TestMemoryBesideUpstream(t *testing.T) {
 		s.summarize()
 		return s
 	}
-	ours := measured("many", map[string]float64{"jobset-apiserver": 150, "jobset-controller": 60, "jobset-etcd": 40, "kube-apiserver": 900}, 400, 450)
+	programs := map[string]float64{"jobset-apiserver": 150, "jobset-controller": 60, "jobset-etcd": 40, "kube-apiserver": 900}
+	ours := measured("many", programs, 400, 450)
 	theirs := measured("many+upstream", map[string]float64{"upstream-jobset": 100, "upstream-lws": 70, "kube-apiserver": 990}, 500, 550)
 	const figure = "many create: peak/programs, and growth of kube-apiserver and etcd"
-	if got := strings.Join(strings.Fields(BesideUpstream([]*Scenario{ours, theirs})), " "); !strings.Contains(got, figure+" 200 350 1.75 (1.75 - 1.75)") {
+	got := strings.Join(strings.Fields(BesideUpstream([]*Scenario{ours, theirs})), " ")
+	if !strings.Contains(got, figure+" 200 350 1.75 (1.75 - 1.75)") {
 		t.Errorf("upstream needs 100 MiB and lets each of two processes grow by 50:\n%s", got)
 	}
 	for _, v := range Verdicts([]*Scenario{ours, theirs}) {
@@ -106,5 +108,29 @@ func TestRestartedControllersAreCompared(t *testing.T) {
 		if want := "many controller restarted: " + figure + " 2 1 0.500"; !strings.Contains(got, want) {
 			t.Errorf("the table has no %q:\n%s", want, text)
 		}
+	}
+}
+
+func TestListsAreComparedByTheWayOfReading(t *testing.T) {
+	var scenarios []*Scenario
+	for name, value := range map[string]float64{"list": 3, "list+upstream": 6} {
+		s := &Scenario{Name: name}
+		for _, phase := range []string{"store", "whole", "paged", "by label"} {
+			s.Phase(phase).Add("received", UnitMillis, value)
+			s.Phase(phase).Add("decoded", UnitMillis, value+3)
+		}
+		s.summarize()
+		scenarios = append(scenarios, s)
+	}
+	got := strings.Join(strings.Fields(BesideUpstream(scenarios)), " ")
+	for _, phase := range []string{"whole", "paged", "by label"} {
+		for figure, row := range map[string]string{"received": "6 3 0.500", "decoded": "9 6 0.667"} {
+			if want := "list " + phase + ": " + figure + " " + row; !strings.Contains(got, want) {
+				t.Errorf("the table has no %q:\n%s", want, got)
+			}
+		}
+	}
+	if strings.Contains(got, "store") {
+		t.Errorf("the creation is not compared:\n%s", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -36,6 +37,9 @@ var encodings = []struct{ name, accept string }{
 
 // list measures reading many sets.
 func list(ctx context.Context, r *runner) error {
+	if r.Beside {
+		return listBeside(ctx, r)
+	}
 	return r.inSpace(ctx, unwatched, true, func(ctx context.Context, s *space) error {
 		stored := 0
 		for _, sets := range s.Sizes.Lists {
@@ -59,7 +63,7 @@ func list(ctx context.Context, r *runner) error {
 func (s *space) store(ctx context.Context, from, to int) error {
 	client := s.Cluster.JobSets.JobsetV1alpha2().JobSets(s.name)
 	return all(ctx, to-from, writers, func(i int) error {
-		js, err := client.Create(ctx, typicalSet(fmt.Sprintf("stored-%05d", from+i), s.name), metav1.CreateOptions{})
+		js, err := client.Create(ctx, s.storedSet(from+i), metav1.CreateOptions{})
 		if err != nil {
 			return err
 		}
@@ -84,7 +88,7 @@ func (s *space) readLists(ctx context.Context, prefix string, sets int) error {
 	for _, source := range []struct{ name, version string }{{"cache", "0"}, {"consistent", ""}} {
 		for _, encoding := range encodings {
 			name := fmt.Sprintf("%s: %s %s", prefix, source.name, encoding.name)
-			if err := s.lists(ctx, name, source.version, encoding.accept, sets); err != nil {
+			if err := s.lists(ctx, name, metav1.ListOptions{ResourceVersion: source.version}, encoding.accept, sets); err != nil {
 				return err
 			}
 		}
@@ -92,8 +96,8 @@ func (s *space) readLists(ctx context.Context, prefix string, sets int) error {
 	return nil
 }
 
-// lists reads all sets some times. The time of each is counted with and without decoding.
-func (s *space) lists(ctx context.Context, name, version, accept string, sets int) error {
+// lists reads sets some times, page by page if the options have a limit. The time of each list is counted with and without decoding.
+func (s *space) lists(ctx context.Context, name string, options metav1.ListOptions, accept string, sets int) error {
 	config := s.Cluster.Config(runtime.ContentTypeJSON)
 	config.AcceptContentTypes = accept
 	client, err := versioned.NewForConfig(config)
@@ -105,19 +109,13 @@ func (s *space) lists(ctx context.Context, name, version, accept string, sets in
 	phase, err := s.measure(ctx, name, func(ctx context.Context) error {
 		for range listsAtATime {
 			begin := time.Now()
-			data, err := client.JobsetV1alpha2().RESTClient().Get().Namespace(s.name).Resource("jobsets").
-				VersionedParams(&metav1.ListOptions{ResourceVersion: version}, scheme.ParameterCodec).DoRaw(ctx)
+			read, err := s.readList(ctx, client, options)
 			if err != nil {
 				return err
 			}
-			received = append(received, millis(time.Since(begin)))
-			n, err := decode(data)
-			if err != nil {
-				return err
-			}
-			decoded = append(decoded, millis(time.Since(begin)))
-			if size = len(data); n != sets {
-				return fmt.Errorf("the list has %d sets, must have %d", n, sets)
+			received, decoded = append(received, millis(read.receiving)), append(decoded, millis(time.Since(begin)))
+			if size = read.bytes; read.sets != sets {
+				return fmt.Errorf("the list has %d sets, must have %d", read.sets, sets)
 			}
 		}
 		return nil
@@ -130,6 +128,33 @@ func (s *space) lists(ctx context.Context, name, version, accept string, sets in
 	phase.Add("bytes", report.UnitBytes, float64(size))
 	phase.Add("bytes of each", report.UnitBytes, float64(size)/float64(sets))
 	return nil
+}
+
+// listed is what was read in all pages of a list.
+type listed struct {
+	sets, bytes, pages int
+	// receiving is the time until the answers were there, without decoding.
+	receiving time.Duration
+}
+
+func (s *space) readList(ctx context.Context, client versioned.Interface, options metav1.ListOptions) (l listed, err error) {
+	for {
+		begin := time.Now()
+		data, err := client.JobsetV1alpha2().RESTClient().Get().Namespace(s.name).Resource("jobsets").
+			VersionedParams(&options, scheme.ParameterCodec).DoRaw(ctx)
+		if err != nil {
+			return l, err
+		}
+		l.receiving += time.Since(begin)
+		sets, next, err := decode(data)
+		if err != nil {
+			return l, err
+		}
+		l.sets, l.bytes, l.pages = l.sets+sets, l.bytes+len(data), l.pages+1
+		if options.Continue = next; next == "" {
+			return l, nil
+		}
+	}
 }
 
 // informers starts many at once, each with a connection of its own.
@@ -171,11 +196,18 @@ func (s *space) ownConnection() (versioned.Interface, error) {
 	return versioned.NewForConfig(config)
 }
 
-// decode returns the number of sets, or of rows of a table.
-func decode(data []byte) (int, error) {
+// decode returns the number of sets, or of rows of a table, and where the next page begins.
+func decode(data []byte) (n int, next string, err error) {
 	object, _, err := decoder.Decode(data, nil, nil)
 	if err != nil {
-		return 0, fmt.Errorf("decoding a list: %w", err)
+		return 0, "", fmt.Errorf("decoding a list: %w", err)
 	}
-	return lengthOf(object)
+	if n, err = lengthOf(object); err != nil {
+		return 0, "", err
+	}
+	list, err := meta.ListAccessor(object)
+	if err != nil {
+		return 0, "", err
+	}
+	return n, list.GetContinue(), nil
 }

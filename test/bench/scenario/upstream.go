@@ -11,11 +11,12 @@ import (
 )
 
 // BesideUpstream are the scenarios that run in a cluster with upstream's controllers, too, beside those that show what bare Jobs cost.
-var BesideUpstream = []string{"big", "run", "write", "leaderworkersets", "many"}
+var BesideUpstream = []string{"big", "run", "write", "list", "leaderworkersets", "many"}
 
 // FullBesideUpstream are the sizes that figures beside upstream are published for.
 func FullBesideUpstream() Sizes {
 	s := Full()
+	s.Lists = []int{2000}
 	s.ManyNamespaces, s.ManySets = 20, 100
 	return s
 }
