@@ -89,6 +89,7 @@ peer_down() { [[ ! -d "${root}/.cluster-bench-upstream" ]] || peer_cluster down;
 readonly beside_upstream=(
   many
   list
+  large
   floor,labeled-jobs,big,run,write,leaderworkersets
 )
 

@@ -75,7 +75,7 @@ func TestBenchComparesWithUpstreamInPairsOfClusters(t *testing.T) {
 		want []string
 	}{
 		"all scenarios": {[]string{"--preset", "smoke"}, []string{
-			"--scenarios many --preset smoke", "--scenarios list --preset smoke",
+			"--scenarios many --preset smoke", "--scenarios list --preset smoke", "--scenarios large --preset smoke",
 			"--scenarios floor,labeled-jobs,big,run,write,leaderworkersets --preset smoke",
 		}},
 		"scenarios of a user": {[]string{"--scenarios=big", "--rounds", "2"}, []string{"--scenarios=big --rounds 2"}},

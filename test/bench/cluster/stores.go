@@ -4,8 +4,10 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -58,7 +60,7 @@ func addStore(ctx context.Context, name, servers, prefix string, to *report.Phas
 		return err
 	}
 	to.Add("db/"+name, report.UnitMiB, float64(status.DbSizeInUse)/(1<<20))
-	bytes, number, err := sizeBelow(ctx, client, prefix)
+	bytes, number, err := sizeBelow(ctx, client, prefix, func(string) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -67,8 +69,38 @@ func addStore(ctx context.Context, name, servers, prefix string, to *report.Phas
 	return nil
 }
 
-// sizeBelow adds up keys and values below a prefix, some at a time.
-func sizeBelow(ctx context.Context, client *clientv3.Client, prefix string) (bytes, number int, err error) {
+// StoredIn returns the bytes of all objects of namespaces in the etcd of kube-apiserver, keys and values, without earlier versions.
+func (c *Cluster) StoredIn(ctx context.Context, namespaces ...string) (int, error) {
+	processes, err := c.Processes()
+	if err != nil {
+		return 0, err
+	}
+	settings, err := flags(processes["kube-apiserver"])
+	if err != nil {
+		return 0, err
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(settings["etcd-servers"], ","), Context: ctx})
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	bytes, _, err := sizeBelow(ctx, client, cmp.Or(settings["etcd-prefix"], "/registry")+"/", inNamespaces(namespaces))
+	if err != nil {
+		return 0, fmt.Errorf("looking into etcd: %w", err)
+	}
+	return bytes, nil
+}
+
+// inNamespaces reports whether a key is of an object of one of the namespaces: the name of the namespace comes before that of the object.
+func inNamespaces(namespaces []string) func(key string) bool {
+	return func(key string) bool {
+		parts := strings.Split(key, "/")
+		return len(parts) > 1 && slices.Contains(namespaces, parts[len(parts)-2])
+	}
+}
+
+// sizeBelow adds up those keys below a prefix which count, and their values, some at a time.
+func sizeBelow(ctx context.Context, client *clientv3.Client, prefix string, counts func(key string) bool) (bytes, number int, err error) {
 	const page = 500
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for {
@@ -77,9 +109,10 @@ func sizeBelow(ctx context.Context, client *clientv3.Client, prefix string) (byt
 			return 0, 0, err
 		}
 		for _, kv := range answer.Kvs {
-			bytes += len(kv.Key) + len(kv.Value)
+			if counts(string(kv.Key)) {
+				bytes, number = bytes+len(kv.Key)+len(kv.Value), number+1
+			}
 		}
-		number += len(answer.Kvs)
 		if !answer.More {
 			return bytes, number, nil
 		}

@@ -10,6 +10,26 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
+func TestKeysOfNamespaces(t *testing.T) {
+	counts := inNamespaces([]string{"bench-a", "bench-b"})
+	for key, want := range map[string]bool{
+		"/registry/jobs/bench-a/train":                       true,
+		"/registry/services/endpoints/bench-b/train":         true,
+		"/registry/jobset.x-k8s.io/jobsets/bench-a/train":    true,
+		"/registry/namespaces/bench-a":                       false,
+		"/registry/jobs/bench-abc/train":                     false,
+		"/registry/jobs/default/bench-a":                     false,
+		"/registry/apiextensions.k8s.io/crds/jobsets.x":      false,
+		"/registry/events/bench-b/train.18a2b3c4d5e6f708":    true,
+		"/registry/clusterroles/bench-a:system:aggregate-to": false,
+		"": false,
+	} {
+		if got := counts(key); got != want {
+			t.Errorf("%s: got %t, want %t", key, got, want)
+		}
+	}
+}
+
 func TestSetsAreSyncedWhenNoneWaits(t *testing.T) {
 	const others = `# TYPE workqueue_depth gauge
 workqueue_depth{name="sequentialjob"} 7

@@ -63,12 +63,12 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 		"Directory of a second cluster of hack/cluster.sh, without our programs (CLUSTER_COMPONENTS=none): big, run, write and leaderworkersets run in it in turn, too, with upstream's controllers, which end with the command.")
 	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
-	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes, growth, many and rate.")
+	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes, growth, many, rate and large.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.IntVar(&o.rounds, "rounds", 0,
 		"How often floor, labeled-jobs, big and run take turns. Default: --runs if it is given, otherwise that of the preset.")
 	fs.StringArrayVar(&o.variantTexts, "variant", nil,
-		"NAME:KEY=VALUE[,KEY=VALUE...]: run big and run also with sets that have these annotations, and growth, many and rate only with those. May be repeated.")
+		"NAME:KEY=VALUE[,KEY=VALUE...]: run big, large and run also with sets that have these annotations, and growth, many and rate only with those. May be repeated.")
 	fs.StringVar(&o.image, "image", "busybox", "Image of the pods in a cluster without --cluster-dir. It must have a shell.")
 	fs.DurationVar(&o.idleFor, "idle", 0, "How long the idle cluster is watched before a scenario. Default: that of the preset.")
 	fs.BoolVar(&o.noHostnames, "no-hostnames", false,
@@ -96,6 +96,7 @@ func (o *options) sizeFlags() []sizeFlag {
 	g, t := &o.given, &o.sizes
 	return []sizeFlag{
 		{"jobs", "floor, labeled-jobs and big: number of Jobs.", &g.Jobs, &t.Jobs},
+		{"large-jobs", "large: number of Jobs.", &g.LargeJobs, &t.LargeJobs},
 		{"run-sets", "run: number of sets; floor and labeled-jobs: as many Jobs run to completion as in all of them.", &g.RunSets, &t.RunSets},
 		{"run-jobs", "run: Jobs of each set.", &g.RunJobs, &t.RunJobs},
 		{"clients", "run: clients that create sets.", &g.Clients, &t.Clients},

@@ -25,6 +25,8 @@ const (
 )
 
 const (
+	// MainStoreBytes is the figure of the bytes of all objects of the namespaces of a scenario in the etcd of kube-apiserver.
+	MainStoreBytes = "bytes in the etcd of kube-apiserver"
 	// ControllerWrites is the figure of how often jobset-controller wrote something, its lease aside.
 	ControllerWrites = "writes of jobset-controller"
 	// LostSets is the figure of how many sets never got their Job.

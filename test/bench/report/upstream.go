@@ -46,6 +46,9 @@ func rivals() (all []rival) {
 	for _, phase := range []string{"suspend", "resume", "delete"} {
 		add("big", phase, noLimit, noLimit)
 	}
+	for _, phase := range []string{"start", "restart", "suspend", "resume", "delete"} {
+		add("large", phase, noLimit, noLimit)
+	}
 	add("run", completed, 0.8, noLimit)
 	all = append(all, rival{"write", "create jobsets", "p50", 0.8})
 	for _, request := range []string{"patch", "get", "status"} {
@@ -58,11 +61,13 @@ func rivals() (all []rival) {
 	add("leaderworkersets", "groups: update", 0.8, 0.8)
 	add("leaderworkersets", "groups: restart of one group", noLimit, 1)
 	explain("leaderworkersets", AtRest, "cpu/total")
-	explain("big", "start", programs)
-	explain("run", completed, programs)
+	explain("big", "start", programs, MainStoreBytes)
+	explain("large", "start", programs, MainStoreBytes)
+	explain("run", completed, programs, MainStoreBytes)
 	explain("leaderworkersets", AtRest, programs)
 	add(many, "create", noLimit, noLimit)
 	all = append(all, rival{many, "create", programsAndStore, 1})
+	explain(many, "create", MainStoreBytes)
 	explain(many, AtRest, "cpu/total")
 	add(many, ControllerRestarted, noLimit, noLimit)
 	explain(many, ControllerRestarted, "cpu/ours", "cpu/kube-apiserver", programs)

@@ -23,6 +23,9 @@ func TestSetsBesideUpstream(t *testing.T) {
 	scenarios := []*Scenario{
 		repeated("floor", "start", jobs, of(4, 8, nil)), repeated("big", "start", jobs, ours), repeated("big+endpoints", "start", jobs, of(4, 8, nil)),
 		repeated("big+upstream", "start", jobs, theirs),
+		repeated("large", "start", jobs, map[string][]float64{"wall": {30}, MainStoreBytes: {3000}}),
+		repeated("large+endpoints", "start", jobs, map[string][]float64{"wall": {24}, MainStoreBytes: {2400}}),
+		repeated("large+upstream", "start", jobs, map[string][]float64{"wall": {40}, MainStoreBytes: {4000}}),
 	}
 	text := BesideUpstream(scenarios)
 	got := strings.Join(strings.Fields(text), " ")
@@ -31,6 +34,8 @@ func TestSetsBesideUpstream(t *testing.T) {
 		"big start: wall 10 5 0.500 (0.500 - 0.500) 0.400 (0.400 - 0.400)",
 		"big start: cpu/total 9.50 9.50 1 (1 - 1)",
 		"big start: peak/programs 60 150 2.50 (2.50 - 2.50) -",
+		"large start: wall 40 30 0.750 0.600",
+		"large start: bytes in the etcd of kube-apiserver 4000 3000 0.750 0.600",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the table has no %q:\n%s", want, text)

@@ -37,6 +37,9 @@ func big(ctx context.Context, r *runner) error {
 	})
 }
 
+// large is big with more Jobs.
+func large(ctx context.Context, r *runner) error { return big(ctx, r.sized(r.Sizes.LargeJobs)) }
+
 // startSet is done when all Jobs are ready and the status shows it. The times of creation and readiness are measured separately.
 func (s *space) startSet(ctx context.Context, name string, n int) error {
 	var created, ready time.Duration
@@ -61,7 +64,7 @@ func (s *space) startSet(ctx context.Context, name string, n int) error {
 	phase.Add("wall until all Jobs are created", report.UnitSeconds, created.Seconds())
 	phase.Add("wall until all Jobs are ready", report.UnitSeconds, ready.Seconds())
 	s.addChanges(phase, 0, 1)
-	return nil
+	return s.addStored(ctx, phase, s.name)
 }
 
 func (s *space) untilReady(ctx context.Context, n, restarts int) error {

@@ -19,6 +19,8 @@ import (
 type Sizes struct {
 	// Jobs are the jobs of floor and of the one set of big.
 	Jobs int
+	// LargeJobs are the Jobs of the one set of large.
+	LargeJobs int
 	// RunSets are the sets of run, each of RunJobs Jobs, created by Clients clients.
 	RunSets, RunJobs, Clients int
 	// Writes is how often each request of write is made.
@@ -61,7 +63,7 @@ type Sizes struct {
 // Full are the sizes that figures are published for.
 func Full() Sizes {
 	return Sizes{
-		Jobs: 400, RunSets: 200, RunJobs: 4, Clients: 16, Writes: 300, Lists: []int{2000, 10000}, Informers: 16, Watchers: 50,
+		Jobs: 400, LargeJobs: 2000, RunSets: 200, RunJobs: 4, Clients: 16, Writes: 300, Lists: []int{2000, 10000}, Informers: 16, Watchers: 50,
 		Updates: 500, WideJobs: 2000, RestSets: 5000, RestJobs: 4, RestSeconds: 60, ColdSets: 10000,
 		Sequences: 200, Steps: 5, RestSequences: 2000, StepJobs: 400, Groups: 100, FewGroups: 10, GroupPods: 100,
 		ServingGroups: 100, ServingPods: 8, RestGroups: 1000, StuckGroups: 150, StuckSeconds: 120,
@@ -74,7 +76,7 @@ func Full() Sizes {
 // Smoke are sizes at which numbers of requests and bytes come out, and times mean nothing.
 func Smoke() Sizes {
 	return Sizes{
-		Jobs: 20, RunSets: 10, RunJobs: 4, Clients: 4, Writes: 20, Lists: []int{100}, Informers: 4, Watchers: 5,
+		Jobs: 20, LargeJobs: 40, RunSets: 10, RunJobs: 4, Clients: 4, Writes: 20, Lists: []int{100}, Informers: 4, Watchers: 5,
 		Updates: 20, WideJobs: 40, RestSets: 20, RestJobs: 4, RestSeconds: 5, ColdSets: 100,
 		Sequences: 10, Steps: 3, RestSequences: 20, StepJobs: 20, Groups: 4, FewGroups: 2, GroupPods: 5,
 		ServingGroups: 12, ServingPods: 3, RestGroups: 10, StuckGroups: 110, StuckSeconds: 5,
@@ -148,6 +150,7 @@ func definitions() []definition {
 		{"floor", bareSizes, floor, true, true},
 		{"labeled-jobs", bareSizes, labeledJobs, false, true},
 		{"big", func(s Sizes) map[string]int { return map[string]int{"jobs": s.Jobs} }, big, true, true},
+		{"large", func(s Sizes) map[string]int { return map[string]int{"jobs": s.LargeJobs} }, large, false, false},
 		{"run", func(s Sizes) map[string]int {
 			return map[string]int{"sets": s.RunSets, "jobs of each": s.RunJobs, "clients": s.Clients}
 		}, run, true, true},

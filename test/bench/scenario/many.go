@@ -124,6 +124,9 @@ func (t *tenants) create(ctx context.Context, before map[string]int64) error {
 	if !t.Beside {
 		t.deliveries.addTo(phase, t.Sizes.ManyWatchers)
 	}
+	if err := t.addStored(ctx, phase, t.namespaces...); err != nil {
+		return err
+	}
 	return t.addMemory(ctx, before, phase, "set", n)
 }
 

@@ -29,7 +29,7 @@ func run(ctx context.Context, r *runner) error {
 		}
 		s.addWrites(phase)
 		s.addChanges(phase, 0, s.Sizes.RunSets)
-		return nil
+		return s.addStored(ctx, phase, s.name)
 	})
 }
 

@@ -4,6 +4,7 @@
 package scenario
 
 import (
+	"context"
 	"slices"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/cluster"
@@ -11,7 +12,7 @@ import (
 )
 
 // BesideUpstream are the scenarios that run in a cluster with upstream's controllers, too, beside those that show what bare Jobs cost.
-var BesideUpstream = []string{"big", "run", "write", "list", "leaderworkersets", "many"}
+var BesideUpstream = []string{"big", "large", "run", "write", "list", "leaderworkersets", "many"}
 
 // FullBesideUpstream are the sizes that figures beside upstream are published for.
 func FullBesideUpstream() Sizes {
@@ -35,6 +36,19 @@ func WithUpstream(scenarios []Scenario, upstream *cluster.Cluster) []Scenario {
 		all = append(all, there, s)
 	}
 	return all
+}
+
+// addStored adds the bytes of the objects of namespaces in the etcd of kube-apiserver, which upstream stores sets in, too.
+func (r *runner) addStored(ctx context.Context, phase *report.Phase, namespaces ...string) error {
+	if !r.Beside {
+		return nil
+	}
+	bytes, err := r.Cluster.StoredIn(ctx, namespaces...)
+	if err != nil {
+		return err
+	}
+	phase.Add(report.MainStoreBytes, report.UnitBytes, float64(bytes))
+	return nil
 }
 
 // in returns what the scenario works with.

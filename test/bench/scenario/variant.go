@@ -41,7 +41,7 @@ func ParseVariant(text string) (Variant, error) {
 
 var (
 	// varied are the scenarios that are run with the sets of each variant too.
-	varied = []string{"big", "run"}
+	varied = []string{"big", "large", "run"}
 	// variedOnly are the scenarios that take too long for both: if there are variants, they are run with the variants alone. Beside upstream,
 	// they are run without variants.
 	variedOnly = []string{"growth", "many", "rate"}
