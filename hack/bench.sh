@@ -90,6 +90,7 @@ readonly beside_upstream=(
   many
   list
   large
+  place
   floor,labeled-jobs,big,run,write,leaderworkersets
 )
 
@@ -110,11 +111,11 @@ peers() {
     return
   fi
   for scenarios in "${beside_upstream[@]}"; do
-    if [[ "${scenarios}" == "${last}" ]]; then
-      two_clusters --scenarios "${scenarios}" "$@"
-    else
-      two_clusters --scenarios "${scenarios}" "$@" >/dev/null
-    fi
+    case "${scenarios}" in
+      "${last}") two_clusters --scenarios "${scenarios}" "$@" ;;
+      place) CLUSTER_NODES=1 two_clusters --scenarios place "$@" >/dev/null ;; # which creates its nodes
+      *) two_clusters --scenarios "${scenarios}" "$@" >/dev/null ;;
+    esac
   done
 }
 

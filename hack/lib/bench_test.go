@@ -24,14 +24,14 @@ func benched(t *testing.T, variables []string, args ...string) (out string, call
 	}
 	note := func(name string) string { return "#!/bin/sh\necho " + name + " \"$@\" >>\"" + root + "/called\"\n" }
 	for file, content := range map[string]string{
-		"hack/bench.sh": string(content), "hack/cluster.sh": note("cluster.sh"), "bin/go": note("go"), "bin/jobset-bench": note("jobset-bench"),
+		"hack/bench.sh": string(content), "hack/cluster.sh": note("cluster.sh ${CLUSTER_NODES:-default}"), "bin/go": note("go"), "bin/jobset-bench": note("jobset-bench"),
 	} {
 		write(t, filepath.Join(root, file), content)
 	}
 	command := exec.CommandContext(t.Context(), "hack/bench.sh", args...)
 	command.Dir = root
 	command.Env = append(os.Environ(), "PATH="+filepath.Join(root, "bin")+":"+os.Getenv("PATH"), "BENCH_OUTPUT="+root+"/out")
-	command.Env = append(append(command.Env, "BENCH_KUBECONFIG=", "BENCH_PEERS="), variables...)
+	command.Env = append(append(command.Env, "BENCH_KUBECONFIG=", "BENCH_PEERS=", "CLUSTER_NODES="), variables...)
 	printed, err := command.CombinedOutput()
 	calls, _ := os.ReadFile(filepath.Join(root, "called"))
 	return string(printed), strings.Split(strings.TrimSpace(strings.ReplaceAll(string(calls), root+"/", "")), "\n"), err
@@ -71,31 +71,34 @@ func TestBenchComparesInOneCluster(t *testing.T) {
 func TestBenchComparesWithUpstreamInPairsOfClusters(t *testing.T) {
 	const both = "jobset-bench compare --cluster-dir .cluster-bench --upstream-dir .cluster-bench-upstream --output out"
 	for name, tc := range map[string]struct {
-		args []string
-		want []string
+		args, want, nodes []string
 	}{
 		"all scenarios": {[]string{"--preset", "smoke"}, []string{
 			"--scenarios many --preset smoke", "--scenarios list --preset smoke", "--scenarios large --preset smoke",
+			"--scenarios place --preset smoke",
 			"--scenarios floor,labeled-jobs,big,run,write,leaderworkersets --preset smoke",
-		}},
-		"scenarios of a user": {[]string{"--scenarios=big", "--rounds", "2"}, []string{"--scenarios=big --rounds 2"}},
+		}, []string{"default", "default", "default", "default", "default", "default", "1", "1", "default", "default"}},
+		"scenarios of a user": {[]string{"--scenarios=big", "--rounds", "2"}, []string{"--scenarios=big --rounds 2"}, []string{"default", "default"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, called, err := benched(t, []string{"BENCH_PEERS=1"}, append([]string{"compare"}, tc.args...)...)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			var got, ups []string
+			var got, nodes []string
 			for _, call := range called {
 				if flags, compares := strings.CutPrefix(call, both); compares {
 					got = append(got, flags[strings.LastIndex(flags, "compact ")+len("compact "):]) // without the variants
 				}
-				if call == "cluster.sh up" {
-					ups = append(ups, call)
+				if number, up := strings.CutSuffix(call, " up"); up {
+					nodes = append(nodes, strings.TrimPrefix(number, "cluster.sh "))
 				}
 			}
-			if d := cmp.Diff(tc.want, got); d != "" || len(ups) != 2*len(tc.want) {
-				t.Errorf("%d clusters were started; calls (-want +got):\n%s", len(ups), d)
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Errorf("comparisons (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tc.nodes, nodes); d != "" {
+				t.Errorf("nodes of the clusters that were started (-want +got):\n%s", d)
 			}
 		})
 	}

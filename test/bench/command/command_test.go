@@ -96,7 +96,7 @@ func TestVariantsHaveAnnotations(t *testing.T) {
 func TestComparisonIsOfScenariosThatTakeTurns(t *testing.T) {
 	for dir, want := range map[string][]string{
 		"":         {"floor", "labeled-jobs", "big", "run"},
-		"upstream": {"floor", "labeled-jobs", "big", "large", "run", "write", "list", "leaderworkersets", "many"},
+		"upstream": {"floor", "labeled-jobs", "big", "large", "run", "write", "list", "leaderworkersets", "place", "many"},
 	} {
 		if d := cmp.Diff(want, (&options{upstreamDir: dir}).compared()); d != "" {
 			t.Errorf("--upstream-dir=%s (-want +got):\n%s", dir, d)

@@ -22,6 +22,7 @@ const (
 	ListWhole           = "whole"
 	ListPaged           = "paged"
 	ListByLabel         = "by label"
+	Placed              = "exclusive: until all pods are scheduled"
 )
 
 const (

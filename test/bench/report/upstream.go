@@ -61,6 +61,8 @@ func rivals() (all []rival) {
 	add("leaderworkersets", "groups: update", 0.8, 0.8)
 	add("leaderworkersets", "groups: restart of one group", noLimit, 1)
 	explain("leaderworkersets", AtRest, "cpu/total")
+	add("place", Placed, noLimit, noLimit)
+	explain("place", Placed, "cpu/ours", "cpu/kube-apiserver", "cpu/kube-scheduler")
 	explain("big", "start", programs, MainStoreBytes)
 	explain("large", "start", programs, MainStoreBytes)
 	explain("run", completed, programs, MainStoreBytes)

@@ -23,6 +23,8 @@ func TestSetsBesideUpstream(t *testing.T) {
 	scenarios := []*Scenario{
 		repeated("floor", "start", jobs, of(4, 8, nil)), repeated("big", "start", jobs, ours), repeated("big+endpoints", "start", jobs, of(4, 8, nil)),
 		repeated("big+upstream", "start", jobs, theirs),
+		repeated("place", "exclusive: until all pods are scheduled", jobs, map[string][]float64{"wall": {3}, "cpu/total": {8}, "cpu/kube-scheduler": {2}}),
+		repeated("place+upstream", "exclusive: until all pods are scheduled", jobs, map[string][]float64{"wall": {6}, "cpu/total": {8}, "cpu/kube-scheduler": {4}}),
 		repeated("large", "start", jobs, map[string][]float64{"wall": {30}, MainStoreBytes: {3000}}),
 		repeated("large+endpoints", "start", jobs, map[string][]float64{"wall": {24}, MainStoreBytes: {2400}}),
 		repeated("large+upstream", "start", jobs, map[string][]float64{"wall": {40}, MainStoreBytes: {4000}}),
@@ -34,6 +36,9 @@ func TestSetsBesideUpstream(t *testing.T) {
 		"big start: wall 10 5 0.500 (0.500 - 0.500) 0.400 (0.400 - 0.400)",
 		"big start: cpu/total 9.50 9.50 1 (1 - 1)",
 		"big start: peak/programs 60 150 2.50 (2.50 - 2.50) -",
+		"place exclusive: until all pods are scheduled: wall 6 3 0.500 -",
+		"place exclusive: until all pods are scheduled: cpu/total 8 8 1 -",
+		"place exclusive: until all pods are scheduled: cpu/kube-scheduler 4 2 0.500 -",
 		"large start: wall 40 30 0.750 0.600",
 		"large start: bytes in the etcd of kube-apiserver 4000 3000 0.750 0.600",
 	} {

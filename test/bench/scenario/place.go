@@ -38,7 +38,11 @@ func place(ctx context.Context, r *runner) error {
 		return fmt.Errorf("creating nodes: %w", err)
 	}
 	p := &placing{runner: r, racks: racks}
-	if err := p.run(ctx); err != nil || r.Keep {
+	work := p.run
+	if r.Beside {
+		work = p.runBeside
+	}
+	if err := work(ctx); err != nil || r.Keep {
 		return err
 	}
 	return r.deleteRacks(ctx)

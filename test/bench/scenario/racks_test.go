@@ -6,8 +6,12 @@ package scenario
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/bench/cluster"
 )
 
 func TestJobsOfPlaceFollowTheNodes(t *testing.T) {
@@ -25,6 +29,46 @@ func TestJobsOfPlaceFollowTheNodes(t *testing.T) {
 			sizes.PlaceNodes = tc.nodes
 			if racks, jobs := sizes.placedRacks(), sizes.placedJobs(); racks != tc.racks || jobs != tc.jobs {
 				t.Errorf("%d racks and %d Jobs, want %d and %d", racks, jobs, tc.racks, tc.jobs)
+			}
+		})
+	}
+}
+
+func TestNodesOfPlaceBesideUpstream(t *testing.T) {
+	sizes := FullBesideUpstream()
+	racks, jobs := sizes.placedRacks(), sizes.placedJobs()
+	if sizes.PlaceNodes != 500 || racks != 50 || jobs != 50 || sizes.PlacePods > sizes.PlaceRackNodes {
+		t.Errorf("%d nodes, %d racks, %d Jobs of %d pods", sizes.PlaceNodes, racks, jobs, sizes.PlacePods)
+	}
+	s := &space{runner: &runner{Env: &Env{Cluster: &cluster.Cluster{Dir: "upstream", Upstream: true}, Beside: true}}, name: "bench"}
+	js := s.placedSet(placeExclusive, jobs, sizes.PlacePods)
+	want := map[string]string{"alpha.jobset.sigs.k8s.io/exclusive-topology": benchRackKey}
+	if d := cmp.Diff(want, js.Annotations); d != "" {
+		t.Errorf("annotations of the set, by which upstream's webhooks know it (-want +got):\n%s", d)
+	}
+	if mode := js.Spec.ReplicatedJobs[0].Template.Spec.CompletionMode; mode == nil || *mode != batchv1.IndexedCompletion {
+		t.Errorf("completion mode %v: upstream's webhooks refuse pods without an index", mode)
+	}
+}
+
+func TestScheduledPods(t *testing.T) {
+	condition := func(status corev1.ConditionStatus) corev1.PodStatus {
+		return corev1.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionFalse}, {Type: corev1.PodScheduled, Status: status},
+		}}
+	}
+	for name, tc := range map[string]struct {
+		pod  corev1.Pod
+		want bool
+	}{
+		"new":           {corev1.Pod{}, false},
+		"waits":         {corev1.Pod{Status: condition(corev1.ConditionFalse)}, false},
+		"scheduled":     {corev1.Pod{Status: condition(corev1.ConditionTrue)}, true},
+		"being deleted": {corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}, Status: condition(corev1.ConditionTrue)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := podScheduled(&tc.pod); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})
 	}

@@ -12,12 +12,13 @@ import (
 )
 
 // BesideUpstream are the scenarios that run in a cluster with upstream's controllers, too, beside those that show what bare Jobs cost.
-var BesideUpstream = []string{"big", "large", "run", "write", "list", "leaderworkersets", "many"}
+var BesideUpstream = []string{"big", "large", "run", "write", "list", "leaderworkersets", "place", "many"}
 
 // FullBesideUpstream are the sizes that figures beside upstream are published for.
 func FullBesideUpstream() Sizes {
 	s := Full()
 	s.Lists = []int{2000}
+	s.PlaceNodes, s.PlaceRackNodes, s.PlaceJobs, s.PlacePods = 500, 10, 50, 9
 	s.ManyNamespaces, s.ManySets = 20, 100
 	return s
 }

@@ -53,11 +53,11 @@ func TestScenariosTakeTurnsWithThoseOfUpstream(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"floor", "labeled-jobs", "big+upstream", "big", "big+a", "large+upstream", "large", "large+a", "run+upstream", "run", "run+a", "write+upstream", "write", "list+upstream", "list",
-		"leaderworkersets+upstream", "leaderworkersets", "many+upstream", "many",
+		"leaderworkersets+upstream", "leaderworkersets", "place+upstream", "place", "many+upstream", "many",
 	}, got); d != "" {
 		t.Errorf("the order (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff([]string{"big+upstream", "large+upstream", "run+upstream", "write+upstream", "list+upstream", "leaderworkersets+upstream", "many+upstream"}, there); d != "" {
+	if d := cmp.Diff([]string{"big+upstream", "large+upstream", "run+upstream", "write+upstream", "list+upstream", "leaderworkersets+upstream", "place+upstream", "many+upstream"}, there); d != "" {
 		t.Errorf("those that run with upstream's controllers (-want +got):\n%s", d)
 	}
 }
