@@ -19,6 +19,8 @@ const (
 	AtRestCompleted     = "at rest after completion"
 	ControllerRestarted = "controller restarted"
 	OnSchedule          = "creation on schedule"
+	ScaleUp             = "scale up"
+	ScaleDown           = "scale down"
 	ListWhole           = "whole"
 	ListPaged           = "paged"
 	ListByLabel         = "by label"

@@ -60,7 +60,10 @@ func rivals() (all []rival) {
 	add("leaderworkersets", "groups: create", 0.8, 0.8)
 	add("leaderworkersets", "groups: update", 0.8, 0.8)
 	add("leaderworkersets", "groups: restart of one group", noLimit, 1)
-	explain("leaderworkersets", AtRest, "cpu/total")
+	for _, phase := range []string{"groups: " + ScaleUp, "groups: " + ScaleDown, "create groups at rest"} {
+		add("leaderworkersets", phase, noLimit, noLimit)
+	}
+	explain("leaderworkersets", AtRest, "cpu/total", "cpu/ours")
 	add("place", Placed, noLimit, noLimit)
 	explain("place", Placed, "cpu/ours", "cpu/kube-apiserver", "cpu/kube-scheduler")
 	explain("big", "start", programs, MainStoreBytes)

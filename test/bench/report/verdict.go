@@ -112,10 +112,14 @@ func (r results) addGroups(add func(figure, unit string, limit float64, q quanti
 
 // addServing adds the figures of LeaderWorkerSets.
 func (r results) addServing(add func(figure, unit string, limit float64, q quantity)) {
-	for _, phase := range []string{"create", "update", "restart of one group"} {
+	for _, phase := range []string{"create", "update", "restart of one group", ScaleUp, ScaleDown} {
+		limit := 1.3
+		if phase == ScaleUp || phase == ScaleDown {
+			limit = noLimit
+		}
 		for _, figure := range []string{"cpu/total", "wall"} {
 			of := func(kind string) quantity { return r.median("leaderworkersets", kind+": "+phase, figure) }
-			add("leaderworkersets: "+figure+" of "+phase+" / the same pods in StatefulSets", "", 1.3, of("groups").over(of("statefulsets")))
+			add("leaderworkersets: "+figure+" of "+phase+" / the same pods in StatefulSets", "", limit, of("groups").over(of("statefulsets")))
 		}
 	}
 	add("leaderworkersets: writes while groups are at rest", "", 0, r.restWrites())

@@ -50,9 +50,11 @@ type podsInGroups interface {
 	update(ctx context.Context, s *space, image string, n int, ready func(ctx context.Context) error) error
 	// restart replaces all pods of a group.
 	restart(ctx context.Context, s *space, group int) error
+	// scale changes the number of groups.
+	scale(ctx context.Context, s *space, from, to int) error
 }
 
-// liveOfGroups measures the life of groups: creation, an update of all, and the restart of one.
+// liveOfGroups measures the life of groups: creation, an update of all, the restart of one, and other numbers of groups.
 func (s *space) liveOfGroups(ctx context.Context, name string, pods podsInGroups) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -91,7 +93,10 @@ func (s *space) liveOfGroups(ctx context.Context, name string, pods podsInGroups
 	}); err != nil {
 		return err
 	}
-	return step("restart of one group", s.Sizes.ServingPods, func(ctx context.Context) error { return pods.restart(ctx, s, n/2) })
+	if err := step("restart of one group", s.Sizes.ServingPods, func(ctx context.Context) error { return pods.restart(ctx, s, n/2) }); err != nil {
+		return err
+	}
+	return s.scaleGroups(ctx, name, pods, shown)
 }
 
 // restGroups watches groups that do nothing.
@@ -164,10 +169,16 @@ func (statefulSets) create(ctx context.Context, s *space, n int) error {
 	if _, err := s.Cluster.Kube.CoreV1().Services(s.name).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return all(ctx, n, parallel, func(i int) error {
-		labels := map[string]string{"app": setName, "group": fmt.Sprint(i)}
+	return createStatefulSets(ctx, s, 0, n)
+}
+
+// createStatefulSets creates the groups from one number to another.
+func createStatefulSets(ctx context.Context, s *space, from, to int) error {
+	return all(ctx, to-from, parallel, func(i int) error {
+		name := groupName(from + i)
+		labels := map[string]string{"app": setName, "group": fmt.Sprint(from + i)}
 		sts := &appsv1.StatefulSet{
-			ObjectMeta: objectMeta(groupName(i), s.name),
+			ObjectMeta: objectMeta(name, s.name),
 			Spec: appsv1.StatefulSetSpec{
 				Replicas: ptr.To(int32(s.Sizes.ServingPods)), ServiceName: setName, PodManagementPolicy: appsv1.ParallelPodManagement, //nolint:gosec // a small number
 				Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: groupTemplate(labels),

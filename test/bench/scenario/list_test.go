@@ -19,9 +19,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
 )
 
-// serveSets serves lists of so many stored sets, in pages and by label, as an API server does. Each set is read once.
+// serveSets serves lists of so many stored sets, in pages and by label, as an API server does. Of the sets, it has only names and labels.
 func serveSets(t *testing.T, s *space, sets int) versioned.Interface {
 	t.Helper()
+	stored := make([]jobsetv1alpha2.JobSet, sets)
+	for i := range stored {
+		js := s.storedSet(i)
+		stored[i].Name, stored[i].Labels = js.Name, js.Labels
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		first, _ := strconv.Atoi(query.Get("continue")) // the first page has none
@@ -38,8 +43,8 @@ func serveSets(t *testing.T, s *space, sets int) versioned.Interface {
 				list.Continue = strconv.Itoa(i)
 				break
 			}
-			if js := s.storedSet(i); selector.Matches(labels.Set(js.Labels)) {
-				list.Items = append(list.Items, *js)
+			if selector.Matches(labels.Set(stored[i].Labels)) {
+				list.Items = append(list.Items, stored[i])
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -57,7 +62,6 @@ func TestWaysToListReadTheirSets(t *testing.T) {
 	s := &space{runner: &runner{Env: &Env{Beside: true}}, name: "bench"}
 	for sets, want := range map[int]map[string][2]int{
 		2000: {"whole": {2000, 1}, "paged": {2000, 4}, "by label": {200, 1}},
-		2500: {"whole": {2500, 1}, "paged": {2500, 5}, "by label": {250, 1}},
 		105:  {"whole": {105, 1}, "paged": {105, 5}, "by label": {11, 1}},
 		1:    {"whole": {1, 1}, "paged": {1, 1}, "by label": {1, 1}},
 	} {
