@@ -4,10 +4,22 @@
 package cluster
 
 import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/poll"
 )
 
 func TestKeysOfNamespaces(t *testing.T) {
@@ -27,6 +39,48 @@ func TestKeysOfNamespaces(t *testing.T) {
 		if got := counts(key); got != want {
 			t.Errorf("%s: got %t, want %t", key, got, want)
 		}
+	}
+}
+
+// TestRestartLastsUntilSetsAreSynced has a controller whose metrics are not served at first, and then show a set that waits.
+func TestRestartLastsUntilSetsAreSynced(t *testing.T) {
+	const synced = "# TYPE controller_runtime_reconcile_total counter\ncontroller_runtime_reconcile_total{controller=\"jobset\"} 5\n" +
+		"# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"jobset\"} "
+	var asked atomic.Int32
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		switch asked.Add(1) {
+		case 1:
+			http.Error(w, "not yet", http.StatusInternalServerError)
+		case 2:
+			fmt.Fprintln(w, synced+"1")
+		default:
+			fmt.Fprintln(w, synced+"0")
+		}
+	}))
+	defer server.Close()
+	c := newDir(t)
+	c.Script = filepath.Join(c.Dir, "cluster.sh")
+	write(t, c.Script, "#!/bin/sh\necho $1 $2 >>$CLUSTER_DIR/actions\n")
+	if err := os.Chmod(c.Script, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(c.Dir, "ports", "controller-metrics"), port+"\n")
+	write(t, filepath.Join(c.Dir, "pids", "jobset-controller.pid"), strconv.Itoa(os.Getpid()))
+	took, err := c.RestartController(t.Context(), 5, poll.Bound(t))
+	if err != nil || took <= 0 || asked.Load() != 3 {
+		t.Errorf("took %v, after %d looks, error %v", took, asked.Load(), err)
+	}
+	actions, err := os.ReadFile(filepath.Join(c.Dir, "actions"))
+	if d := cmp.Diff("stop controller\nstart controller\n", string(actions)); d != "" || err != nil {
+		t.Errorf("error %v, actions (-want +got):\n%s", err, d)
+	}
+	_, err = c.RestartController(t.Context(), 6, time.Millisecond)
+	if want := "waiting until jobset-controller has synced 6 JobSets"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, must contain %q", err, want)
 	}
 }
 

@@ -141,9 +141,8 @@ func (p *placing) check(ctx context.Context, s *space, mode placeMode) error {
 	if mode == placeWithout {
 		return nil
 	}
-	n, _ := s.jobs.count(func(job *batchv1.Job) bool { return hasMode(job, mode) })
-	if n != s.Sizes.placedJobs() && !s.Cluster.Upstream { // whose webhooks change the pods, not the Jobs
-		return fmt.Errorf("%d of %d Jobs were created in the mode %s; are the feature gates ExclusivePlacement of both programs on?", n, s.Sizes.placedJobs(), mode)
+	if err := s.checkModes(mode); err != nil {
+		return err
 	}
 	list, err := s.Cluster.Kube.CoreV1().Pods(s.name).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -168,6 +167,15 @@ func (p *placing) check(ctx context.Context, s *space, mode placeMode) error {
 		return fmt.Errorf("mode %s: %d of %d Jobs have pods in racks", mode, len(rackOf), s.Sizes.placedJobs())
 	}
 	return nil
+}
+
+// checkModes returns an error unless our controller created all Jobs in a mode. Upstream's webhooks change the pods, not the Jobs.
+func (s *space) checkModes(mode placeMode) error {
+	n, _ := s.jobs.count(func(job *batchv1.Job) bool { return hasMode(job, mode) })
+	if n == s.Sizes.placedJobs() || s.Cluster.Upstream {
+		return nil
+	}
+	return fmt.Errorf("%d of %d Jobs were created in the mode %s; are the feature gates ExclusivePlacement of both programs on?", n, s.Sizes.placedJobs(), mode)
 }
 
 // hasMode reports whether a Job was created in a mode: with its rack in the node selector, or with affinities by which

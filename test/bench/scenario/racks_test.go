@@ -51,6 +51,27 @@ func TestNodesOfPlaceBesideUpstream(t *testing.T) {
 	}
 }
 
+func TestModesOfJobsOfUpstreamAreNotChecked(t *testing.T) {
+	for name, tc := range map[string]struct {
+		upstream bool
+		mode     placeMode
+		want     bool
+	}{
+		"ours, in another mode": {false, placeExclusive, false},
+		"ours, in the mode":     {false, placeWithout, true},
+		"upstream":              {true, placeExclusive, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			jobs := &tracker[*batchv1.Job]{objects: map[string]*batchv1.Job{"train-workers-0": {}}}
+			env := &Env{Sizes: Sizes{PlaceNodes: 4, PlaceRackNodes: 4, PlaceJobs: 1}, Cluster: &cluster.Cluster{Upstream: tc.upstream}}
+			s := &space{runner: &runner{Env: env}, jobs: jobs}
+			if err := s.checkModes(tc.mode); (err == nil) != tc.want {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
 func TestScheduledPods(t *testing.T) {
 	condition := func(status corev1.ConditionStatus) corev1.PodStatus {
 		return corev1.PodStatus{Conditions: []corev1.PodCondition{
