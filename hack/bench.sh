@@ -11,7 +11,7 @@ Usage: hack/bench.sh full|compare|smoke|in-place|ten-thousand [FLAGS...]
 
   full      all scenarios, three times each or five rounds, in new clusters, and the benchmarks of single functions (about an hour and a half)
   compare   sets beside bare Jobs, in five rounds, in one table; in a new cluster, or in that of BENCH_KUBECONFIG (about forty minutes). With
-            BENCH_PEERS also beside upstream's controllers, in pairs of new clusters (hours)
+            BENCH_PEERS also beside upstream's controllers, in pairs of new clusters (longer than an hour)
   smoke     all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
   in-place  restarts in place beside recreation, once, which the others leave out
   ten-thousand
@@ -186,6 +186,10 @@ esac
 if [[ "${what}" == compare && -n "${BENCH_KUBECONFIG:-}" && -n "${BENCH_PEERS:-}" ]]; then
   echo "error: PEERS=1 (BENCH_PEERS) and KUBECONFIG=FILE (BENCH_KUBECONFIG) cannot be used together: upstream's controllers are measured in a local cluster" \
     "of their own, beside a local cluster of ours. Leave out PEERS to measure in the cluster of ${BENCH_KUBECONFIG}, or KUBECONFIG to compare with upstream" >&2
+  exit 1
+fi
+if [[ "${what}" != compare && -n "${BENCH_KUBECONFIG:-}${BENCH_PEERS:-}" ]]; then
+  echo "error: BENCH_KUBECONFIG and BENCH_PEERS are settings of compare, and cannot be used with ${what}: unset them, or run hack/bench.sh compare" >&2
   exit 1
 fi
 mkdir -p _output bin

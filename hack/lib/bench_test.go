@@ -50,6 +50,15 @@ func TestBenchRefusesUpstreamInAnotherCluster(t *testing.T) {
 	}
 }
 
+func TestBenchRefusesSettingsOfCompare(t *testing.T) {
+	for _, setting := range []string{"BENCH_KUBECONFIG=other.yaml", "BENCH_PEERS=1"} {
+		out, called, err := benched(t, []string{setting}, "full")
+		if want := "cannot be used with full: unset them"; err == nil || len(called) != 1 || called[0] != "" || !strings.Contains(out, want) {
+			t.Errorf("%s: error %v, commands %q; must fail before any command, with %q:\n%s", setting, err, called, want, out)
+		}
+	}
+}
+
 func TestBenchComparesInOneCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		variable string

@@ -28,7 +28,7 @@ func (s Scenario) Profile(ctx context.Context, env *Env, measured *report.Scenar
 	if !s.profiled || env.Profiles == "" {
 		return nil
 	}
-	once := *env
+	once := *s.in(env)
 	once.Runs = 1
 	once.Sizes.Lists = once.Sizes.Lists[:1]
 	r := &runner{Env: &once, to: &report.Scenario{Name: s.Name}, walls: map[string]time.Duration{}}
