@@ -63,7 +63,7 @@ func (c *Cluster) controller() (*rest.Config, error) {
 	return c.metricsOf(address), nil
 }
 
-// metricsOf is the way to metrics at an address that is only there for them.
+// metricsOf is the config of a client of an address that serves only metrics.
 func (c *Cluster) metricsOf(address string) *rest.Config {
 	return &rest.Config{
 		Host: address, BearerToken: c.token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, UserAgent: reader,

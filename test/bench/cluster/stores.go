@@ -99,7 +99,7 @@ func inNamespaces(namespaces []string) func(key string) bool {
 	}
 }
 
-// sizeBelow adds up those keys below a prefix which count, and their values, some at a time.
+// sizeBelow adds up the keys below a prefix that count, and their values, some at a time.
 func sizeBelow(ctx context.Context, client *clientv3.Client, prefix string, counts func(key string) bool) (bytes, number int, err error) {
 	const page = 500
 	from, end := prefix, clientv3.GetPrefixRangeEnd(prefix)

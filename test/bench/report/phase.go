@@ -38,7 +38,7 @@ const (
 	SetsPerSecond = "sets created per second"
 )
 
-// MainStore are the processes that store all objects of a cluster but those of our server.
+// MainStore are the processes that store the objects of a cluster, apart from the objects that our server stores.
 var MainStore = []string{"kube-apiserver", "etcd"}
 
 // MemoryOf is the name of the figure of the resident memory of a process in the phase before the sets.

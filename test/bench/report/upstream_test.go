@@ -135,7 +135,7 @@ func TestListsAreComparedByTheWayOfReading(t *testing.T) {
 	}
 }
 
-// TestRowsBesideUpstream has two rounds of each figure, in which upstream needs 4 and 5, sets 2 and 5, and sets of the variant a half of upstream's.
+// TestRowsBesideUpstream has two rounds of each figure: 4 and 5 of upstream, 2 and 5 of ours, and half of upstream's of the variant a.
 func TestRowsBesideUpstream(t *testing.T) {
 	rows := []struct{ scenario, phase, figure string }{
 		{"large", "start", "wall"}, {"large", "restart", "cpu/total"}, {"large", "delete", "wall"}, {"large", "start", MainStoreBytes},

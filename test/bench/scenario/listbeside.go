@@ -20,7 +20,7 @@ const (
 	// partKey is the label by which stored sets are selected. It has as many values as partsOfSets.
 	partKey     = "jobset-apiserver.io/bench-part"
 	partsOfSets = 10
-	// largestPage is how many sets kubectl reads at a time. Fewer sets than fill some pages of this size are read in leastPages pages.
+	// largestPage is how many sets "kubectl jobset" reads at a time. Fewer sets than leastPages of these are read in smaller pages.
 	largestPage = 500
 	leastPages  = 4
 )

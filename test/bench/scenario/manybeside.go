@@ -10,8 +10,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
-// addMemoryBefore adds the memory of what stores all objects before there are sets. It is read only before the first run: these processes keep
-// much of the memory that they had for sets which are gone. In later runs, the same values are added again.
+// addMemoryBefore adds the memory of kube-apiserver and its etcd before there are sets. It is read only before the first run: these processes
+// keep much of the memory that they used for sets of earlier runs. In later runs, the same values are added again.
 func (r *runner) addMemoryBefore() error {
 	memory, err := r.Cluster.Memory()
 	if err != nil {
