@@ -29,7 +29,7 @@ func Table(scenarios []*Scenario) string {
 	var out bytes.Buffer
 	for i, s := range scenarios {
 		if i == 0 {
-			fmt.Fprintf(&out, "%s\n", s.Host)
+			fmt.Fprintf(&out, "%s\n", HostOf(scenarios))
 		}
 		fmt.Fprintf(&out, "\n== %s  (%s; %d runs)\n", s.Name, sizes(s.Sizes), s.Runs)
 		for _, p := range s.Phases {
@@ -89,6 +89,16 @@ func (p *Phase) writeCalls(out io.Writer, prefix, title string) {
 	if len(calls) > 0 {
 		fmt.Fprintf(out, "  %s: %s\n", title, strings.Join(calls, ", "))
 	}
+}
+
+// HostOf is the machine of the first scenario that ran with our programs, or of the first one if there is none.
+func HostOf(scenarios []*Scenario) Host {
+	for _, s := range scenarios {
+		if !isUpstream(s.Name) {
+			return s.Host
+		}
+	}
+	return scenarios[0].Host
 }
 
 // String is one line about a machine.

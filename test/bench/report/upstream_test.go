@@ -56,6 +56,20 @@ func TestSetsBesideUpstream(t *testing.T) {
 	}
 }
 
+// Upstream's cluster has no version of our programs.
+func TestHostIsThatOfOurPrograms(t *testing.T) {
+	theirs := &Scenario{Name: "many+upstream", Host: Host{Program: "none"}}
+	ours := &Scenario{Name: "many", Host: Host{Program: "v1"}}
+	for want, scenarios := range map[string][]*Scenario{"v1": {theirs, ours}, "none": {theirs}} {
+		if got := HostOf(scenarios).Program; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if table := Table(scenarios); !strings.Contains(strings.SplitN(table, "\n", 2)[0], "jobset-apiserver "+want) {
+			t.Errorf("the table does not begin with the version %s:\n%s", want, table)
+		}
+	}
+}
+
 func TestMemoryBesideUpstream(t *testing.T) {
 	measured := func(name string, peaks map[string]float64, before, after float64) *Scenario {
 		s := &Scenario{Name: name}
