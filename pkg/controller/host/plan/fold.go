@@ -31,22 +31,27 @@ type Trouble struct {
 	Doubtful bool
 	// Again is when to look again at a trouble although nothing happens; 0 for never.
 	Again time.Duration
-	// Quiet means that no event reports the beginning of the trouble.
+	// Quiet means that no event reports the trouble.
 	Quiet bool
 	// ByReason means that the condition is for several troubles, and that its reason says which one it reports. The message stays while the
 	// reason does. A trouble with another reason must have lasted, too, before it is reported. Events have the reason of the condition.
 	ByReason bool
+	// EachChange means that each change of the condition counts. It has the latest reason and message also while it is False. Events report
+	// its changes and its end, too, and have its reason. With a head, they do not report changes while it is True.
+	EachChange bool
 }
 
 // Fold returns the next conditions of an object of a generation that has troubles, one for each type of condition. Conditions about
 // which nothing is said stay. The events report the troubles that begin; as a rule, they have the type of the condition as their
-// reason. due is when to decide again although nothing happens; 0 for never.
+// reason. due is when to decide again although nothing happens; 0 for never. If nothing changes, the conditions themselves are returned.
 func Fold(conditions []metav1.Condition, generation int64, now metav1.Time, troubles ...Trouble) (
 	next []metav1.Condition, events []Event, due time.Duration,
 ) {
-	next = slices.Clone(conditions)
-	for _, t := range troubles {
-		c := trueCondition(next, t.Type)
+	next = conditions
+	changed := false
+	for i := range troubles {
+		t := &troubles[i]
+		c := meta.FindStatusCondition(next, t.Type)
 		begins := t.begins(c)
 		if wait := t.After - now.Sub(t.Since); begins && !t.Doubtful && wait > 0 {
 			due = Sooner(due, wait)
@@ -56,22 +61,20 @@ func Fold(conditions []metav1.Condition, generation int64, now metav1.Time, trou
 		if !t.changes(c) {
 			continue
 		}
-		status := metav1.ConditionTrue
-		if t.Over {
-			status = metav1.ConditionFalse
+		if !changed {
+			next, changed = slices.Clone(conditions), true
 		}
-		meta.SetStatusCondition(&next, metav1.Condition{Type: t.Type, Status: status, Reason: t.Reason, Message: t.Message,
-			ObservedGeneration: generation, LastTransitionTime: now})
-		if begins && !t.Quiet {
+		meta.SetStatusCondition(&next, t.condition(generation, now))
+		if t.reports(begins) {
 			events = append(events, t.event())
 		}
 	}
 	return next, events, due
 }
 
-// begins returns whether a trouble is another one than the condition is about; c is the condition if it is True, or nil.
+// begins returns whether a trouble is another one than the condition is about; c is the condition, or nil.
 func (t *Trouble) begins(c *metav1.Condition) bool {
-	return !t.Over && (c == nil || t.ByReason && c.Reason != t.Reason)
+	return !t.Over && (!isTrue(c) || t.ByReason && c.Reason != t.Reason)
 }
 
 // changes returns whether a trouble changes its condition.
@@ -79,24 +82,58 @@ func (t *Trouble) changes(c *metav1.Condition) bool {
 	switch {
 	case t.begins(c):
 		return !t.Doubtful
+	case t.Over && !isTrue(c):
+		return t.EachChange && c != nil && t.differs(c)
 	case t.Over:
-		return c != nil
+		return true
 	}
-	return !t.ByReason && (t.Head == "" || c.Reason != t.Reason || !strings.HasPrefix(c.Message, t.Head))
+	return !t.ByReason && t.differs(c)
 }
 
-// event reports that a trouble begins.
-func (t *Trouble) event() Event {
-	reason := t.Type
-	if t.ByReason {
-		reason = t.Reason
+// differs returns whether a condition has another reason than a trouble, or other words that matter.
+func (t *Trouble) differs(c *metav1.Condition) bool {
+	if c.Reason != t.Reason {
+		return true
 	}
-	return Event{Type: corev1.EventTypeWarning, Reason: reason, Note: t.Message}
+	if t.Head != "" {
+		return !strings.HasPrefix(c.Message, t.Head)
+	}
+	return c.Message != t.Message
 }
+
+// condition returns the next condition.
+func (t *Trouble) condition(generation int64, now metav1.Time) metav1.Condition {
+	status := metav1.ConditionTrue
+	if t.Over {
+		status = metav1.ConditionFalse
+	}
+	return metav1.Condition{
+		Type: t.Type, Status: status, Reason: t.Reason, Message: t.Message, ObservedGeneration: generation, LastTransitionTime: now,
+	}
+}
+
+// reports returns whether an event reports a change of the condition.
+func (t *Trouble) reports(begins bool) bool {
+	return !t.Quiet && (begins || t.EachChange && (t.Over || t.Head == ""))
+}
+
+// event reports that a trouble begins, changes or ends.
+func (t *Trouble) event() Event {
+	e := Event{Type: corev1.EventTypeWarning, Reason: t.Type, Note: t.Message}
+	if t.ByReason || t.EachChange {
+		e.Reason = t.Reason
+	}
+	if t.Over {
+		e.Type = corev1.EventTypeNormal
+	}
+	return e
+}
+
+func isTrue(c *metav1.Condition) bool { return c != nil && c.Status == metav1.ConditionTrue }
 
 // trueCondition returns the condition of a type while it is True; nil otherwise.
 func trueCondition(conditions []metav1.Condition, conditionType string) *metav1.Condition {
-	if c := meta.FindStatusCondition(conditions, conditionType); c != nil && c.Status == metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(conditions, conditionType); isTrue(c) {
 		return c
 	}
 	return nil

@@ -29,6 +29,10 @@ func TestFold(t *testing.T) {
 	byReason := func(reason, message string) Trouble {
 		return Trouble{Type: "Late", Reason: reason, Message: message, ByReason: true}
 	}
+	each := func(reason, message string) Trouble {
+		return Trouble{Type: "Late", Reason: reason, Message: message, EachChange: true}
+	}
+	eachOver := Trouble{Type: "Late", Over: true, Reason: "OnTime", Message: "no train is late", EachChange: true}
 	known := is("True", "Rain", "2 trains: it rains", 1, earlier)
 	over := Trouble{Type: "Late", Over: true, Reason: "OnTime", Message: "no train is late"}
 	for name, tc := range map[string]struct {
@@ -60,18 +64,33 @@ func TestFold(t *testing.T) {
 		"by reason, another one that is doubtful": {conditions: known, trouble: Trouble{Type: "Late", Reason: "Snow", ByReason: true, Doubtful: true}, want: known},
 		"by reason, known, it need not last": {conditions: known, trouble: Trouble{Type: "Late", Reason: "Rain", ByReason: true, Since: foldedAt.Time, After: time.Hour, Again: time.Minute},
 			want: known, wantDue: time.Minute},
-		"by reason, it is over":      {conditions: known, trouble: Trouble{Type: "Late", Over: true, Reason: "OnTime", Message: "no train is late", ByReason: true}, want: is("False", "OnTime", "no train is late", 2, foldedAt)},
-		"it is over":                 {conditions: known, trouble: over, want: is("False", "OnTime", "no train is late", 2, foldedAt)},
-		"it was over":                {conditions: is("False", "OnTime", "m", 1, earlier), trouble: over, want: is("False", "OnTime", "m", 1, earlier)},
-		"there never was any":        {trouble: over},
-		"it is about something else": {conditions: known, trouble: Trouble{Type: "Full", Over: true}, want: known},
+		"by reason, it is over":          {conditions: known, trouble: Trouble{Type: "Late", Over: true, Reason: "OnTime", Message: "no train is late", ByReason: true}, want: is("False", "OnTime", "no train is late", 2, foldedAt)},
+		"it is over":                     {conditions: known, trouble: over, want: is("False", "OnTime", "no train is late", 2, foldedAt)},
+		"it was over":                    {conditions: is("False", "OnTime", "m", 1, earlier), trouble: over, want: is("False", "OnTime", "m", 1, earlier)},
+		"there never was any":            {trouble: over},
+		"each change, it begins":         {trouble: each("Rain", "2 trains: it rains"), want: is("True", "Rain", "2 trains: it rains", 2, foldedAt), wantEvent: "Rain 2 trains: it rains"},
+		"each change, the same":          {conditions: known, trouble: each("Rain", "2 trains: it rains"), want: known},
+		"each change, other words":       {conditions: known, trouble: each("Rain", "3 trains: still"), want: is("True", "Rain", "3 trains: still", 2, earlier), wantEvent: "Rain 3 trains: still"},
+		"each change, another reason":    {conditions: known, trouble: each("Snow", "2 trains: it rains"), want: is("True", "Snow", "2 trains: it rains", 2, earlier), wantEvent: "Snow 2 trains: it rains"},
+		"each change, quietly":           {conditions: known, trouble: Trouble{Type: "Late", Reason: "Snow", EachChange: true, Quiet: true}, want: is("True", "Snow", "", 2, earlier)},
+		"each change, the same head":     {conditions: known, trouble: Trouble{Type: "Late", Reason: "Rain", Message: "2 trains: still", Head: "2 trains: ", EachChange: true}, want: known},
+		"each change, another head":      {conditions: known, trouble: Trouble{Type: "Late", Reason: "Rain", Message: "3 trains: still", Head: "3 trains: ", EachChange: true}, want: is("True", "Rain", "3 trains: still", 2, earlier)},
+		"each change, it is over":        {conditions: known, trouble: eachOver, want: is("False", "OnTime", "no train is late", 2, foldedAt), wantEvent: "OnTime no train is late"},
+		"each change, it was over":       {conditions: is("False", "OnTime", "no train is late", 1, earlier), trouble: eachOver, want: is("False", "OnTime", "no train is late", 1, earlier)},
+		"each change, other words again": {conditions: is("False", "Night", "no train runs", 1, earlier), trouble: eachOver, want: is("False", "OnTime", "no train is late", 2, earlier), wantEvent: "OnTime no train is late"},
+		"each change, never any":         {trouble: eachOver},
+		"it is about something else":     {conditions: known, trouble: Trouble{Type: "Full", Over: true}, want: known},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(tc.conditions)
 			next, events, due := Fold(tc.conditions, 2, foldedAt, tc.trouble)
 			var wantEvents []Event
 			if reason, note, found := strings.Cut(tc.wantEvent, " "); found {
-				wantEvents = []Event{{Type: corev1.EventTypeWarning, Reason: reason, Note: note}}
+				eventType := corev1.EventTypeWarning
+				if tc.trouble.Over {
+					eventType = corev1.EventTypeNormal
+				}
+				wantEvents = []Event{{Type: eventType, Reason: reason, Note: note}}
 			}
 			if diff := cmp.Diff(tc.want, next) + cmp.Diff(wantEvents, events); diff != "" || due != tc.wantDue {
 				t.Errorf("due after %s, want %s:\n%s", due, tc.wantDue, diff)
@@ -97,7 +116,7 @@ func TestFoldIsStable(t *testing.T) {
 		for i := range 3 {
 			head := word("h")
 			troubles = append(troubles, Trouble{Type: fmt.Sprint("t", i), Over: r.IntN(3) == 0, Reason: word("r"), Message: head + word("m"), Head: []string{"", head}[r.IntN(2)],
-				Since: foldedAt.Add(-time.Duration(r.IntN(20)) * time.Second), After: time.Duration(r.IntN(20)) * time.Second, Doubtful: r.IntN(4) == 0, ByReason: r.IntN(3) == 0})
+				Since: foldedAt.Add(-time.Duration(r.IntN(20)) * time.Second), After: time.Duration(r.IntN(20)) * time.Second, Doubtful: r.IntN(4) == 0, ByReason: r.IntN(3) == 0, EachChange: r.IntN(3) == 0})
 		}
 		next, _, due := Fold(conditions, 2, foldedAt, troubles...)
 		again, events, dueAgain := Fold(next, 2, foldedAt, troubles...)
