@@ -64,7 +64,7 @@ func Fold(conditions []metav1.Condition, generation int64, now metav1.Time, trou
 		if !changed {
 			next, changed = slices.Clone(conditions), true
 		}
-		meta.SetStatusCondition(&next, t.condition(generation, now))
+		meta.SetStatusCondition(&next, t.condition(c, generation, now))
 		if t.reports(begins) {
 			events = append(events, t.event())
 		}
@@ -101,8 +101,11 @@ func (t *Trouble) differs(c *metav1.Condition) bool {
 	return c.Message != t.Message
 }
 
-// condition returns the next condition.
-func (t *Trouble) condition(generation int64, now metav1.Time) metav1.Condition {
+// condition returns what follows a condition. One that is about a later generation remains about that.
+func (t *Trouble) condition(c *metav1.Condition, generation int64, now metav1.Time) metav1.Condition {
+	if c != nil {
+		generation = max(generation, c.ObservedGeneration)
+	}
 	status := metav1.ConditionTrue
 	if t.Over {
 		status = metav1.ConditionFalse

@@ -65,6 +65,7 @@ func TestFold(t *testing.T) {
 		"by reason, known, it need not last": {conditions: known, trouble: Trouble{Type: "Late", Reason: "Rain", ByReason: true, Since: foldedAt.Time, After: time.Hour, Again: time.Minute},
 			want: known, wantDue: time.Minute},
 		"by reason, it is over":          {conditions: known, trouble: Trouble{Type: "Late", Over: true, Reason: "OnTime", Message: "no train is late", ByReason: true}, want: is("False", "OnTime", "no train is late", 2, foldedAt)},
+		"it is over, as of later":        {conditions: is("True", "Rain", "m", 3, earlier), trouble: over, want: is("False", "OnTime", "no train is late", 3, foldedAt)},
 		"it is over":                     {conditions: known, trouble: over, want: is("False", "OnTime", "no train is late", 2, foldedAt)},
 		"it was over":                    {conditions: is("False", "OnTime", "m", 1, earlier), trouble: over, want: is("False", "OnTime", "m", 1, earlier)},
 		"there never was any":            {trouble: over},

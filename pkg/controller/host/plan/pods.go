@@ -75,20 +75,6 @@ const (
 	PodsRefusedAgain = 5 * time.Minute
 )
 
-// ReportsRefused returns whether refused pods are reported, or else when to decide that again; 0 for never. known means that they are
-// reported already. since is since when any are refused, and at is the time of the last refusal.
-func ReportsRefused(known bool, since, at, now time.Time) (reports bool, due time.Duration) {
-	switch left := PodsRefusedAfter - now.Sub(since); {
-	case known:
-		return true, 0
-	case now.Sub(at) > RefusedLately:
-		return false, 0
-	case left > 0:
-		return false, left
-	}
-	return true, 0
-}
-
 // CountPods returns a number of pods in words.
 func CountPods(n int) string {
 	if n == 1 {

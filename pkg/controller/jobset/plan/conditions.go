@@ -4,14 +4,12 @@
 package plan
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // This file has how conditions change.
@@ -66,23 +64,27 @@ func put(status *jobsetv1alpha2.JobSetStatus, wanted condition, now metav1.Time)
 	return &Event{Type: eventType(next), Reason: wanted.reason, Note: wanted.message}
 }
 
-// troubles are the conditions whose beginning is worth a warning.
-var troubles = append(helper.Troubles(), jobsetv1alpha2.JobSetFailed, jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.RestartRulesMissing)
-
+// eventType returns the type of the event about a condition. It is worth a warning that a set fails or restarts.
 func eventType(c metav1.Condition) string {
-	if c.Status == metav1.ConditionTrue && slices.Contains(troubles, c.Type) {
+	if c.Status == metav1.ConditionTrue && (c.Type == jobsetv1alpha2.JobSetFailed || c.Type == jobsetv1alpha2.JobSetRestarting) {
 		return corev1.EventTypeWarning
 	}
 	return corev1.EventTypeNormal
 }
 
-// endTroubles ends what a set has waited for, because it has finished.
-func endTroubles(reason, message string) changes {
-	return wants(
-		endNameConflict(), end(jobsetv1alpha2.JobCreationFailure, reason, message), end(jobsetv1alpha2.PodCreationFailure, reason, message),
-		end(jobsetv1alpha2.PodsUnschedulable, reason, message), end(jobsetv1alpha2.Held, reason, message),
-		end(jobsetv1alpha2.PlacementPending, reason, message), quietly(end(jobsetv1alpha2.ServiceEndpointsByCluster, reason, message)),
-	)
+// over returns a trouble that has ended.
+func over(of, reason, message string) hostplan.Trouble {
+	return hostplan.Trouble{Type: of, Over: true, Reason: reason, Message: message}
+}
+
+// troublesOver ends what a set has waited for, because it has finished.
+func troublesOver(reason, message string) []hostplan.Trouble {
+	return []hostplan.Trouble{
+		namesFree(), over(jobsetv1alpha2.JobCreationFailure, reason, message), over(jobsetv1alpha2.PodCreationFailure, reason, message),
+		over(jobsetv1alpha2.PodsUnschedulable, reason, message), over(jobsetv1alpha2.Held, reason, message),
+		over(jobsetv1alpha2.PlacementPending, reason, message),
+		{Type: jobsetv1alpha2.ServiceEndpointsByCluster, Over: true, Reason: reason, Message: message, Quiet: true},
+	}
 }
 
 // finishedCondition returns the condition that ended the set; nil while it runs.

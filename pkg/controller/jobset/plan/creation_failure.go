@@ -26,24 +26,24 @@ const (
 	messageJobSetFailed = "jobset failed"
 )
 
-// creationFailure reports that children could not be created. A pass tries what was refused last, and quotas are used up by
+// creationFailure returns that children could not be created. A pass tries what was refused last, and quotas are used up by
 // others, so that each pass may be refused in other words. The message stays while the reason and the number do, unless it says when the
 // controller tries again. The event JobCreationFailed says the same, with each try.
-func creationFailure(o Observed, p Plan, r Results, c *metav1.Condition, since time.Time) changes {
+func creationFailure(o Observed, p Plan, r Results, c *metav1.Condition, since time.Time) []hostplan.Trouble {
 	next, found := reported(o, r, c, since)
 	if !found {
-		return changes{}
+		return nil
+	}
+	words := next.Message
+	if words == "" && c != nil && c.Reason == next.Reason {
+		_, words, _ = strings.Cut(c.Message, couldNotBeCreated)
 	}
 	head := refusedPart(o, p, r) + couldNotBeCreated
-	message := head + next.Message
-	if c != nil && c.Reason == next.Reason {
-		_, words, _ := strings.Cut(c.Message, couldNotBeCreated)
-		timed := next.Reason == jobsetv1alpha2.ReasonUndoneByOthers
-		if strings.HasPrefix(c.Message, head) && !timed || next.Message == "" {
-			message = head + words
-		}
+	t := hostplan.Trouble{Type: jobsetv1alpha2.JobCreationFailure, Reason: next.Reason, Message: head + words, Quiet: true}
+	if next.Reason != jobsetv1alpha2.ReasonUndoneByOthers {
+		t.Head = head
 	}
-	return wants(quietly(begin(jobsetv1alpha2.JobCreationFailure, next.Reason, message)))
+	return []hostplan.Trouble{t}
 }
 
 // reported returns the refusal that the condition is about. The one that it is about already stays until all children were

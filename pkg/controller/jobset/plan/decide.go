@@ -77,9 +77,14 @@ func advance(s state) (_ state, over bool) {
 // decided before the first of them.
 func childSteps() []childStep {
 	return []childStep{
-		of(createService), of(createClaims), deleteJobs, noteSuspension, of(followInPlace), of(noteReady), of(endpoints), of(clock),
-		of(unschedulable), of(lookAgain), of(podsRefused), writeJobs,
+		of(createService), of(createClaims), deleteJobs, noteSuspension, of(followInPlace), of(noteReady), of(clock), of(lookAgain),
+		of(reportTroubles), writeJobs,
 	}
+}
+
+// reportTroubles reports what keeps the pods of a set from running, and who writes the addresses of its Service.
+func reportTroubles(s state) changes {
+	return reports(append(endpoints(s.Observed), unschedulable(s.Observed), podsRefused(s.Observed, s.owned))...)
 }
 
 // bringChildren takes these steps.

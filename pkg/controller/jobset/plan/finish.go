@@ -5,6 +5,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -95,11 +96,7 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		RefusedSince: hostplan.RefusedSince(o.RefusedSince, o.Now.Time, len(r.Refusals) > 0, r.Interrupted),
 		DeleteJobSet: p.DeleteJobSet && !r.Interrupted, RequeueAfter: p.RequeueAfter, ActsAfter: p.ActsAfter,
 	}
-	names := p.jobsWith(r, NameTaken)
-	if len(names) > 0 {
-		out.requeue(RetryNamesAfter(o))
-	}
-	out.noteResults(o, p, r, names)
+	out.noteResults(o, p, r, p.jobsWith(r, NameTaken))
 	if len(p.jobsWith(r, NameFreed)) > 0 {
 		out.requeue(RetryNamesAfter(o))
 	}
@@ -118,12 +115,14 @@ func (out *Outcome) noteResults(o Observed, p Plan, r Results, takenNames []stri
 		return
 	}
 	next := cmp.Or(out.Status, &o.JobSet.Status).DeepCopy()
-	d := draft{next: next, events: out.Events, premature: true} // Decide knows whether the conditions are about the present spec
-	d = d.with(o.Now,
+	// Decide knows whether the conditions are about the present spec.
+	d := draft{next: next, events: out.Events, generation: o.JobSet.Generation, premature: true}
+	d = d.with(o.Now, reports(slices.Concat(
 		nameConflict(o, p, takenNames, current(next, jobsetv1alpha2.ChildNameConflict)),
 		creationFailure(o, p, r, current(next, jobsetv1alpha2.JobCreationFailure), out.RefusedSince),
-		rulesMissing(o, r))
+		rulesMissing(o, r))...))
 	out.Status, out.Events = d.result(o.JobSet), d.events
+	out.requeue(d.due)
 }
 
 // requeue makes the next sync due after the time, unless it is due earlier; 0 is never.

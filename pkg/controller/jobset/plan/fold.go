@@ -6,6 +6,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,8 @@ type edit func(next *jobsetv1alpha2.JobSetStatus)
 type changes struct {
 	// conditions are put in place in this order. Each change of a status of one is reported in an event.
 	conditions []condition
+	// troubles become conditions after these.
+	troubles []hostplan.Trouble
 	// edits are made after that, in this order.
 	edits []edit
 	// first are reported before all other events, because they tell the cause of these.
@@ -54,9 +57,17 @@ type changes struct {
 // wants returns changes of conditions alone.
 func wants(conditions ...condition) changes { return changes{conditions: conditions} }
 
+// reports returns changes by troubles alone. Events report each change of the conditions of a set.
+func reports(troubles ...hostplan.Trouble) changes {
+	for i := range troubles {
+		troubles[i].EachChange = true
+	}
+	return changes{troubles: troubles}
+}
+
 // and returns these changes and others.
 func (c changes) and(others changes) changes {
-	c.conditions = slices.Concat(c.conditions, others.conditions)
+	c.conditions, c.troubles = slices.Concat(c.conditions, others.conditions), slices.Concat(c.troubles, others.troubles)
 	c.edits = slices.Concat(c.edits, others.edits)
 	c.first, c.events = slices.Concat(c.first, others.first), slices.Concat(c.events, others.events)
 	c.commits, c.premature = c.commits || others.commits, c.premature || others.premature
@@ -80,6 +91,7 @@ func run(s state, steps ...step) (_ state, committed bool) {
 func fold(s state, c changes) state {
 	s.draft = s.draft.with(s.Now, c)
 	s.plan = s.plan.with(c.plan)
+	s.plan.RequeueAfter = hostplan.Sooner(s.plan.RequeueAfter, s.due)
 	return s
 }
 
@@ -87,6 +99,10 @@ func fold(s state, c changes) state {
 type draft struct {
 	next   *jobsetv1alpha2.JobSetStatus
 	events []Event
+	// generation is the generation of the set.
+	generation int64
+	// due is when to look again at a trouble; 0 for never.
+	due time.Duration
 	// premature means that the conditions are not about the present spec yet.
 	premature bool
 }
@@ -97,7 +113,7 @@ func newDraft(s state) draft {
 	stored.ReplicatedJobsStatus = nil // there may be very many
 	next := stored.DeepCopy()
 	next.ReplicatedJobsStatus = asStored(s.owned.counts)
-	return draft{next: next}
+	return draft{next: next, generation: s.JobSet.Generation}
 }
 
 // with makes the changes that subjects want.
@@ -108,6 +124,7 @@ func (d draft) with(now metav1.Time, all ...changes) draft {
 				d.events = append(d.events, *news)
 			}
 		}
+		d = d.report(now, c.troubles)
 		for _, change := range c.edits {
 			change(d.next)
 		}
@@ -116,6 +133,16 @@ func (d draft) with(now metav1.Time, all ...changes) draft {
 		}
 		d.premature = d.premature || c.premature
 	}
+	return d
+}
+
+// report makes conditions of troubles.
+func (d draft) report(now metav1.Time, troubles []hostplan.Trouble) draft {
+	if len(troubles) == 0 {
+		return d
+	}
+	conditions, events, due := hostplan.Fold(d.next.Conditions, d.generation, now, troubles...)
+	d.next.Conditions, d.events, d.due = conditions, append(d.events, events...), hostplan.Sooner(d.due, due)
 	return d
 }
 

@@ -34,10 +34,11 @@ func writeJobs(w work) changes {
 	if len(missing) > 0 || more {
 		return c
 	}
-	c.conditions = []condition{endNameConflict()}
+	created := []hostplan.Trouble{namesFree()}
 	if w.plan.nothingMissing(w.owned) {
-		c.conditions = append(c.conditions, end(jobsetv1alpha2.JobCreationFailure, reasonJobsCreated, messageJobsCreated))
+		created = append(created, over(jobsetv1alpha2.JobCreationFailure, reasonJobsCreated, messageJobsCreated))
 	}
+	c.troubles = reports(created...).troubles
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // RetryNamesAfter returns when to try again for a taken name: after as long as it has been waited for so far, within
@@ -26,29 +27,32 @@ func RetryNamesAfter(o Observed) time.Duration {
 	return min(max(o.Now.Sub(c.LastTransitionTime.Time), soonest), latest)
 }
 
-// nameConflict reports that Jobs could not be created because objects that the set does not own have their names.
+// nameConflict returns that Jobs could not be created because objects that the set does not own have their names.
 // Such an object need not carry the label by which children are cached. One taken name is named, and the same one for
 // as long as it is taken, so that names which become free one after the other make no noise. A full plan does not try
 // all names: one that it did not try is taken still.
-func nameConflict(o Observed, p Plan, names []string, c *metav1.Condition) changes {
-	slices.Sort(names)
+func nameConflict(o Observed, p Plan, names []string, c *metav1.Condition) []hostplan.Trouble {
 	if len(names) == 0 {
-		return changes{}
+		return nil
+	}
+	slices.Sort(names)
+	t := hostplan.Trouble{
+		Type: jobsetv1alpha2.ChildNameConflict, Reason: reasonJobNameTaken, Message: nameTaken(names[0]), Again: RetryNamesAfter(o),
 	}
 	if c != nil {
 		named := takenName(c.Message)
 		isNamed := func(job *batchv1.Job) bool { return job.Name == named }
 		untried := p.More && !slices.ContainsFunc(p.CreateJobs, isNamed) && !slices.ContainsFunc(o.Jobs, isNamed)
 		if untried || slices.Contains(names, named) {
-			return changes{}
+			t.Reason, t.Message = c.Reason, c.Message
 		}
 	}
-	return wants(begin(jobsetv1alpha2.ChildNameConflict, reasonJobNameTaken, nameTaken(names[0])))
+	return []hostplan.Trouble{t}
 }
 
-// endNameConflict notes that no Job waits for its name any more.
-func endNameConflict() condition {
-	return end(jobsetv1alpha2.ChildNameConflict, helper.ReasonJobNamesFree, helper.MessageJobNamesFree)
+// namesFree means that no Job waits for its name any more.
+func namesFree() hostplan.Trouble {
+	return over(jobsetv1alpha2.ChildNameConflict, helper.ReasonJobNamesFree, helper.MessageJobNamesFree)
 }
 
 const (

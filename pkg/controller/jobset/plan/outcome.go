@@ -38,8 +38,11 @@ const (
 // complete ends the set with success.
 func complete(s state) changes {
 	const message = "jobset completed successfully"
-	c := wants(begin(jobsetv1alpha2.JobSetCompleted, reasonAllJobsCompleted, message),
-		end(jobsetv1alpha2.JobSetRestarting, reasonJobSetCompleted, message)).and(endTroubles(reasonJobSetCompleted, message))
+	c := reports(troublesOver(reasonJobSetCompleted, message)...)
+	c.conditions = []condition{
+		begin(jobsetv1alpha2.JobSetCompleted, reasonAllJobsCompleted, message),
+		end(jobsetv1alpha2.JobSetRestarting, reasonJobSetCompleted, message),
+	}
 	c.edits = []edit{endAttempt(s.Observed, jobsetv1alpha2.OutcomeCompleted, message), ends(jobsetv1alpha2.TerminalStateCompleted)}
 	return c
 }
@@ -84,8 +87,11 @@ func (v verdict) noteCause(s state) changes {
 func (v verdict) apply(s state) changes {
 	switch v.Action {
 	case jobsetv1alpha2.FailJobSet:
-		c := wants(begin(jobsetv1alpha2.JobSetFailed, v.Reason, v.Message), end(jobsetv1alpha2.JobSetRestarting, reasonJobSetFailed,
-			messageJobSetFailed)).and(endTroubles(reasonJobSetFailed, messageJobSetFailed))
+		c := reports(troublesOver(reasonJobSetFailed, messageJobSetFailed)...)
+		c.conditions = []condition{
+			begin(jobsetv1alpha2.JobSetFailed, v.Reason, v.Message),
+			end(jobsetv1alpha2.JobSetRestarting, reasonJobSetFailed, messageJobSetFailed),
+		}
 		c.edits = []edit{endAttempt(s.Observed, jobsetv1alpha2.OutcomeFailed, v.Message), ends(jobsetv1alpha2.TerminalStateFailed)}
 		return c
 	case jobsetv1alpha2.RestartJob, jobsetv1alpha2.RestartJobAndIgnoreMaxRestarts:

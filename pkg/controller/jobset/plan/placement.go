@@ -10,6 +10,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
@@ -122,7 +123,7 @@ func awaitDomain(s state) wait {
 func placement(s state, waits bool) changes {
 	const pending = jobsetv1alpha2.PlacementPending
 	if suspended(s.JobSet) {
-		c := wants(end(pending, reasonJobSetSuspended, messageSuspended))
+		c := reports(over(pending, reasonJobSetSuspended, messageSuspended))
 		if !mayStartPods(s.owned) {
 			c.edits = []edit{setPlacement(nil)}
 		}
@@ -131,7 +132,7 @@ func placement(s state, waits bool) changes {
 	placed, known := s.Placed.Get()
 	switch {
 	case !waits:
-		c := wants(end(pending, reasonPlaced, messagePlaced))
+		c := reports(over(pending, reasonPlaced, messagePlaced))
 		if s.next.Placement != nil && s.next.Placement.Restarts != s.JobSet.Status.Restarts {
 			c.edits = []edit{setPlacement(nil)}
 		}
@@ -139,9 +140,9 @@ func placement(s state, waits bool) changes {
 	case !known: // the answer is not there yet
 		return changes{}
 	case placed.Placement == nil:
-		return wants(begin(pending, placed.Reason, placed.Message))
+		return reports(hostplan.Trouble{Type: pending, Reason: placed.Reason, Message: placed.Message})
 	}
-	c := wants(end(pending, reasonPlaced, messagePlaced))
+	c := reports(over(pending, reasonPlaced, messagePlaced))
 	c.edits = []edit{setPlacement(placed.Placement)}
 	if placed.Reason != "" {
 		c.events = []Event{{Type: corev1.EventTypeNormal, Reason: placed.Reason, Note: placed.Message}}

@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // After the store was restored from a backup, a set is as old as the backup while its Jobs are as they are now. What the Jobs say about
@@ -122,7 +123,7 @@ func afterRestore(s state) (_ state, over bool) {
 	if finishedCondition(s.next) != nil {
 		return s, false
 	}
-	s, _ = run(s, hold)
+	s = fold(s, reports(hold(s)...))
 	switch {
 	case tookOver:
 		return s, true
@@ -150,24 +151,29 @@ const (
 )
 
 // hold begins the hold of a restored set, or ends that of a set whose Jobs exist after all.
-func hold(s state) changes {
+func hold(s state) []hostplan.Trouble {
 	js, restored := s.JobSet, s.Restored.Value()
 	resume := fmt.Sprintf("`kubectl jobset resume %s -n %s`", js.Name, js.Namespace)
 	switch {
 	case held(s.next) && !suspended(js) && jobsLeft(s.Observed):
-		return wants(end(jobsetv1alpha2.Held, "JobsExist", "jobs of the jobset exist"))
+		return []hostplan.Trouble{over(jobsetv1alpha2.Held, "JobsExist", "jobs of the jobset exist")}
 	case held(s.next) || restored.Acted:
 	case jobsGone(s.Observed) && hasStarted(&js.Status) && decidedByOthers(js):
-		return wants(begin(jobsetv1alpha2.Held, jobsetv1alpha2.ReasonRestoredFromBackup,
-			"the store was restored from a backup in which the jobset "+
-				"had started, but none of its jobs exist: it may have finished or been deleted since; delete it, or run it again with "+resume),
-			end(jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.ReasonRestoredFromBackup, messageHeld))
+		return []hostplan.Trouble{
+			heldBecause("the store was restored from a backup in which the jobset had started, but none of its jobs exist: " +
+				"it may have finished or been deleted since; delete it, or run it again with " + resume),
+			over(jobsetv1alpha2.JobSetRestarting, jobsetv1alpha2.ReasonRestoredFromBackup, messageHeld),
+		}
 	case suspended(js) && !restored.Edited && slices.ContainsFunc(s.Jobs, mayRun):
-		return wants(begin(jobsetv1alpha2.Held, jobsetv1alpha2.ReasonRestoredFromBackup,
-			"the store was restored from a backup in which the jobset "+
-				"is suspended, but its jobs run: they are left alone until it is resumed with "+resume))
+		return []hostplan.Trouble{heldBecause("the store was restored from a backup in which the jobset is suspended, but its jobs run: " +
+			"they are left alone until it is resumed with " + resume)}
 	}
-	return changes{}
+	return nil
+}
+
+// heldBecause returns what holds a set.
+func heldBecause(message string) hostplan.Trouble {
+	return hostplan.Trouble{Type: jobsetv1alpha2.Held, Reason: jobsetv1alpha2.ReasonRestoredFromBackup, Message: message}
 }
 
 // takeOver raises the numbers of attempts to those of the Jobs, if there is anything to raise. A set that had failed when the

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/inplace"
 )
 
@@ -18,11 +19,12 @@ import (
 // an error, so that nothing shows it but the Jobs themselves.
 
 const (
-	reasonRulesMissing  = "ContainerRestartRulesMissing"
-	reasonRulesStored   = "ContainerRestartRulesStored"
-	messageRulesStored  = "the Jobs have the restart rules of their containers"
-	messageRulesMissing = "kube-apiserver has left out the restart rules of container %s of Job %s, so that its pods are recreated when " +
-		"they fail: the feature gate ContainerRestartRules of kube-apiserver is off, or it is older than 1.35"
+	reasonRulesMissing = "ContainerRestartRulesMissing"
+	reasonRulesStored  = "ContainerRestartRulesStored"
+	messageRulesStored = "the Jobs have the restart rules of their containers"
+	beforeContainer    = "kube-apiserver has left out the restart rules of container "
+	missingRulesOf     = "%s of Job %s, so that its pods are recreated when they fail: " +
+		"the feature gate ContainerRestartRules of kube-apiserver is off, or it is older than 1.35"
 )
 
 // LostRules returns the name of the first container of a Job to create that has restart rules and lacks them as the API has stored the
@@ -53,16 +55,18 @@ func (m *MissingRules) noted(status *jobsetv1alpha2.JobSetStatus) bool {
 	return m != nil || current(status, jobsetv1alpha2.RestartRulesMissing) != nil
 }
 
-// rulesMissing reports whether the Jobs that were created have the restart rules of their containers.
-func rulesMissing(o Observed, r Results) changes {
-	known := current(&o.JobSet.Status, jobsetv1alpha2.RestartRulesMissing) != nil
+// rulesMissing returns whether the Jobs that were created have the restart rules of their containers. The message names one of many
+// containers, and stays.
+func rulesMissing(o Observed, r Results) []hostplan.Trouble {
 	switch {
 	case !inplace.Restarts(o.JobSet, o.Gates):
-	case r.MissingRules != nil && !known: // the message names one of many, and stays
-		return wants(begin(jobsetv1alpha2.RestartRulesMissing, reasonRulesMissing,
-			fmt.Sprintf(messageRulesMissing, r.MissingRules.Container, r.MissingRules.Job)))
-	case r.MissingRules == nil && slices.Contains(r.Creations, Created):
-		return wants(end(jobsetv1alpha2.RestartRulesMissing, reasonRulesStored, messageRulesStored))
+	case r.MissingRules != nil:
+		message := beforeContainer + fmt.Sprintf(missingRulesOf, r.MissingRules.Container, r.MissingRules.Job)
+		return []hostplan.Trouble{
+			{Type: jobsetv1alpha2.RestartRulesMissing, Reason: reasonRulesMissing, Message: message, Head: beforeContainer},
+		}
+	case slices.Contains(r.Creations, Created):
+		return []hostplan.Trouble{over(jobsetv1alpha2.RestartRulesMissing, reasonRulesStored, messageRulesStored)}
 	}
-	return changes{}
+	return nil
 }

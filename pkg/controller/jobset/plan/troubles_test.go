@@ -12,6 +12,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
@@ -24,13 +25,14 @@ func TestFinishedSetsHaveNoTroubles(t *testing.T) {
 			continue
 		}
 		c := metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: "Before"}
-		if eventType(c) != corev1.EventTypeWarning {
+		begun := newDraft(state{Observed: Observed{JobSet: &jobsetv1alpha2.JobSet{}}}).with(now, reports(hostplan.Trouble{Type: c.Type, Reason: c.Reason}))
+		if len(begun.events) != 1 || begun.events[0].Type != corev1.EventTypeWarning {
 			t.Errorf("the beginning of %s is no warning", condition)
 		}
 		js.Status.Conditions = append(js.Status.Conditions, c)
 	}
 	d := newDraft(state{Observed: Observed{JobSet: js}}).
-		with(metav1.NewTime(time.Unix(1e9, 0)), endTroubles("JobSetCompleted", "jobset completed successfully"))
+		with(metav1.NewTime(time.Unix(1e9, 0)), reports(troublesOver("JobSetCompleted", "jobset completed successfully")...))
 	for _, c := range d.next.Conditions {
 		if c.Status != metav1.ConditionFalse {
 			t.Errorf("%s is %s after the end", c.Type, c.Status)
