@@ -17,8 +17,6 @@ import (
 type Trouble struct {
 	// Type is the type of the condition.
 	Type string
-	// Over means that the trouble has ended: the condition becomes False if it is True, with this reason and message.
-	Over bool
 	// Reason is the reason of the condition.
 	Reason string
 	// Message is the message of the condition. It begins with Head. A message with this head and for this reason stays as it is, since the
@@ -27,10 +25,12 @@ type Trouble struct {
 	// Since is since when the trouble lasts, and After is how long it must last to be reported. Until then it may pass.
 	Since time.Time
 	After time.Duration
-	// Doubtful means that the trouble may be over. It is reported only if the condition is True already.
-	Doubtful bool
 	// Again is when to look again at a trouble although nothing happens; 0 for never.
 	Again time.Duration
+	// Over means that the trouble has ended: the condition becomes False if it is True, with this reason and message.
+	Over bool
+	// Doubtful means that the trouble may be over. It is reported only if the condition is True already.
+	Doubtful bool
 	// Quiet means that no event reports the trouble.
 	Quiet bool
 	// ByReason means that the condition is for several troubles, and that its reason says which one it reports. The message stays while the

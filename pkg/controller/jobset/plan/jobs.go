@@ -34,11 +34,11 @@ func writeJobs(w work) changes {
 	if len(missing) > 0 || more {
 		return c
 	}
-	created := []hostplan.Trouble{namesFree()}
-	if w.plan.nothingMissing(w.owned) {
-		created = append(created, over(jobsetv1alpha2.JobCreationFailure, reasonJobsCreated, messageJobsCreated))
+	if !w.plan.nothingMissing(w.owned) {
+		c.troubles = reports(namesFree()).troubles
+		return c
 	}
-	c.troubles = reports(created...).troubles
+	c.troubles = reports(namesFree(), over(jobsetv1alpha2.JobCreationFailure, reasonJobsCreated, messageJobsCreated)).troubles
 	return c
 }
 
