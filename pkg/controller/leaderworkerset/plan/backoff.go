@@ -86,3 +86,8 @@ func (b backoff) next(e *leaderworkersetv1.GroupStatus, now metav1.Time) *metav1
 	}
 	return nil
 }
+
+// waits returns whether a restart that was decided waits for its time.
+func (b backoff) waits(e *leaderworkersetv1.GroupStatus, now metav1.Time) bool {
+	return b.set && e.RestartAt != nil && now.Before(e.RestartAt)
+}

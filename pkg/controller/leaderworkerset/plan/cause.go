@@ -11,33 +11,37 @@ import (
 )
 
 // statefulSetOf returns the name of the StatefulSet of a pod of a group.
-func (r *restarts) statefulSetOf(g *group, pod *Pod) string {
+func statefulSetOf(s *snapshot, g *group, pod *Pod) string {
 	if pod.UID == g.leader.UID {
-		return r.Set.Name
+		return s.Set.Name
 	}
 	return g.leader.Name
 }
 
-// causeOf returns why a group has failed, and whether its pods have said so. It asks for what they say. A group does not
-// wait for its cause: if that could not be obtained, what is known of its pods is recorded.
-func (r *restarts) causeOf(f failure) (cause *jobsetv1alpha2.FailureCause, said bool) {
-	known := r.Causes[f.group.leader.UID]
-	if known.Open() {
-		r.plan.Asks.Causes = append(r.plan.Asks.Causes, missingCause(f.group))
-	}
-	if cause, said := known.Get(); said {
+// causeOf returns why a group has failed, and whether its pods have said so. A group does not wait for its cause: if that could not be
+// obtained, what is known of its pods is recorded.
+func causeOf(s *snapshot, f failure) (cause *jobsetv1alpha2.FailureCause, said bool) {
+	if cause, said := s.Causes[f.group.leader.UID].Get(); said {
 		return cause.DeepCopy(), true
 	}
-	return r.apparentCause(f), false
+	return apparentCause(s, f), false
+}
+
+// askCause asks for what the pods of a group say about its failure.
+func askCause(s *snapshot, g *group) (a Asks) {
+	if s.Causes[g.leader.UID].Open() {
+		a.Causes = []MissingCause{missingCause(g)}
+	}
+	return a
 }
 
 // apparentCause returns what the pods of a group show of its failure, or what is left of it.
-func (r *restarts) apparentCause(f failure) *jobsetv1alpha2.FailureCause {
+func apparentCause(s *snapshot, f failure) *jobsetv1alpha2.FailureCause {
 	if len(f.pods) == 0 {
 		return f.group.lossOf()
 	}
 	pod := f.pods[0]
-	cause := &jobsetv1alpha2.FailureCause{Job: r.statefulSetOf(f.group, pod), Pod: pod.Name, Node: pod.Node,
+	cause := &jobsetv1alpha2.FailureCause{Job: statefulSetOf(s, f.group, pod), Pod: pod.Name, Node: pod.Node,
 		Message: "a container of the pod restarted"}
 	if pod.Deleting {
 		cause.Message = "the pod was deleted"

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"sort"
 	"time"
 
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
@@ -64,8 +65,19 @@ func look(o Observed) *snapshot {
 	return s
 }
 
+// groupAt returns the group of an index; nil if none has a leader pod.
+func (s *snapshot) groupAt(index int32) *group {
+	after := sort.Search(len(s.groups), func(i int) bool { return s.groups[i].index > index })
+	if after == 0 || s.groups[after-1].index != index {
+		return nil
+	}
+	return &s.groups[after-1]
+}
+
 // add adds a part to a plan.
 func (p *Plan) add(part Plan) {
+	p.Asks.Causes = append(p.Asks.Causes, part.Asks.Causes...)
+	p.Events = append(p.Events, part.Events...)
 	for _, e := range part.Notices {
 		p.notice(e)
 	}
@@ -82,6 +94,7 @@ func (p *Plan) add(part Plan) {
 	p.CreatePodGroups = append(p.CreatePodGroups, part.CreatePodGroups...)
 	p.NudgeWorkers, p.NudgeLeader = append(p.NudgeWorkers, part.NudgeWorkers...), p.NudgeLeader || part.NudgeLeader
 	p.DeleteRevisions = append(p.DeleteRevisions, part.DeleteRevisions...)
+	p.Evaluated, p.Recorded = append(p.Evaluated, part.Evaluated...), append(p.Recorded, part.Recorded...)
 	p.More = p.More || part.More
 	p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, part.RequeueAfter)
 	p.ActsAfter = hostplan.Sooner(p.ActsAfter, part.ActsAfter)

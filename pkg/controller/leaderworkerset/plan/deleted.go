@@ -40,33 +40,40 @@ type deletedLeader struct {
 // recordDeleted records the groups that are recreated because their leader pod was deleted, whoever has done that. The
 // StatefulSet of the leaders creates the next one, so that no limit and no delay holds. One pass records at most one
 // recreation of each group, so the UID in the entry of the group identifies the last recorded leader pod.
-func (r *restarts) recordDeleted() {
-	recorded := 0
-	for _, d := range r.deletedLeaders() {
+func recordDeleted(r *restarts) (c changes) {
+	recorded := map[int32]bool{}
+	for _, d := range deletedLeaders(r) {
 		switch {
 		case d.verdict == undecided:
 			continue
 		case d.verdict == expectedDeletion:
 			if d.index >= 0 && r.stored[d.index].RestartedLeader == d.UID {
-				r.plan.Recorded = append(r.plan.Recorded, d.UID)
+				c.plan.Recorded = append(c.plan.Recorded, d.UID)
 			}
-		case r.decided[d.index] || recorded == maxGroupWrites:
-			r.plan.More = true
+		case recorded[d.index] || len(recorded) == maxGroupWrites:
+			c.plan.More = true
 			continue
 		default:
-			recorded++
-			r.recordRecreation(d)
+			recorded[d.index] = true
+			e, part := recordRecreation(r, d)
+			c.entries, c.decided = append(c.entries, e), append(c.decided, d.index)
+			c.plan.add(part)
 		}
-		r.plan.Evaluated = append(r.plan.Evaluated, d.UID)
+		c.plan.Evaluated = append(c.plan.Evaluated, d.UID)
 	}
+	return c
 }
 
 // deletedLeaders returns the leader pods that are gone, followed by the leader pods that are being deleted, each with a verdict.
-func (r *restarts) deletedLeaders() (out []deletedLeader) {
+func deletedLeaders(r *restarts) (out []deletedLeader) {
+	var requested map[types.UID]bool
+	if req := r.Set.Status.Restart; req != nil {
+		requested = setOf(req.Leaders)
+	}
 	add := func(leader *Pod) {
 		d := deletedLeader{leader, -1, expectedDeletion}
 		if parent, index := helper.ParentAndOrdinal(leader.Name); index >= 0 && parent == r.Set.Name {
-			d.index, d.verdict = index, r.verdictOf(leader, index)
+			d.index, d.verdict = index, verdictOf(r, leader, index, requested[leader.UID])
 		}
 		out = append(out, d)
 	}
@@ -81,18 +88,18 @@ func (r *restarts) deletedLeaders() (out []deletedLeader) {
 	return out
 }
 
-// verdictOf returns what the deletion of a leader pod means.
-func (r *restarts) verdictOf(leader *Pod, index int32) verdict {
+// verdictOf returns what the deletion of a leader pod means, which users may have requested.
+func verdictOf(r *restarts, leader *Pod, index int32, requested bool) verdict {
 	stored := r.stored[index]
 	switch sts := r.Leader; {
-	case r.Evaluated[leader.UID] || !belongs(leader, index, sts) || r.isRequested(leader.UID):
+	case requested || r.Evaluated[leader.UID] || !belongs(leader, index, sts):
 		return expectedDeletion
 	case stored.RestartedLeader != "" && stored.RestartedLeader == leader.UID:
 		if stored.Failed || stored.RestartAt != nil {
 			return awaitedDeletion
 		}
 		return expectedDeletion
-	case r.replacedLeader(leader.UID, index):
+	case replacedLeader(r, leader.UID, index):
 		return expectedDeletion // what came after it is recorded
 	}
 	return verdictOfUpdate(leader, index, r.Leader)
@@ -117,53 +124,42 @@ func verdictOfUpdate(leader *Pod, index int32, sts *appsv1.StatefulSet) verdict 
 	return unexpectedDeletion
 }
 
-// isRequested returns whether users have requested that a leader pod is deleted.
-func (r *restarts) isRequested(leader types.UID) bool {
-	if r.requested == nil {
-		r.requested = map[types.UID]bool{}
-		if req := r.Set.Status.Restart; req != nil {
-			r.requested = setOf(req.Leaders)
-		}
-	}
-	return r.requested[leader]
-}
-
 // replacedLeader returns whether the entry of a group names the leader pod that it has now, and not the given one.
-func (r *restarts) replacedLeader(leader types.UID, index int32) bool {
-	now := r.leaders[index]
+func replacedLeader(r *restarts, leader types.UID, index int32) bool {
+	now := r.groupAt(index)
 	return now != nil && now.leader.UID != leader && r.stored[index].RestartedLeader == now.leader.UID
 }
 
 // recordRecreation records that a group is recreated. It counts unless that was decided before, or the limit is
 // reached: what cannot be prevented does not exceed it.
-func (r *restarts) recordRecreation(d deletedLeader) {
-	g := &group{index: d.index, leader: d.Pod, workers: r.workersOf(d.UID)}
-	e := r.entry(g)
+func recordRecreation(r *restarts, d deletedLeader) (e leaderworkersetv1.GroupStatus, part Plan) {
+	g := &group{index: d.index, leader: d.Pod, workers: workersOf(r.Observed, d.UID)}
+	e = r.entry(d.index)
 	if d.verdict == unexpectedDeletion {
-		cause, said := r.causeOf(failure{g, trigger{pods: []*Pod{d.Pod}}})
+		cause, said := causeOf(r.snapshot, failure{g, trigger{pods: []*Pod{d.Pod}}})
 		if !said {
 			cause.Message = "the pod was deleted"
 		}
-		e.FirstCause = cause
-		if !exhausted(r.Set, e) {
+		e.FirstCause, part.Asks = cause, askCause(r.snapshot, g)
+		if !exhausted(r.Set, &e) {
 			e.Restarts += one(e.Restarts < maxRestarts)
 		}
-		r.backoff.next(e, r.Now)
+		r.backoff.next(&e, r.Now)
 	}
 	e.RestartedLeader, e.RestartAt, e.Failed, e.LastRestartTime = d.UID, nil, false, ptr.To(r.Now)
-	r.build(e, d.Pod)
-	r.decided[d.index] = true
-	r.st.events = append(r.st.events, Event{
+	e.Incomplete = hasToBuild(r.Set, d.Pod)
+	part.Events = []Event{{
 		Type: corev1.EventTypeNormal, Reason: reasonRecreateGroup, Action: ActionDelete, Related: d.Name,
 		Note: fmt.Sprintf("Leader pod %s was deleted, group %d is recreated", d.Name, groupLabel(g)),
-	})
+	}}
+	return e, part
 }
 
 // workersOf returns the StatefulSet of workers that a leader pod controls; nil if there is none.
-func (r *restarts) workersOf(leader types.UID) *Workers {
-	for i := range r.Workers {
-		if r.Workers[i].Leader == leader {
-			return &r.Workers[i]
+func workersOf(o Observed, leader types.UID) *Workers {
+	for i := range o.Workers {
+		if o.Workers[i].Leader == leader {
+			return &o.Workers[i]
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,54 +20,41 @@ const (
 	maxLongMessages, maxShortMessage = 100, 128
 )
 
-// store puts the entries into the next status, by ascending index: none of groups that are no more, none that says nothing, and the most
-// important ones if there are too many.
-func (r *restarts) store() {
-	exists := make(map[int32]bool, len(r.groups))
-	for i := range r.groups {
-		exists[r.groups[i].index] = true
-	}
+// storedEntries returns the entries that are stored, by ascending index: none of groups that are no more, none that says nothing, and the
+// most important ones if there are too many.
+func storedEntries(r *restarts) []leaderworkersetv1.GroupStatus {
 	above := helper.Replicas(r.Set) + helper.MaxSurge(r.Set)
+	var list []leaderworkersetv1.GroupStatus
 	for index, e := range r.entries {
-		says := *e != leaderworkersetv1.GroupStatus{Index: index}
-		if index < 0 || !says || index >= above && !exists[index] {
-			delete(r.entries, index)
+		says := e != leaderworkersetv1.GroupStatus{Index: index}
+		if says && index >= 0 && (index < above || r.groupAt(index) != nil) {
+			list = append(list, e)
 		}
 	}
-	if len(r.entries) > leaderworkersetv1.MaxGroupStatuses {
-		for _, e := range r.byImportance()[leaderworkersetv1.MaxGroupStatuses:] {
-			delete(r.entries, e.Index)
-		}
+	if len(list) > leaderworkersetv1.MaxGroupStatuses {
+		slices.SortFunc(list, byImportance(r.snapshot))
+		list = list[:leaderworkersetv1.MaxGroupStatuses]
 	}
-	r.shorten()
-	next := make([]leaderworkersetv1.GroupStatus, 0, len(r.entries))
-	for _, index := range slices.Sorted(maps.Keys(r.entries)) {
-		next = append(next, *r.entries[index])
-	}
-	r.st.next.Groups = nil
-	if len(next) > 0 {
-		r.st.next.Groups = next
-	}
+	shorten(list)
+	slices.SortFunc(list, func(a, b leaderworkersetv1.GroupStatus) int { return cmp.Compare(a.Index, b.Index) })
+	return list
 }
 
-// byImportance returns the entries, the most important first: entries of groups with a decision that is not carried out
+// byImportance orders entries, the most important first: entries of groups with a decision that is not carried out
 // yet, which must not be lost, then those of groups that are being built, and then entries with the most restarts.
-func (r *restarts) byImportance() []*leaderworkersetv1.GroupStatus {
-	underway := make(map[int32]bool)
-	for i := range r.groups {
-		g := &r.groups[i]
-		if e := r.entries[g.index]; e != nil && e.RestartedLeader == g.leader.UID && !g.leader.Deleting {
-			underway[g.index] = true
-		}
+func byImportance(s *snapshot) func(a, b leaderworkersetv1.GroupStatus) int {
+	underway := func(e *leaderworkersetv1.GroupStatus) bool {
+		g := s.groupAt(e.Index)
+		return g != nil && e.RestartedLeader == g.leader.UID && !g.leader.Deleting
 	}
-	return slices.SortedFunc(maps.Values(r.entries), func(a, b *leaderworkersetv1.GroupStatus) int {
-		return cmp.Or(int(one(underway[b.Index])-one(underway[a.Index])), int(one(b.Incomplete)-one(a.Incomplete)),
+	return func(a, b leaderworkersetv1.GroupStatus) int {
+		return cmp.Or(int(one(underway(&b))-one(underway(&a))), int(one(b.Incomplete)-one(a.Incomplete)),
 			cmp.Compare(b.Restarts, a.Restarts), byLastRestart(a, b))
-	})
+	}
 }
 
 // byLastRestart orders entries: those first that were recreated last.
-func byLastRestart(a, b *leaderworkersetv1.GroupStatus) int {
+func byLastRestart(a, b leaderworkersetv1.GroupStatus) int {
 	return cmp.Or(cmp.Compare(unix(b.LastRestartTime), unix(a.LastRestartTime)), cmp.Compare(a.Index, b.Index))
 }
 
@@ -79,12 +65,14 @@ func unix(t *metav1.Time) int64 {
 	return t.Unix()
 }
 
-// shorten cuts the messages of all but the latest first causes.
-func (r *restarts) shorten() {
-	if len(r.entries) <= maxLongMessages {
+// shorten cuts the messages of all but the latest first causes, and orders the entries by their last restart if there are many.
+func shorten(list []leaderworkersetv1.GroupStatus) {
+	if len(list) <= maxLongMessages {
 		return
 	}
-	for _, e := range slices.SortedFunc(maps.Values(r.entries), byLastRestart)[maxLongMessages:] {
+	slices.SortFunc(list, byLastRestart)
+	for i := range list[maxLongMessages:] {
+		e := &list[maxLongMessages+i]
 		if e.FirstCause != nil && len(e.FirstCause.Message) > maxShortMessage {
 			cause := *e.FirstCause
 			cause.Message = strings.ToValidUTF8(cause.Message[:maxShortMessage], "")

@@ -57,10 +57,7 @@ func (p *Plan) begun(o Observed, r Results) *leaderworkersetv1.LeaderWorkerSetSt
 // notBegun returns entries of groups, of which one says of the last recreation what the stored one says. It is left out if it says nothing
 // else.
 func notBegun(groups, stored []leaderworkersetv1.GroupStatus, index int32) []leaderworkersetv1.GroupStatus {
-	was := leaderworkersetv1.GroupStatus{}
-	if e := byIndex(stored)[index]; e != nil {
-		was = *e
-	}
+	was := byIndex(stored)[index]
 	for i := range groups {
 		if groups[i].Index == index {
 			groups[i].LastRestartTime, groups[i].Incomplete = was.LastRestartTime, was.Incomplete

@@ -212,16 +212,14 @@ func (h *history) check(p Plan) {
 	}
 	before := byIndex(status.Groups)
 	for i := range p.Status.Groups {
-		h.checkEntry(before[p.Status.Groups[i].Index], &p.Status.Groups[i], p)
+		old := before[p.Status.Groups[i].Index]
+		h.checkEntry(&old, &p.Status.Groups[i], p)
 	}
 }
 
 // checkEntry checks what becomes of an entry.
 func (h *history) checkEntry(old, e *leaderworkersetv1.GroupStatus, p Plan) {
 	h.t.Helper()
-	if old == nil {
-		old = &leaderworkersetv1.GroupStatus{}
-	}
 	limit := h.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts
 	switch {
 	case e.Restarts < old.Restarts || e.Restarts > old.Restarts+1:
@@ -271,10 +269,10 @@ func (h *history) calm() {
 	_, afterStart := recreates(h.Set)
 	for i := range groups {
 		e := byIndex(h.Set.Status.Groups)[groups[i].index]
-		if groups[i].triggerOf(h.Observed, afterStart).holds() && (e == nil || !e.Failed) {
+		if groups[i].triggerOf(h.Observed, afterStart).holds() && !e.Failed {
 			h.t.Fatalf("group %d has failed and is left as it is: %+v", groups[i].index, e)
 		}
-		if status, _ := h.condition(leaderworkersetv1.ConditionFailed); e != nil && e.Failed && status != metav1.ConditionTrue {
+		if status, _ := h.condition(leaderworkersetv1.ConditionFailed); e.Failed && status != metav1.ConditionTrue {
 			h.t.Fatalf("group %d is failed, and the condition is %q", groups[i].index, status)
 		}
 	}

@@ -54,24 +54,29 @@ func (g *group) existsAtOnce() bool {
 	return len(w.Pods) >= int(g.size)-1 && (deleting.IsZero() || created.Before(deleting))
 }
 
-// build notes that a group is recreated, so that its next workers have to be created. Groups of one pod have no workers, and groups that
-// are not recreated when a pod of them fails need no note.
-func (r *restarts) build(e *leaderworkersetv1.GroupStatus, leader *Pod) {
-	recreate, _ := recreates(r.Set)
-	e.Incomplete = recreate && cmp.Or(leader.Size, helper.Size(r.Set)) > 1
+// hasToBuild returns whether a group that is recreated has next workers that have to be created. Groups of one pod have no workers, and
+// groups that are not recreated when a pod of them fails need no note.
+func hasToBuild(set *leaderworkersetv1.LeaderWorkerSet, leader *Pod) bool {
+	recreate, _ := recreates(set)
+	return recreate && cmp.Or(leader.Size, helper.Size(set)) > 1
 }
 
 // noteFirstBuilds notes groups that were never complete and lose a worker that had started. They are not recreated for that.
-func (r *restarts) noteFirstBuilds() {
+func noteFirstBuilds(r *restarts) (c changes) {
 	if recreate, _ := recreates(r.Set); !recreate {
-		return
+		return c
 	}
 	for i := range r.groups {
 		g := &r.groups[i]
-		if e := r.entries[g.index]; g.losesWhileBuilt() && (e == nil || e.RestartedLeader != g.leader.UID) {
-			r.entry(g).Incomplete = true
+		if !g.losesWhileBuilt() {
+			continue
+		}
+		if e, found := r.entries[g.index]; !found || e.RestartedLeader != g.leader.UID {
+			e.Index, e.Incomplete = g.index, true
+			c.entries = append(c.entries, e)
 		}
 	}
+	return c
 }
 
 // losesWhileBuilt returns whether a worker that had started is being deleted, and this process has seen that the group was never complete.
@@ -87,9 +92,7 @@ func (g *group) losesWhileBuilt() bool {
 	return false
 }
 
-// followBuilding ends what the entry of a group says about its workers once the next ones are there.
-func (r *restarts) followBuilding(g *group, e *leaderworkersetv1.GroupStatus) {
-	if e.Incomplete && g != nil && g.leader.UID != e.RestartedLeader && !g.leader.Deleting && g.wasComplete() {
-		e.Incomplete = false
-	}
+// isBuilt returns whether the next workers of a group are there, after its entry said that they have to be created.
+func isBuilt(g *group, e *leaderworkersetv1.GroupStatus) bool {
+	return g != nil && g.leader.UID != e.RestartedLeader && !g.leader.Deleting && g.wasComplete()
 }

@@ -5,15 +5,12 @@ package plan
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
 // maxNamedGroups is how many failed groups a message names.
@@ -25,11 +22,13 @@ func exhausted(set *leaderworkersetv1.LeaderWorkerSet, e *leaderworkersetv1.Grou
 	return limit != nil && e.Restarts >= *limit
 }
 
-// reportFailed reports that a group is left as it is.
-func (r *restarts) reportFailed(e *leaderworkersetv1.GroupStatus) {
-	r.st.event(corev1.EventTypeWarning, leaderworkersetv1.ReasonMaxGroupRestartsExceeded, ActionUpdate,
-		fmt.Sprintf("Group %d has failed again after %s and is left as it is; maxGroupRestarts is %d", e.Index, times(e.Restarts),
-			*r.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts))
+// groupFailed reports that a group is left as it is.
+func groupFailed(set *leaderworkersetv1.LeaderWorkerSet, e *leaderworkersetv1.GroupStatus) Event {
+	return Event{
+		Type: corev1.EventTypeWarning, Reason: leaderworkersetv1.ReasonMaxGroupRestartsExceeded, Action: ActionUpdate,
+		Note: fmt.Sprintf("Group %d has failed again after %s and is left as it is; maxGroupRestarts is %d", e.Index, times(e.Restarts),
+			*set.Spec.LeaderWorkerTemplate.MaxGroupRestarts),
+	}
 }
 
 func times(restarts int32) string {
@@ -39,43 +38,30 @@ func times(restarts int32) string {
 	return fmt.Sprintf("%d restarts", restarts)
 }
 
-// reportLimit sets the condition Failed while groups have used up maxGroupRestarts.
-func (r *restarts) reportLimit() {
+// limitReached returns what the condition Failed says: whether groups have used up maxGroupRestarts. An event reports each of them.
+func limitReached(set *leaderworkersetv1.LeaderWorkerSet, entries []leaderworkersetv1.GroupStatus) hostplan.Trouble {
+	t := hostplan.Trouble{Type: leaderworkersetv1.ConditionFailed, Reason: leaderworkersetv1.ReasonMaxGroupRestartsExceeded, Quiet: true,
+		EachChange: true}
 	var named []string
 	more := 0
-	for _, index := range slices.Sorted(maps.Keys(r.entries)) {
-		switch e := r.entries[index]; {
+	for i := range entries {
+		switch e := &entries[i]; {
 		case !e.Failed:
 		case len(named) < maxNamedGroups:
-			named = append(named, fmt.Sprintf("group %d (%s)", index, times(e.Restarts)))
+			named = append(named, fmt.Sprintf("group %d (%s)", e.Index, times(e.Restarts)))
 		default:
 			more++
 		}
 	}
-	current := meta.FindStatusCondition(r.st.next.Conditions, leaderworkersetv1.ConditionFailed)
-	next := metav1.Condition{
-		Type: leaderworkersetv1.ConditionFailed, Status: metav1.ConditionTrue, Reason: leaderworkersetv1.ReasonMaxGroupRestartsExceeded,
-		LastTransitionTime: r.Now, ObservedGeneration: r.Set.Generation,
+	if len(named) == 0 {
+		t.Over, t.Message = true, "No group has used up maxGroupRestarts"
+		return t
 	}
-	switch {
-	case len(named) > 0:
-		next.Message = r.exceeded(named, more)
-	case current == nil:
-		return
-	default:
-		next.Status, next.Message = metav1.ConditionFalse, "No group has used up maxGroupRestarts"
-	}
-	if current == nil {
-		r.st.next.Conditions = append(r.st.next.Conditions, next)
-		return
-	}
-	if current.Status == next.Status {
-		next.LastTransitionTime = current.LastTransitionTime
-	}
-	*current = next
+	t.Message = exceeded(set, named, more)
+	return t
 }
 
-func (r *restarts) exceeded(named []string, more int) string {
+func exceeded(set *leaderworkersetv1.LeaderWorkerSet, named []string, more int) string {
 	has := "has"
 	if len(named)+more > 1 {
 		has = "have"
@@ -89,7 +75,7 @@ func (r *restarts) exceeded(named []string, more int) string {
 	}
 	// maxGroupRestarts is set: follow ends what is failed otherwise.
 	limit := int32(0)
-	if m := r.Set.Spec.LeaderWorkerTemplate.MaxGroupRestarts; m != nil {
+	if m := set.Spec.LeaderWorkerTemplate.MaxGroupRestarts; m != nil {
 		limit = *m
 	}
 	return fmt.Sprintf("%s%s %s failed again; maxGroupRestarts is %d", strings.ToUpper(list[:1]), list[1:], has, limit)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -21,112 +20,138 @@ const maxRestarts = 1<<31 - 1
 // failure counts twice, and no restart is lost. Other groups do not wait for that. It marks the groups that are about to
 // be recreated. A part that asks for causes holds nothing else.
 func restartGroups(s *snapshot, st *statusBuilder) Plan {
-	r := newRestarts(s, st)
-	r.follow()
-	r.recordDeleted()
-	r.recreateFailed()
+	r := newRestarts(s, st.next.Groups)
+	r.take(follow, recordDeleted, recreateFailed)
 	if len(r.plan.Asks.Causes) > 0 {
 		return Plan{Asks: r.plan.Asks}
 	}
-	r.noteFirstBuilds()
-	r.findRequested()
-	r.deleteDecided()
-	r.deleteRequested()
-	r.store()
-	r.reportLimit()
+	r.take(noteFirstBuilds, deleteDecided, deleteRequested)
+	st.events = append(st.events, r.plan.Events...)
+	st.next.Groups, st.next.Restart = storedEntries(r), nextRequest(s, st.next.Restart)
+	st.fold(limitReached(s.Set, st.next.Groups))
 	return r.plan
 }
 
-// restarts are the entries of status.groups in the making.
+// restarts is what the steps look at that restart groups. Only take changes it.
 type restarts struct {
 	*snapshot
-	st *statusBuilder
-	// plan is the part of the plan about leaders.
-	plan    Plan
 	backoff backoff
-	// entries of groups by index.
-	entries map[int32]*leaderworkersetv1.GroupStatus
-	// stored are the entries as they are stored, and leaders the groups, by index.
-	stored  map[int32]leaderworkersetv1.GroupStatus
-	leaders map[int32]*group
+	// stored are the entries of groups as they are stored, and entries those as far as the steps before have made them, by index.
+	stored, entries map[int32]leaderworkersetv1.GroupStatus
 	// decided are the groups about which this plan decides something that has to be stored before anything follows from it.
 	decided map[int32]bool
-	// requested are the leader pods of a stored request; nil before isRequested is asked.
-	requested map[types.UID]bool
 	// underway is the number of groups whose leader is about to be deleted, or would be if the limit allowed it.
 	underway int
+	// plan is the part of the plan about leaders as far as the steps before have made it.
+	plan Plan
 }
 
-func newRestarts(s *snapshot, st *statusBuilder) *restarts {
+// changes are what a step wants.
+type changes struct {
+	// entries take the place of the entries of their groups.
+	entries []leaderworkersetv1.GroupStatus
+	// decided are the indexes of groups for restarts.decided, and underway is added to restarts.underway.
+	decided  []int32
+	underway int
+	// counted and leaving are the groups to mark as such.
+	counted, leaving []*group
+	// plan is a part of the plan.
+	plan Plan
+}
+
+func newRestarts(s *snapshot, next []leaderworkersetv1.GroupStatus) *restarts {
 	r := &restarts{
-		snapshot: s, st: st, backoff: backoffOf(s.Set), entries: byIndex(st.next.Groups),
-		stored:  make(map[int32]leaderworkersetv1.GroupStatus, len(s.Set.Status.Groups)),
-		leaders: make(map[int32]*group, len(s.groups)), decided: map[int32]bool{},
+		snapshot: s, backoff: backoffOf(s.Set), stored: byIndex(s.Set.Status.Groups), entries: byIndex(next), decided: map[int32]bool{},
 	}
-	for _, e := range s.Set.Status.Groups {
-		r.stored[e.Index] = e
-	}
-	for i := range s.groups {
-		g := &s.groups[i]
-		r.leaders[g.index], g.incomplete = g, r.stored[g.index].Incomplete
+	for _, e := range r.stored {
+		if g := r.groupAt(e.Index); g != nil {
+			g.incomplete = e.Incomplete
+		}
 	}
 	return r
 }
 
-func byIndex(entries []leaderworkersetv1.GroupStatus) map[int32]*leaderworkersetv1.GroupStatus {
-	out := make(map[int32]*leaderworkersetv1.GroupStatus, len(entries))
+func byIndex(entries []leaderworkersetv1.GroupStatus) map[int32]leaderworkersetv1.GroupStatus {
+	out := make(map[int32]leaderworkersetv1.GroupStatus, len(entries))
 	for i := range entries {
-		out[entries[i].Index] = &entries[i]
+		out[entries[i].Index] = entries[i]
 	}
 	return out
 }
 
-// entry returns the entry of a group, which is made if there is none.
-func (r *restarts) entry(g *group) *leaderworkersetv1.GroupStatus {
-	if r.entries[g.index] == nil {
-		r.entries[g.index] = &leaderworkersetv1.GroupStatus{Index: g.index}
+// take takes steps, each of which sees what those before it have changed.
+func (r *restarts) take(steps ...func(*restarts) changes) {
+	for _, step := range steps {
+		c := step(r)
+		for i := range c.entries {
+			r.entries[c.entries[i].Index] = c.entries[i]
+		}
+		for _, index := range c.decided {
+			r.decided[index] = true
+		}
+		for _, g := range c.counted {
+			g.counted = true
+		}
+		for _, g := range c.leaving {
+			g.leaving = true
+		}
+		r.underway += c.underway
+		r.plan.add(c.plan)
 	}
-	return r.entries[g.index]
+}
+
+// entry returns the entry of a group, which is new if there is none.
+func (r *restarts) entry(index int32) leaderworkersetv1.GroupStatus {
+	e := r.entries[index]
+	e.Index = index
+	return e
 }
 
 // follow ends what the entries say about leaders that are gone, or soon will be, and follows how long groups are ready.
-func (r *restarts) follow() {
+func follow(r *restarts) (c changes) {
 	recreate, _ := recreates(r.Set)
-	for index, e := range r.entries {
-		g := r.leaders[index]
+	for index, stored := range r.entries {
+		g, e := r.groupAt(index), stored
 		current := g != nil && e.RestartedLeader == g.leader.UID && !g.leader.Deleting
-		if current && !recreate && (e.Failed || r.waits(e)) {
+		if current && !recreate && (e.Failed || r.backoff.waits(&e, r.Now)) {
 			// The policy has changed, and the group stays.
 			e.RestartedLeader, e.Incomplete, current = "", false, false
 		}
 		if !current {
 			e.RestartAt, e.Failed = nil, false
 		} else {
-			r.underway++
+			c.underway++
 		}
-		r.followBuilding(g, e)
-		r.backoff.follow(e, g != nil && g.ready, r.Now)
+		e.Incomplete = e.Incomplete && !isBuilt(g, &e)
+		r.backoff.follow(&e, g != nil && g.ready, r.Now)
+		if e != stored {
+			c.entries = append(c.entries, e)
+		}
 	}
+	return c
 }
 
 // recreateFailed decides which groups are recreated because pods of them have failed.
-func (r *restarts) recreateFailed() {
-	decided := 0
-	for _, f := range r.failures() {
-		if r.decided[f.group.index] {
-			r.plan.More = true // what became of the leader before is stored first
+func recreateFailed(r *restarts) (c changes) {
+	underway := r.underway
+	for _, f := range failedGroups(r) {
+		index := f.group.index
+		if r.decided[index] {
+			c.plan.More = true // what became of the leader before is stored first
 			continue
 		}
-		if r.underway >= leaderworkersetv1.MaxGroupStatuses || decided == maxGroupWrites {
-			r.plan.More = true
-			return
+		if underway >= leaderworkersetv1.MaxGroupStatuses || len(c.decided) == maxGroupWrites {
+			c.plan.More = true
+			return c
 		}
-		decided++
-		if r.entries[f.group.index] == nil || r.entries[f.group.index].RestartedLeader != f.group.leader.UID {
-			r.underway++
+		if e, found := r.entries[index]; !found || e.RestartedLeader != f.group.leader.UID {
+			underway++
 		}
-		r.recreate(f)
+		e, part := recreate(r, f)
+		c.entries, c.decided, c.counted = append(c.entries, e), append(c.decided, index), append(c.counted, f.group)
+		c.plan.add(part)
 	}
+	return c
 }
 
 // failure is a group that has to be recreated.
@@ -135,19 +160,19 @@ type failure struct {
 	trigger
 }
 
-// failures returns, by ascending index, the failed groups without a decision, and the groups that had reached a restart
+// failedGroups returns, by ascending index, the failed groups without a decision, and the groups that had reached a restart
 // limit which was raised since.
-func (r *restarts) failures() (out []failure) {
+func failedGroups(r *restarts) (out []failure) {
 	recreate, afterStart := recreates(r.Set)
 	if !recreate {
 		return nil
 	}
 	for i := range r.groups {
 		g := &r.groups[i]
-		e := r.entries[g.index]
+		e, found := r.entries[g.index]
 		switch {
-		case e != nil && e.RestartedLeader == g.leader.UID:
-			if e.Failed && !g.leader.Deleting && !exhausted(r.Set, e) {
+		case found && e.RestartedLeader == g.leader.UID:
+			if e.Failed && !g.leader.Deleting && !exhausted(r.Set, &e) {
 				out = append(out, failure{group: g})
 			}
 		default:
@@ -160,80 +185,62 @@ func (r *restarts) failures() (out []failure) {
 }
 
 // recreate counts the restart of a group, unless its limit is reached.
-func (r *restarts) recreate(f failure) {
+func recreate(r *restarts, f failure) (e leaderworkersetv1.GroupStatus, part Plan) {
 	g := f.group
-	r.decided[g.index], g.counted = true, true
-	e := r.entry(g)
+	e = r.entry(g.index)
 	if f.holds() {
-		e.FirstCause, _ = r.causeOf(f)
+		e.FirstCause, _ = causeOf(r.snapshot, f)
+		part.Asks = askCause(r.snapshot, g)
 	}
 	e.RestartedLeader, e.RestartAt = g.leader.UID, nil
-	if exhausted(r.Set, e) {
-		e.Failed = true
-		r.reportFailed(e)
-		return
+	if e.Failed = exhausted(r.Set, &e); e.Failed {
+		part.Events = []Event{groupFailed(r.Set, &e)}
+		return e, part
 	}
-	e.Failed = false
-	r.build(e, g.leader)
+	e.Incomplete = hasToBuild(r.Set, g.leader)
 	e.Restarts += one(e.Restarts < maxRestarts)
-	if at := r.backoff.next(e, r.Now); at != nil {
+	if at := r.backoff.next(&e, r.Now); at != nil {
 		e.RestartAt = at
 	} else {
 		e.LastRestartTime = ptr.To(r.Now)
 	}
-}
-
-// waits returns whether a restart that was decided waits for its time.
-func (r *restarts) waits(e *leaderworkersetv1.GroupStatus) bool {
-	return r.backoff.set && e.RestartAt != nil && r.Now.Before(e.RestartAt)
-}
-
-// wake has the next decision made when the restart of a group is due, once that time is stored: until then each decision computes a new
-// one, which would take the place of the pause after a status that is refused.
-func (r *restarts) wake(e *leaderworkersetv1.GroupStatus) {
-	if !r.decided[e.Index] {
-		r.plan.actAfter(e.RestartAt.Sub(r.Now.Time))
-	}
+	return e, part
 }
 
 // deleteDecided deletes the leaders of groups of which it is stored that they are recreated. What is decided now is stored first.
-func (r *restarts) deleteDecided() {
+func deleteDecided(r *restarts) (c changes) {
 	for i := range r.groups {
 		g := &r.groups[i]
-		e := r.entries[g.index]
-		if e == nil || e.RestartedLeader != g.leader.UID || e.Failed || g.leader.Deleting {
+		e, found := r.entries[g.index]
+		if !found || e.RestartedLeader != g.leader.UID || e.Failed || g.leader.Deleting {
 			continue
 		}
-		if r.waits(e) {
-			r.wake(e)
+		if r.backoff.waits(&e, r.Now) {
+			// Until the time is stored, each decision computes a new one. That would take the place of the pause after a status that is refused.
+			if !r.decided[g.index] {
+				c.plan.actAfter(e.RestartAt.Sub(r.Now.Time))
+			}
 			continue
 		}
-		if g.leaving = true; r.decided[g.index] {
+		if c.leaving = append(c.leaving, g); r.decided[g.index] {
 			continue
 		}
-		if !r.room() {
-			return
+		if len(c.plan.DeleteLeaders) >= maxGroupWrites {
+			c.plan.More = true
+			return c
 		}
 		if e.RestartAt != nil {
 			e.RestartAt, e.LastRestartTime = nil, ptr.To(r.Now)
+			c.entries = append(c.entries, e)
 		}
-		r.delete(g, recreateGroup(g, e))
+		c.plan.DeleteLeaders = append(c.plan.DeleteLeaders, deletionOf(g, recreateGroup(g, &e)))
 	}
+	return c
 }
 
-// room returns whether the plan can delete another leader. If not, another plan follows soon.
-func (r *restarts) room() bool {
-	if len(r.plan.DeleteLeaders) < maxGroupWrites {
-		return true
-	}
-	r.plan.More = true
-	return false
-}
-
-func (r *restarts) delete(g *group, e Event) {
-	g.leaving = true
-	r.plan.DeleteLeaders = append(r.plan.DeleteLeaders, Deletion{Ref: g.leader.Ref, Event: &e, Group: g.index,
-		Requested: e.Reason == reasonRestartRequested})
+// deletionOf deletes the leader of a group.
+func deletionOf(g *group, e Event) Deletion {
+	return Deletion{Ref: g.leader.Ref, Event: &e, Group: g.index, Requested: e.Reason == reasonRestartRequested}
 }
 
 // recreateGroup is the event about a group that is recreated after a failure.
