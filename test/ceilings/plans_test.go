@@ -20,7 +20,7 @@ const (
 	// decisionsInPlans is how often plans call Decide. A decision that needs another one has half a snapshot.
 	decisionsInPlans = 0
 	// plansInObservers is how often the files that observe call functions of plans. Observing decides nothing.
-	plansInObservers = 7
+	plansInObservers = 6
 	// typesOfRefusals is how many types of the controllers say that something was refused.
 	typesOfRefusals = 5
 )

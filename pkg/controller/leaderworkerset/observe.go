@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -119,25 +118,4 @@ func (s *Syncer) observeDomains(obs *plan.Observed) {
 			}
 		}
 	}
-}
-
-// observeRefusedPods adds the pods that the API refuses, and remembers since when there are any.
-func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
-	refused := &obs.RefusedPods
-	add := func(statefulSet types.UID, lacks bool) {
-		refusal := s.deps.Caches.PodRefusal(statefulSet, lacks)
-		if refusal == nil {
-			return
-		}
-		if refused.Owners++; refused.Owners == 1 || refusal.At.After(refused.At) {
-			refused.Reason, refused.Message, refused.At = refusal.Reason, refusal.Message, refusal.At
-		}
-	}
-	if obs.Leader != nil {
-		add(obs.Leader.UID, plan.LacksLeaders(obs.Leader, obs.Leaders))
-	}
-	for i := range obs.Workers {
-		add(obs.Workers[i].UID, obs.Workers[i].LacksPods())
-	}
-	refused.Since = children.Since(s.podsRefused, key, refused.Owners > 0, obs.Now.Time)
 }

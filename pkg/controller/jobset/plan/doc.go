@@ -24,8 +24,10 @@
 //     resumed or resized, and missing ones created, at most as many as one pass and the backlog of the Job controller may hold.
 //
 // A step looks at the state (the snapshot, its Jobs, the next status and the rest of the plan so far) and returns what it wants:
-// conditions, edits of the status, events, children, times. Only fold changes the state; attempt.go has what attempts want,
-// conditions.go how conditions change. Rules that need no state are in packages of their own: policy, gang, domains and inplace.
+// conditions, troubles, edits of the status, events, children, times. Only fold changes the state; attempt.go has what attempts want,
+// conditions.go how conditions change that are no troubles. A trouble is what keeps a set from running, such as pods without a node.
+// pkg/controller/host/plan makes its condition and events. Rules that need no state are in packages of their own: policy, gang, domains
+// and inplace.
 //
 // A decision that moves a commit point (the attempt counter, a terminal condition) is a status write and nothing else: the
 // next decision, made on what was stored, then deals with the children. So a controller that dies at any moment, or acts
