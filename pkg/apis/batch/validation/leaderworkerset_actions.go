@@ -10,8 +10,8 @@ import (
 )
 
 // ValidateLeaderWorkerSetRestart checks a request to restart groups. Whether the group exists is known once the set was read.
-func ValidateLeaderWorkerSetRestart(request *batch.LeaderWorkerSetRestart) field.ErrorList {
-	spec, path := &request.Spec, field.NewPath("spec")
+func ValidateLeaderWorkerSetRestart(spec *batch.LeaderWorkerSetRestartSpec) field.ErrorList {
+	path := field.NewPath("spec")
 	errs := validateReason(spec.Reason, path)
 	if spec.Group != nil {
 		errs = append(errs, validateNotNegative(*spec.Group, path.Child("group"))...)
@@ -21,26 +21,17 @@ func ValidateLeaderWorkerSetRestart(request *batch.LeaderWorkerSetRestart) field
 }
 
 // ValidateLeaderWorkerSetRollback checks a request to return to a former revision. Whether it exists is known once the revisions were read.
-func ValidateLeaderWorkerSetRollback(request *batch.LeaderWorkerSetRollback) field.ErrorList {
-	spec, path := &request.Spec, field.NewPath("spec")
+func ValidateLeaderWorkerSetRollback(spec *batch.LeaderWorkerSetRollbackSpec) field.ErrorList {
+	path := field.NewPath("spec")
 	errs := validateReason(spec.Reason, path)
 	errs = append(errs, validateNotNegative(spec.ToRevision, path.Child("toRevision"))...)
 	return append(errs, validateGroupPreconditions(spec.Preconditions, false, path, onlyForRestarts)...)
 }
 
-// ValidateLeaderWorkerSetPause checks a request to pause.
-func ValidateLeaderWorkerSetPause(request *batch.LeaderWorkerSetPause) field.ErrorList {
-	return validateGroupAction(&request.Spec)
-}
-
-// ValidateLeaderWorkerSetResume checks a request to resume.
-func ValidateLeaderWorkerSetResume(request *batch.LeaderWorkerSetResume) field.ErrorList {
-	return validateGroupAction(&request.Spec)
-}
-
 const onlyForRestarts = "may be set only in requests to restart a group: leave it out"
 
-func validateGroupAction(spec *batch.LeaderWorkerSetActionSpec) field.ErrorList {
+// ValidateLeaderWorkerSetAction checks a request to pause or resume.
+func ValidateLeaderWorkerSetAction(spec *batch.LeaderWorkerSetActionSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	return append(validateReason(spec.Reason, path), validateGroupPreconditions(spec.Preconditions, false, path, onlyForRestarts)...)
 }

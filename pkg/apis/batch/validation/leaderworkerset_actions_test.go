@@ -20,20 +20,17 @@ import (
 func TestLeaderWorkerSetActions(t *testing.T) {
 	kinds := map[string]func(batch.LeaderWorkerSetActionSpec) field.ErrorList{
 		"restart": func(s batch.LeaderWorkerSetActionSpec) field.ErrorList {
-			return validation.ValidateLeaderWorkerSetRestart(&batch.LeaderWorkerSetRestart{
-				Spec: batch.LeaderWorkerSetRestartSpec{Reason: s.Reason, Preconditions: s.Preconditions, Group: ptr.To[int32](0)},
+			return validation.ValidateLeaderWorkerSetRestart(&batch.LeaderWorkerSetRestartSpec{
+				Reason: s.Reason, Preconditions: s.Preconditions, Group: ptr.To[int32](0),
 			})
 		},
 		"rollback": func(s batch.LeaderWorkerSetActionSpec) field.ErrorList {
-			return validation.ValidateLeaderWorkerSetRollback(&batch.LeaderWorkerSetRollback{
-				Spec: batch.LeaderWorkerSetRollbackSpec{Reason: s.Reason, Preconditions: s.Preconditions, ToRevision: 3},
+			return validation.ValidateLeaderWorkerSetRollback(&batch.LeaderWorkerSetRollbackSpec{
+				Reason: s.Reason, Preconditions: s.Preconditions, ToRevision: 3,
 			})
 		},
-		"pause": func(s batch.LeaderWorkerSetActionSpec) field.ErrorList {
-			return validation.ValidateLeaderWorkerSetPause(&batch.LeaderWorkerSetPause{Spec: s})
-		},
-		"resume": func(s batch.LeaderWorkerSetActionSpec) field.ErrorList {
-			return validation.ValidateLeaderWorkerSetResume(&batch.LeaderWorkerSetResume{Spec: s})
+		"pause and resume": func(s batch.LeaderWorkerSetActionSpec) field.ErrorList {
+			return validation.ValidateLeaderWorkerSetAction(&s)
 		},
 	}
 	long := types.UID(strings.Repeat("a", 129))
@@ -79,13 +76,12 @@ func TestLeaderWorkerSetTargets(t *testing.T) {
 		errs field.ErrorList
 		want []refusal
 	}{
-		"a negative group": {validation.ValidateLeaderWorkerSetRestart(&batch.LeaderWorkerSetRestart{Spec: batch.LeaderWorkerSetRestartSpec{Group: ptr.To[int32](-1)}}),
+		"a negative group": {validation.ValidateLeaderWorkerSetRestart(&batch.LeaderWorkerSetRestartSpec{Group: ptr.To[int32](-1)}),
 			only("spec.group", field.ErrorTypeInvalid, "must be 0 or more")},
-		"restarts of all groups": {validation.ValidateLeaderWorkerSetRestart(&batch.LeaderWorkerSetRestart{Spec: batch.LeaderWorkerSetRestartSpec{Preconditions: negative}}),
+		"restarts of all groups": {validation.ValidateLeaderWorkerSetRestart(&batch.LeaderWorkerSetRestartSpec{Preconditions: negative}),
 			only("spec.preconditions.restarts", field.ErrorTypeForbidden, "may be set only with spec.group, whose restarts it is about: leave it out, or set spec.group")},
-		"a negative number of restarts": {validation.ValidateLeaderWorkerSetRestart(&batch.LeaderWorkerSetRestart{
-			Spec: batch.LeaderWorkerSetRestartSpec{Group: ptr.To[int32](1), Preconditions: negative}}), only("spec.preconditions.restarts", field.ErrorTypeInvalid, "must be 0 or more")},
-		"a negative revision": {validation.ValidateLeaderWorkerSetRollback(&batch.LeaderWorkerSetRollback{Spec: batch.LeaderWorkerSetRollbackSpec{ToRevision: -1}}),
+		"a negative number of restarts": {validation.ValidateLeaderWorkerSetRestart(&batch.LeaderWorkerSetRestartSpec{Group: ptr.To[int32](1), Preconditions: negative}), only("spec.preconditions.restarts", field.ErrorTypeInvalid, "must be 0 or more")},
+		"a negative revision": {validation.ValidateLeaderWorkerSetRollback(&batch.LeaderWorkerSetRollbackSpec{ToRevision: -1}),
 			only("spec.toRevision", field.ErrorTypeInvalid, "must be 0 or more")},
 	} {
 		t.Run(name, func(t *testing.T) {

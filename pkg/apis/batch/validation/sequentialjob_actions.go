@@ -10,35 +10,16 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 )
 
-// ValidateSequentialJobRestart checks a request to restart the current step.
-func ValidateSequentialJobRestart(request *batch.SequentialJobRestart) field.ErrorList {
-	return validateSequenceAction(&request.Spec)
-}
-
-// ValidateSequentialJobSuspend checks a request to suspend.
-func ValidateSequentialJobSuspend(request *batch.SequentialJobSuspend) field.ErrorList {
-	return validateSequenceAction(&request.Spec)
-}
-
-// ValidateSequentialJobResume checks a request to resume.
-func ValidateSequentialJobResume(request *batch.SequentialJobResume) field.ErrorList {
-	return validateSequenceAction(&request.Spec)
-}
-
-// ValidateSequentialJobCancel checks a request to cancel.
-func ValidateSequentialJobCancel(request *batch.SequentialJobCancel) field.ErrorList {
-	return validateSequenceAction(&request.Spec)
-}
-
 // ValidateSequentialJobRetry checks a request to retry. Whether the step exists is known once the sequence was read.
-func ValidateSequentialJobRetry(request *batch.SequentialJobRetry) field.ErrorList {
-	spec, path := &request.Spec, field.NewPath("spec")
+func ValidateSequentialJobRetry(spec *batch.SequentialJobRetrySpec) field.ErrorList {
+	path := field.NewPath("spec")
 	errs := validateReason(spec.Reason, path)
 	errs = append(errs, validateStepReference(spec.FromStep, path.Child("fromStep"))...)
 	return append(errs, validateSequencePreconditions(spec.Preconditions, path)...)
 }
 
-func validateSequenceAction(spec *batch.SequentialJobActionSpec) field.ErrorList {
+// ValidateSequenceAction checks a request to restart the current step, or to suspend, resume or cancel.
+func ValidateSequenceAction(spec *batch.SequentialJobActionSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	return append(validateReason(spec.Reason, path), validateSequencePreconditions(spec.Preconditions, path)...)
 }

@@ -18,21 +18,12 @@ import (
 // TestSequentialJobActions checks what every request has.
 func TestSequentialJobActions(t *testing.T) {
 	kinds := map[string]func(batch.SequentialJobActionSpec) field.ErrorList{
-		"restart": func(s batch.SequentialJobActionSpec) field.ErrorList {
-			return validation.ValidateSequentialJobRestart(&batch.SequentialJobRestart{Spec: s})
-		},
-		"suspend": func(s batch.SequentialJobActionSpec) field.ErrorList {
-			return validation.ValidateSequentialJobSuspend(&batch.SequentialJobSuspend{Spec: s})
-		},
-		"resume": func(s batch.SequentialJobActionSpec) field.ErrorList {
-			return validation.ValidateSequentialJobResume(&batch.SequentialJobResume{Spec: s})
-		},
-		"cancel": func(s batch.SequentialJobActionSpec) field.ErrorList {
-			return validation.ValidateSequentialJobCancel(&batch.SequentialJobCancel{Spec: s})
+		"restart, suspend, resume and cancel": func(s batch.SequentialJobActionSpec) field.ErrorList {
+			return validation.ValidateSequenceAction(&s)
 		},
 		"retry": func(s batch.SequentialJobActionSpec) field.ErrorList {
-			return validation.ValidateSequentialJobRetry(&batch.SequentialJobRetry{
-				Spec: batch.SequentialJobRetrySpec{FromStep: "train", Reason: s.Reason, Preconditions: s.Preconditions},
+			return validation.ValidateSequentialJobRetry(&batch.SequentialJobRetrySpec{
+				FromStep: "train", Reason: s.Reason, Preconditions: s.Preconditions,
 			})
 		},
 	}
@@ -62,7 +53,7 @@ func TestSequentialJobActions(t *testing.T) {
 			})
 		}
 	}
-	long := &batch.SequentialJobRetry{Spec: batch.SequentialJobRetrySpec{FromStep: strings.Repeat("a", 64)}}
+	long := &batch.SequentialJobRetrySpec{FromStep: strings.Repeat("a", 64)}
 	want := only("spec.fromStep", field.ErrorTypeTooLong, "may not be more than 63 bytes")
 	if diff := cmp.Diff(want, refusals(validation.ValidateSequentialJobRetry(long))); diff != "" {
 		t.Errorf("a long name of a step (-want +got):\n%s", diff)

@@ -20,37 +20,23 @@ const (
 var scopes = []batch.RestartScope{batch.RestartScopeJobSet, batch.RestartScopeReplicatedJob, batch.RestartScopeJob}
 
 // ValidateRestart checks a request to restart.
-func ValidateRestart(request *batch.JobSetRestart) field.ErrorList {
-	spec, path := &request.Spec, field.NewPath("spec")
+func ValidateRestart(spec *batch.JobSetRestartSpec) field.ErrorList {
+	path := field.NewPath("spec")
 	errs := validateTarget(spec, path)
 	errs = append(errs, validateReason(spec.Reason, path)...)
 	return append(errs, validatePreconditions(spec.Preconditions, path)...)
 }
 
-// ValidateSuspend checks a request to suspend.
-func ValidateSuspend(request *batch.JobSetSuspend) field.ErrorList {
-	return validateAction(&request.Spec)
-}
-
-// ValidateResume checks a request to resume.
-func ValidateResume(request *batch.JobSetResume) field.ErrorList {
-	return validateAction(&request.Spec)
-}
-
-// ValidateCancel checks a request to cancel.
-func ValidateCancel(request *batch.JobSetCancel) field.ErrorList {
-	return validateAction(&request.Spec)
-}
-
 // ValidateRetry checks a request to retry.
-func ValidateRetry(request *batch.JobSetRetry) field.ErrorList {
-	spec, path := &request.Spec, field.NewPath("spec")
+func ValidateRetry(spec *batch.JobSetRetrySpec) field.ErrorList {
+	path := field.NewPath("spec")
 	errs := validateReason(spec.Reason, path)
 	errs = append(errs, validateNotNegative(spec.MaxRestarts, path.Child("maxRestarts"))...)
 	return append(errs, validatePreconditions(spec.Preconditions, path)...)
 }
 
-func validateAction(spec *batch.JobSetActionSpec) field.ErrorList {
+// ValidateAction checks a request to suspend, resume or cancel.
+func ValidateAction(spec *batch.JobSetActionSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	return append(validateReason(spec.Reason, path), validatePreconditions(spec.Preconditions, path)...)
 }

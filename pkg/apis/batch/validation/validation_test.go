@@ -81,7 +81,7 @@ func TestRestart(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := refusals(validation.ValidateRestart(&batch.JobSetRestart{Spec: tc.spec}))
+			got := refusals(validation.ValidateRestart(&tc.spec))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}
@@ -93,21 +93,13 @@ func TestRestart(t *testing.T) {
 func TestCommonFields(t *testing.T) {
 	kinds := map[string]func(batch.JobSetActionSpec) field.ErrorList{
 		"restart": func(s batch.JobSetActionSpec) field.ErrorList {
-			return validation.ValidateRestart(&batch.JobSetRestart{Spec: batch.JobSetRestartSpec{
+			return validation.ValidateRestart(&batch.JobSetRestartSpec{
 				Scope: batch.RestartScopeJobSet, Reason: s.Reason, Preconditions: s.Preconditions,
-			}})
+			})
 		},
-		"suspend": func(s batch.JobSetActionSpec) field.ErrorList {
-			return validation.ValidateSuspend(&batch.JobSetSuspend{Spec: s})
-		},
-		"resume": func(s batch.JobSetActionSpec) field.ErrorList {
-			return validation.ValidateResume(&batch.JobSetResume{Spec: s})
-		},
-		"cancel": func(s batch.JobSetActionSpec) field.ErrorList {
-			return validation.ValidateCancel(&batch.JobSetCancel{Spec: s})
-		},
+		"suspend, resume and cancel": func(s batch.JobSetActionSpec) field.ErrorList { return validation.ValidateAction(&s) },
 		"retry": func(s batch.JobSetActionSpec) field.ErrorList {
-			return validation.ValidateRetry(&batch.JobSetRetry{Spec: batch.JobSetRetrySpec{Reason: s.Reason, Preconditions: s.Preconditions}})
+			return validation.ValidateRetry(&batch.JobSetRetrySpec{Reason: s.Reason, Preconditions: s.Preconditions})
 		},
 	}
 	cases := map[string]struct {
@@ -149,7 +141,7 @@ func TestRetryRestarts(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			request := &batch.JobSetRetry{Spec: batch.JobSetRetrySpec{MaxRestarts: tc.maxRestarts}}
+			request := &batch.JobSetRetrySpec{MaxRestarts: tc.maxRestarts}
 			if diff := cmp.Diff(tc.want, refusals(validation.ValidateRetry(request))); diff != "" {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,8 +21,8 @@ import (
 type Pure[P runtime.Object, T, S, A, C any, R Request[T]] struct {
 	// Kind is the served kind of the request.
 	Kind schema.GroupVersionKind
-	// Validate checks a request by itself.
-	Validate func(R) field.ErrorList
+	// Validate checks the spec of a request by itself.
+	Validate func(*S) field.ErrorList
 	// Act changes the object, and returns the status of the request, or an error.
 	Act func(P, *S, C) (*A, error)
 	// Prepare, if it is set, reads what the action needs besides the object, and returns the function to use in place of Act.
@@ -33,15 +34,18 @@ type Pure[P runtime.Object, T, S, A, C any, R Request[T]] struct {
 	// Call returns the call.
 	Call func(user string, now time.Time) C
 	// Event describes a request, which changed the object, and its status.
-	Event func(kind string, request R, status *A) provider.Event
+	Event func(kind string, request metav1.Object, status *A) provider.Event
 }
 
 // NewPure returns the storage of a pure action.
 func NewPure[P runtime.Object, T, S, A, C any, R Request[T]](target Target, pure Pure[P, T, S, A, C, R]) rest.Storage {
 	action := Action[P, T, R]{
-		Kind:     pure.Kind,
-		Validate: pure.Validate,
-		Act:      pure.on(pure.Act),
+		Kind: pure.Kind,
+		Validate: func(request R) field.ErrorList {
+			spec, _ := pure.Parts(request)
+			return pure.Validate(spec)
+		},
+		Act: pure.on(pure.Act),
 		Event: func(request R) provider.Event {
 			_, status := pure.Parts(request)
 			return pure.Event(pure.Kind.Kind, request, status)

@@ -14,25 +14,24 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/sequentialjob/actions"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // actionsOn returns the storage of every action by the name of its subresource.
 func actionsOn(target action.Target) map[string]rest.Storage {
 	return map[string]rest.Storage{
-		"restart": serve(target, "SequentialJobRestart", validation.ValidateSequentialJobRestart, actions.Restart,
+		"restart": serve(target, "SequentialJobRestart", validation.ValidateSequenceAction, actions.Restart,
 			func(r *batch.SequentialJobRestart) (*batch.SequentialJobActionSpec, *batch.SequentialJobActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"suspend": serve(target, "SequentialJobSuspend", validation.ValidateSequentialJobSuspend, actions.Suspend,
+		"suspend": serve(target, "SequentialJobSuspend", validation.ValidateSequenceAction, actions.Suspend,
 			func(r *batch.SequentialJobSuspend) (*batch.SequentialJobActionSpec, *batch.SequentialJobActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"resume": serve(target, "SequentialJobResume", validation.ValidateSequentialJobResume, actions.Resume,
+		"resume": serve(target, "SequentialJobResume", validation.ValidateSequenceAction, actions.Resume,
 			func(r *batch.SequentialJobResume) (*batch.SequentialJobActionSpec, *batch.SequentialJobActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"cancel": serve(target, "SequentialJobCancel", validation.ValidateSequentialJobCancel, actions.Cancel,
+		"cancel": serve(target, "SequentialJobCancel", validation.ValidateSequenceAction, actions.Cancel,
 			func(r *batch.SequentialJobCancel) (*batch.SequentialJobActionSpec, *batch.SequentialJobActionStatus) {
 				return &r.Spec, &r.Status
 			}),
@@ -45,15 +44,13 @@ func actionsOn(target action.Target) map[string]rest.Storage {
 
 // serve returns the storage of an action whose requests have the kind. The parts of a request are its spec and status.
 func serve[T, S any, R action.Request[T]](
-	target action.Target, kind string, validate func(R) field.ErrorList,
+	target action.Target, kind string, validate func(*S) field.ErrorList,
 	act func(*batch.SequentialJob, *S, actions.Call) (*batch.SequentialJobActionStatus, error),
 	parts func(R) (*S, *batch.SequentialJobActionStatus),
 ) rest.Storage {
 	return action.NewPure(target, action.Pure[*batch.SequentialJob, T, S, batch.SequentialJobActionStatus, actions.Call, R]{
 		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: act, Parts: parts,
-		Call: func(user string, now time.Time) actions.Call { return actions.Call{User: user, Now: now} },
-		Event: func(kind string, request R, status *batch.SequentialJobActionStatus) provider.Event {
-			return newEvent(kind, request, status)
-		},
+		Call:  func(user string, now time.Time) actions.Call { return actions.Call{User: user, Now: now} },
+		Event: newEvent,
 	})
 }

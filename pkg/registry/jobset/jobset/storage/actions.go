@@ -12,7 +12,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/action"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
@@ -30,15 +29,15 @@ func (a actor) actions() map[string]rest.Storage {
 			func(r *batch.JobSetRestart) (*batch.JobSetRestartSpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"suspend": serve(a, "JobSetSuspend", validation.ValidateSuspend, actions.Suspend, nil,
+		"suspend": serve(a, "JobSetSuspend", validation.ValidateAction, actions.Suspend, nil,
 			func(r *batch.JobSetSuspend) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"resume": serve(a, "JobSetResume", validation.ValidateResume, actions.Resume, nil,
+		"resume": serve(a, "JobSetResume", validation.ValidateAction, actions.Resume, nil,
 			func(r *batch.JobSetResume) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"cancel": serve(a, "JobSetCancel", validation.ValidateCancel, actions.Cancel, nil,
+		"cancel": serve(a, "JobSetCancel", validation.ValidateAction, actions.Cancel, nil,
 			func(r *batch.JobSetCancel) (*batch.JobSetActionSpec, *batch.JobSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
@@ -51,15 +50,13 @@ func (a actor) actions() map[string]rest.Storage {
 
 // serve returns the storage of an action whose requests have the kind. The parts of a request are its spec and status.
 func serve[T, S any, R action.Request[T]](
-	a actor, kind string, validate func(R) field.ErrorList,
+	a actor, kind string, validate func(*S) field.ErrorList,
 	act func(*jobset.JobSet, *S, actions.Call) (*batch.JobSetActionStatus, error),
 	warn func(*jobset.JobSet, *S) []string,
 	parts func(R) (*S, *batch.JobSetActionStatus),
 ) rest.Storage {
 	return action.NewPure(a.target, action.Pure[*jobset.JobSet, T, S, batch.JobSetActionStatus, actions.Call, R]{
 		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: act, Warn: warn, Parts: parts, Call: a.strategy.Call,
-		Event: func(kind string, request R, status *batch.JobSetActionStatus) provider.Event {
-			return newEvent(kind, request, status)
-		},
+		Event: newEvent,
 	})
 }

@@ -45,11 +45,11 @@ func actionsOn(target action.Target, reader provider.RevisionReader) map[string]
 			func(r *batch.LeaderWorkerSetRollback) (*batch.LeaderWorkerSetRollbackSpec, *batch.LeaderWorkerSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"pause": serve(target, "LeaderWorkerSetPause", validation.ValidateLeaderWorkerSetPause, actions.Pause, nil,
+		"pause": serve(target, "LeaderWorkerSetPause", validation.ValidateLeaderWorkerSetAction, actions.Pause, nil,
 			func(r *batch.LeaderWorkerSetPause) (*batch.LeaderWorkerSetActionSpec, *batch.LeaderWorkerSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
-		"resume": serve(target, "LeaderWorkerSetResume", validation.ValidateLeaderWorkerSetResume, actions.Resume, nil,
+		"resume": serve(target, "LeaderWorkerSetResume", validation.ValidateLeaderWorkerSetAction, actions.Resume, nil,
 			func(r *batch.LeaderWorkerSetResume) (*batch.LeaderWorkerSetActionSpec, *batch.LeaderWorkerSetActionStatus) {
 				return &r.Spec, &r.Status
 			}),
@@ -58,15 +58,13 @@ func actionsOn(target action.Target, reader provider.RevisionReader) map[string]
 
 // serve returns the storage of an action whose requests have the kind. The parts of a request are its spec and status.
 func serve[T, S any, R action.Request[T]](
-	target action.Target, kind string, validate func(R) field.ErrorList, do act[S], prepare func(context.Context, R) (act[S], error),
+	target action.Target, kind string, validate func(*S) field.ErrorList, do act[S], prepare func(context.Context, R) (act[S], error),
 	parts func(R) (*S, *batch.LeaderWorkerSetActionStatus),
 ) rest.Storage {
 	return action.NewPure(target, action.Pure[*leaderworkerset.LeaderWorkerSet, T, S, batch.LeaderWorkerSetActionStatus, actions.Call, R]{
 		Kind: batchv1alpha1.SchemeGroupVersion.WithKind(kind), Validate: validate, Act: do, Prepare: prepare, Parts: parts,
-		Call: func(user string, now time.Time) actions.Call { return actions.Call{User: user, Now: now} },
-		Event: func(kind string, request R, status *batch.LeaderWorkerSetActionStatus) provider.Event {
-			return newEvent(kind, request, status)
-		},
+		Call:  func(user string, now time.Time) actions.Call { return actions.Call{User: user, Now: now} },
+		Event: newEvent,
 	})
 }
 
