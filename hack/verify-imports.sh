@@ -76,7 +76,7 @@ forbid "${version}" "${module}/pkg/(generated|controller|apiserver|registry|feat
   "versioned types know the internal ones and nothing that serves or runs them"
 forbid_any_way "${helper}" "${module}/pkg/(generated|controller|apiserver|registry|features|kubectl)(/.*)?|k8s.io/(client-go|apiserver|component-base)(/.*)?" \
   "facts about objects are pure functions over versioned types"
-allow_only "${apis}/podtemplate/validation" "k8s.io/(api|apimachinery)/.*|[a-z]+(/[a-z0-9]+)*" \
+allow_only "${apis}/podtemplate/validation" "k8s.io/(api|apimachinery)/.*|k8s.io/utils/ptr|[a-z]+(/[a-z0-9]+)*" \
   "what every kind embeds knows no kind"
 allow_only "${generated}" "${generated}|${version}|k8s.io/.*|sigs.k8s.io/structured-merge-diff/.*|[a-z]+(/[a-z0-9]+)*" \
   "generated code knows the versioned types and the Kubernetes libraries"

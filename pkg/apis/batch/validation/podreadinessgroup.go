@@ -37,15 +37,12 @@ func ValidatePodReadinessGroupUpdate(next, prev *batch.PodReadinessGroup) field.
 
 // ValidatePodReadinessGroupStatusUpdate checks a change of the status.
 func ValidatePodReadinessGroupStatusUpdate(next, prev *batch.PodReadinessGroup) field.ErrorList {
-	if errs := groupSizes(next).Grown(func() *generic.Sizes { return groupSizes(prev) }); len(errs) > 0 {
-		return errs
-	}
-	return generic.Introduced(validateGroupStatus(&next.Status), validateGroupStatus(&prev.Status))
+	return generic.Status(&next.Status, &prev.Status, groupSizes, validateGroupStatus)
 }
 
-func groupSizes(group *batch.PodReadinessGroup) *generic.Sizes {
+func groupSizes(status *batch.PodReadinessGroupStatus) *generic.Sizes {
 	s := &generic.Sizes{}
-	s.List(field.NewPath("status", "conditions"), len(group.Status.Conditions), generic.MaxConditions)
+	s.List(field.NewPath("status", "conditions"), len(status.Conditions), generic.MaxConditions)
 	return s
 }
 
@@ -77,15 +74,7 @@ func validateGroupStatus(status *batch.PodReadinessGroupStatus) field.ErrorList 
 	if status.Phase != "" && !slices.Contains(groupPhases, status.Phase) {
 		errs = append(errs, field.NotSupported(path.Child("phase"), status.Phase, groupPhases))
 	}
-	errs = append(errs, validateCount(status.Pods, path.Child("pods"))...)
-	errs = append(errs, validateCount(status.Running, path.Child("running"))...)
-	return append(errs, validateCount(status.Ready, path.Child("ready"))...)
-}
-
-// validateCount leaves the value out of the error: a stored negative count may go on to be counted up.
-func validateCount[T int32 | int64](count T, path *field.Path) field.ErrorList {
-	if count >= 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be 0 or more")}
+	errs = append(errs, generic.Count(status.Pods, path.Child("pods"))...)
+	errs = append(errs, generic.Count(status.Running, path.Child("running"))...)
+	return append(errs, generic.Count(status.Ready, path.Child("ready"))...)
 }

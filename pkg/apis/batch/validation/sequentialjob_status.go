@@ -45,14 +45,11 @@ func ValidateSequentialJobStatusUpdate(next, prev *batch.SequentialJob) field.Er
 
 // ValidateSequentialJobAction checks a change of the status by an action of a user, who may take back that steps have completed.
 func ValidateSequentialJobAction(next, prev *batch.SequentialJob) field.ErrorList {
-	if errs := sequenceStatusSizes(&next.Status).Grown(func() *generic.Sizes { return sequenceStatusSizes(&prev.Status) }); len(errs) > 0 {
-		return errs
-	}
-	return generic.Introduced(validateSequenceStatus(next), validateSequenceStatus(prev))
+	return generic.Status(next, prev, sequenceStatusSizes, validateSequenceStatus)
 }
 
-func sequenceStatusSizes(status *batch.SequentialJobStatus) *generic.Sizes {
-	s, path := &generic.Sizes{}, field.NewPath("status")
+func sequenceStatusSizes(sj *batch.SequentialJob) *generic.Sizes {
+	s, path, status := &generic.Sizes{}, field.NewPath("status"), &sj.Status
 	s.List(path.Child("conditions"), len(status.Conditions), generic.MaxConditions)
 	s.List(path.Child("steps"), len(status.Steps), MaxSteps)
 	s.List(path.Child("progress", "completedIndices"), len(status.Progress.CompletedIndices), MaxSteps)
@@ -65,11 +62,11 @@ func validateSequenceStatus(sj *batch.SequentialJob) field.ErrorList {
 	errs := metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))
 	state := path.Child("state")
 	errs = append(errs, slices.Concat(
-		validateCount(status.State.Active, state.Child("active")),
-		validateCount(status.State.Succeeded, state.Child("succeeded")),
-		validateCount(status.State.Failed, state.Child("failed")),
-		validateCount(status.ObservedGeneration, path.Child("observedGeneration")),
-		validateCount(status.ActiveSeconds, path.Child("activeSeconds")),
+		generic.Count(status.State.Active, state.Child("active")),
+		generic.Count(status.State.Succeeded, state.Child("succeeded")),
+		generic.Count(status.State.Failed, state.Child("failed")),
+		generic.Count(status.ObservedGeneration, path.Child("observedGeneration")),
+		generic.Count(status.ActiveSeconds, path.Child("activeSeconds")),
 		validateProgress(&status.Progress, count, path.Child("progress")),
 	)...)
 	steps := path.Child("steps")
@@ -121,7 +118,7 @@ func validateStepStatus(status *batch.SequentialJobStepStatus, path *field.Path)
 		errs = append(errs, jobset.ValidateCause(status.FirstCause, path.Child("firstCause"))...)
 	}
 	return append(errs, slices.Concat(
-		validateCount(status.Attempts, path.Child("attempts")),
+		generic.Count(status.Attempts, path.Child("attempts")),
 		generic.BytesWithin(status.Name, maxObjectName, path.Child("name")),
 		generic.BytesWithin(status.ChildName, maxObjectName, path.Child("childName")),
 		generic.BytesWithin(string(status.ChildUID), maxUID, path.Child("childUID")),
@@ -139,7 +136,7 @@ func validateLastAction(action *batch.SequentialJobLastAction, path *field.Path)
 		generic.BytesWithin(action.User, maxUserBytes, path.Child("user")),
 		generic.CharactersWithin(action.Reason, maxReasonLength, path.Child("reason")),
 		generic.BytesWithin(action.Step, maxObjectName, path.Child("step")),
-		validateCount(action.Attempt, path.Child("attempt")),
+		generic.Count(action.Attempt, path.Child("attempt")),
 	)...)
 }
 

@@ -166,16 +166,13 @@ func Warnings(ds *disaggregatedset.DisaggregatedSet) (warnings []string) {
 
 // ValidateDisaggregatedSetStatusUpdate checks a change of the status.
 func ValidateDisaggregatedSetStatusUpdate(next, prev *disaggregatedset.DisaggregatedSet) field.ErrorList {
-	sizes := func(ds *disaggregatedset.DisaggregatedSet) *generic.Sizes {
+	sizes := func(status *disaggregatedset.DisaggregatedSetStatus) *generic.Sizes {
 		s := &generic.Sizes{}
-		s.List(field.NewPath("status", "conditions"), len(ds.Status.Conditions), generic.MaxConditions)
-		s.List(field.NewPath("status", "roleStatuses"), len(ds.Status.RoleStatuses), maxRoleStatuses)
+		s.List(field.NewPath("status", "conditions"), len(status.Conditions), generic.MaxConditions)
+		s.List(field.NewPath("status", "roleStatuses"), len(status.RoleStatuses), maxRoleStatuses)
 		return s
 	}
-	if errs := sizes(next).Grown(func() *generic.Sizes { return sizes(prev) }); len(errs) > 0 {
-		return errs
-	}
-	return generic.Introduced(validateStatus(&next.Status), validateStatus(&prev.Status))
+	return generic.Status(&next.Status, &prev.Status, sizes, validateStatus)
 }
 
 func validateStatus(status *disaggregatedset.DisaggregatedSetStatus) field.ErrorList {
@@ -188,19 +185,11 @@ func validateStatus(status *disaggregatedset.DisaggregatedSetStatus) field.Error
 			errs = append(errs, podtemplate.Duplicate(at, role.Name))
 		}
 		seen[role.Name] = true
-		errs = append(errs, validateCount(role.Replicas, at.Child("replicas"))...)
-		errs = append(errs, validateCount(role.ReadyReplicas, at.Child("readyReplicas"))...)
-		errs = append(errs, validateCount(role.UpdatedReplicas, at.Child("updatedReplicas"))...)
+		errs = append(errs, generic.Count(role.Replicas, at.Child("replicas"))...)
+		errs = append(errs, generic.Count(role.ReadyReplicas, at.Child("readyReplicas"))...)
+		errs = append(errs, generic.Count(role.UpdatedReplicas, at.Child("updatedReplicas"))...)
 	}
 	return errs
-}
-
-// validateCount leaves the value out of the error: a stored negative count may go on to be counted up.
-func validateCount(count int32, path *field.Path) field.ErrorList {
-	if count >= 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be 0 or more")}
 }
 
 // maxSelector is the longest selector in a status, in bytes.
@@ -223,20 +212,17 @@ func validateScalerSpec(s *disaggregatedset.DisaggregatedSetRoleScaler) field.Er
 
 // ValidateScalerStatusUpdate checks a change of the status.
 func ValidateScalerStatusUpdate(next, prev *disaggregatedset.DisaggregatedSetRoleScaler) field.ErrorList {
-	sizes := func(s *disaggregatedset.DisaggregatedSetRoleScaler) *generic.Sizes {
-		sizes := &generic.Sizes{}
-		sizes.List(field.NewPath("status", "conditions"), len(s.Status.Conditions), generic.MaxConditions)
-		return sizes
+	sizes := func(status *disaggregatedset.DisaggregatedSetRoleScalerStatus) *generic.Sizes {
+		s := &generic.Sizes{}
+		s.List(field.NewPath("status", "conditions"), len(status.Conditions), generic.MaxConditions)
+		return s
 	}
-	if errs := sizes(next).Grown(func() *generic.Sizes { return sizes(prev) }); len(errs) > 0 {
-		return errs
-	}
-	return generic.Introduced(validateScalerStatus(&next.Status), validateScalerStatus(&prev.Status))
+	return generic.Status(&next.Status, &prev.Status, sizes, validateScalerStatus)
 }
 
 func validateScalerStatus(status *disaggregatedset.DisaggregatedSetRoleScalerStatus) field.ErrorList {
 	path := field.NewPath("status")
 	errs := metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))
-	errs = append(errs, validateCount(status.Replicas, path.Child("replicas"))...)
+	errs = append(errs, generic.Count(status.Replicas, path.Child("replicas"))...)
 	return append(errs, generic.BytesWithin(status.Selector, maxSelector, path.Child("selector"))...)
 }

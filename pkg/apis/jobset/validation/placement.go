@@ -17,7 +17,7 @@ func validatePlacement(at *jobset.Placement, path *field.Path) field.ErrorList {
 	if at == nil {
 		return nil
 	}
-	errs := validateCount(at.Restarts, path.Child("restarts"))
+	errs := generic.Count(at.Restarts, path.Child("restarts"))
 	seen := map[string]struct{}{}
 	for i := range at.ReplicatedJobs {
 		entry, p := &at.ReplicatedJobs[i], path.Child("replicatedJobs").Index(i)
@@ -42,8 +42,8 @@ func validatePlacement(at *jobset.Placement, path *field.Path) field.ErrorList {
 const maxLeft = 8
 
 func validateJobPlacement(at *jobset.JobPlacement, path *field.Path) field.ErrorList {
-	errs := validateCount(at.Nodes, path.Child("nodes"))
-	errs = append(errs, validateCount(at.Restarts, path.Child("restarts"))...)
+	errs := generic.Count(at.Nodes, path.Child("nodes"))
+	errs = append(errs, generic.Count(at.Restarts, path.Child("restarts"))...)
 	if at.Moves != nil && len(at.Moves.Left) > maxLeft {
 		errs = append(errs, field.TooMany(path.Child("moves", "left"), len(at.Moves.Left), maxLeft))
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 )
@@ -238,15 +239,15 @@ func validateInPlaceRestart(spec *jobset.JobSetSpec, opts gates.Gates, path *fie
 	for i := range spec.ReplicatedJobs {
 		job, p := &spec.ReplicatedJobs[i].Template.Spec, path.Child("replicatedJobs").Index(i).Child("template", "spec")
 		if ptr.Deref(job.BackoffLimit, 0) != math.MaxInt32 {
-			errs = append(errs, field.Invalid(p.Child("backoffLimit"), valueOf(job.BackoffLimit),
+			errs = append(errs, field.Invalid(p.Child("backoffLimit"), generic.ValueOf(job.BackoffLimit),
 				fmt.Sprintf("must be %d with the restart strategy InPlaceRestart", math.MaxInt32)))
 		}
 		if ptr.Deref(job.PodReplacementPolicy, "") != batchv1.Failed {
-			errs = append(errs, field.Invalid(p.Child("podReplacementPolicy"), valueOf(job.PodReplacementPolicy),
+			errs = append(errs, field.Invalid(p.Child("podReplacementPolicy"), generic.ValueOf(job.PodReplacementPolicy),
 				"must be Failed with the restart strategy InPlaceRestart"))
 		}
 		if job.Completions == nil || job.Parallelism == nil || *job.Completions != *job.Parallelism {
-			errs = append(errs, field.Invalid(p.Child("completions"), valueOf(job.Completions),
+			errs = append(errs, field.Invalid(p.Child("completions"), generic.ValueOf(job.Completions),
 				"must be set and equal to parallelism with the restart strategy InPlaceRestart"))
 		}
 	}

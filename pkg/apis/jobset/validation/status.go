@@ -10,17 +10,18 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
 )
 
 // validateStatus checks the limits of the published schema, and that counts are not negative. The controller is trusted with
 // what the values mean.
-func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
-	path := field.NewPath("status")
+func validateStatus(js *jobset.JobSet) field.ErrorList {
+	path, status := field.NewPath("status"), &js.Status
 	errs := metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))
-	errs = append(errs, validateCount(status.Restarts, path.Child("restarts"))...)
-	errs = append(errs, validateCount(status.RestartsCountTowardsMax, path.Child("restartsCountTowardsMax"))...)
+	errs = append(errs, generic.Count(status.Restarts, path.Child("restarts"))...)
+	errs = append(errs, generic.Count(status.RestartsCountTowardsMax, path.Child("restartsCountTowardsMax"))...)
 	errs = append(errs, validateJobStatuses(status.ReplicatedJobsStatus, path.Child("replicatedJobsStatus"))...)
 	errs = append(errs, validateAttempt(status.PreviousInPlaceRestartAttempt, path.Child("previousInPlaceRestartAttempt"))...)
 	errs = append(errs, validateAttempt(status.CurrentInPlaceRestartAttempt, path.Child("currentInPlaceRestartAttempt"))...)
@@ -33,7 +34,7 @@ func validateStatus(status *jobset.JobSetStatus) field.ErrorList {
 	if status.GoodMilliseconds < 0 {
 		errs = append(errs, field.Invalid(path.Child("goodMilliseconds"), status.GoodMilliseconds, "must be 0 or more"))
 	}
-	return append(errs, validateCount(status.AddedRestarts, path.Child("addedRestarts"))...)
+	return append(errs, generic.Count(status.AddedRestarts, path.Child("addedRestarts"))...)
 }
 
 func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path) field.ErrorList {
@@ -55,27 +56,19 @@ func validateJobStatuses(statuses []jobset.ReplicatedJobStatus, path *field.Path
 
 func validateJobCounts(status *jobset.ReplicatedJobStatus, path *field.Path) field.ErrorList {
 	errs := slices.Concat(
-		validateCount(status.Ready, path.Child("ready")),
-		validateCount(status.Succeeded, path.Child("succeeded")),
-		validateCount(status.Failed, path.Child("failed")),
-		validateCount(status.Active, path.Child("active")),
-		validateCount(status.Suspended, path.Child("suspended")),
+		generic.Count(status.Ready, path.Child("ready")),
+		generic.Count(status.Succeeded, path.Child("succeeded")),
+		generic.Count(status.Failed, path.Child("failed")),
+		generic.Count(status.Active, path.Child("active")),
+		generic.Count(status.Suspended, path.Child("suspended")),
 	)
 	for i, n := range status.JobRestarts {
-		errs = append(errs, validateCount(n, path.Child("jobRestarts").Index(i))...)
+		errs = append(errs, generic.Count(n, path.Child("jobRestarts").Index(i))...)
 	}
 	for i, n := range status.JobRestartsCountTowardsMax {
-		errs = append(errs, validateCount(n, path.Child("jobRestartsCountTowardsMax").Index(i))...)
+		errs = append(errs, generic.Count(n, path.Child("jobRestartsCountTowardsMax").Index(i))...)
 	}
 	return errs
-}
-
-// validateCount leaves the value out of the error: a stored negative count may go on to be counted up.
-func validateCount(count int32, path *field.Path) field.ErrorList {
-	if count >= 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be 0 or more")}
 }
 
 func validateAttempt(attempt *int32, path *field.Path) field.ErrorList {

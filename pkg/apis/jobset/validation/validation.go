@@ -42,10 +42,7 @@ func ValidateJobSetUpdate(next, prev *jobset.JobSet, opts gates.Gates) field.Err
 
 // ValidateJobSetStatusUpdate checks a change of the status.
 func ValidateJobSetStatusUpdate(next, prev *jobset.JobSet, _ gates.Gates) field.ErrorList {
-	if errs := statusSizes(next).Grown(func() *generic.Sizes { return statusSizes(prev) }); len(errs) > 0 {
-		return errs
-	}
-	return generic.Introduced(validateStatus(&next.Status), validateStatus(&prev.Status))
+	return generic.Status(next, prev, statusSizes, validateStatus)
 }
 
 // validateSpec checks a spec on its own, with the names that the name of the JobSet leads to.
@@ -93,14 +90,6 @@ func choices[T ~string](supported []T) string {
 		texts[i] = string(s)
 	}
 	return strings.Join(texts, ", ")
-}
-
-// valueOf returns the value of a pointer for an error, or a value that is left out of the error if the pointer is nil.
-func valueOf[T any](p *T) any {
-	if p == nil {
-		return field.OmitValueType{}
-	}
-	return *p
 }
 
 // validateMetadata checks which keys Jobs and pods are to get.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 )
@@ -52,7 +53,7 @@ type NameBudget struct {
 // the longest label; with one pod in each group only the leaders have one.
 func Budget(lws *leaderworkerset.LeaderWorkerSet) NameBudget {
 	owner := lws.Name
-	if valueOr(lws.Spec.LeaderWorkerTemplate.GroupSize, 1) > 1 {
+	if ptr.Deref(lws.Spec.LeaderWorkerTemplate.GroupSize, 1) > 1 {
 		owner += "-" + strconv.FormatInt(highestGroup(&lws.Spec), 10)
 	}
 	label := owner + "-" + "0123456789"[:longestHash]
@@ -62,7 +63,7 @@ func Budget(lws *leaderworkerset.LeaderWorkerSet) NameBudget {
 
 // highestGroup is the highest index of a group, those of a surge included.
 func highestGroup(spec *leaderworkerset.LeaderWorkerSetSpec) int64 {
-	replicas := valueOr(spec.Replicas, 1)
+	replicas := ptr.Deref(spec.Replicas, 1)
 	groups := int64(max(replicas, 0))
 	if rolling := spec.RolloutStrategy.RollingUpdateConfiguration; rolling != nil && rolling.MaxSurge != nil {
 		if surge, err := intstr.GetScaledValueFromIntOrPercent(rolling.MaxSurge, int(replicas), true); err == nil {

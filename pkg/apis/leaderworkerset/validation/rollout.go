@@ -11,7 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
+	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 )
 
@@ -26,7 +28,7 @@ func validateRollout(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Path
 		return errs
 	}
 	p = p.Child("rollingUpdateConfiguration")
-	if n := valueOr(rolling.Partition, 0); n < 0 {
+	if n := ptr.Deref(rolling.Partition, 0); n < 0 {
 		errs = append(errs, field.Invalid(p.Child("partition"), n, "must be 0 or more"))
 	}
 	unavailable, surge := p.Child("maxUnavailable"), p.Child("maxSurge")
@@ -34,9 +36,9 @@ func validateRollout(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Path
 	if len(wrong) > 0 {
 		return append(errs, wrong...)
 	}
-	replicas := valueOr(spec.Replicas, 1)
+	replicas := ptr.Deref(spec.Replicas, 1)
 	if replicas > 0 && scaled(rolling.MaxUnavailable, 1, replicas, false) == 0 && scaled(rolling.MaxSurge, 0, replicas, true) == 0 {
-		errs = append(errs, field.Invalid(unavailable, valueOf(rolling.MaxUnavailable), fmt.Sprintf(
+		errs = append(errs, field.Invalid(unavailable, generic.ValueOf(rolling.MaxUnavailable), fmt.Sprintf(
 			"must not be 0, rounded down, if maxSurge is 0: no group could be replaced; replicas is %d", replicas)))
 	}
 	return errs

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 	podtemplate "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/podtemplate/validation"
@@ -60,7 +61,7 @@ func ValidateReplicas(replicas int32, path *field.Path) field.ErrorList {
 
 // validateCounts checks the number of groups and of their pods.
 func validateCounts(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Path) field.ErrorList {
-	replicas, size := valueOr(spec.Replicas, 1), valueOr(spec.LeaderWorkerTemplate.GroupSize, 1)
+	replicas, size := ptr.Deref(spec.Replicas, 1), ptr.Deref(spec.LeaderWorkerTemplate.GroupSize, 1)
 	errs := ValidateReplicas(replicas, path.Child("replicas"))
 	if size < 1 {
 		errs = append(errs, field.Invalid(path.Child("leaderWorkerTemplate", "size"), size, "must be 1 or more: the leader counts"))
@@ -77,7 +78,7 @@ func validateNetwork(network *leaderworkerset.NetworkConfig, path *field.Path) f
 	if network == nil {
 		return nil
 	}
-	return enum(path.Child("subdomainPolicy"), valueOr(network.SubdomainPolicy, ""), subdomainPolicies)
+	return enum(path.Child("subdomainPolicy"), ptr.Deref(network.SubdomainPolicy, ""), subdomainPolicies)
 }
 
 // validateRestarts checks the restart policy, and the limit that depends on it.
@@ -97,7 +98,7 @@ func validateRestarts(template *leaderworkerset.LeaderWorkerTemplate, path *fiel
 // validateAdditions checks fields that upstream does not have.
 func validateAdditions(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if n := valueOr(spec.RevisionHistoryLimit, 0); n < 0 || n > maxRevisionHistory {
+	if n := ptr.Deref(spec.RevisionHistoryLimit, 0); n < 0 || n > maxRevisionHistory {
 		errs = append(errs, field.Invalid(path.Child("revisionHistoryLimit"), n, fmt.Sprintf("must be from 0 to %d", maxRevisionHistory)))
 	}
 	backoff := spec.GroupRestartBackoff
@@ -105,11 +106,11 @@ func validateAdditions(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Pa
 		return errs
 	}
 	p := path.Child("groupRestartBackoff")
-	base := valueOr(backoff.BaseSeconds, 1)
+	base := ptr.Deref(backoff.BaseSeconds, 1)
 	if base < 1 || base > maxFirstDelay {
 		return append(errs, field.Invalid(p.Child("baseSeconds"), base, fmt.Sprintf("must be from 1 to %d", maxFirstDelay)))
 	}
-	if longest := valueOr(backoff.MaxSeconds, max(base, defaultLongestDelay)); longest < base || longest > maxRestartDelay {
+	if longest := ptr.Deref(backoff.MaxSeconds, max(base, defaultLongestDelay)); longest < base || longest > maxRestartDelay {
 		errs = append(errs, field.Invalid(p.Child("maxSeconds"), longest, fmt.Sprintf("must be from %d, the value of baseSeconds, to %d", base,
 			maxRestartDelay)))
 	}
@@ -124,33 +125,17 @@ func enum[T ~string](path *field.Path, value T, supported []T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, supported)}
 }
 
-// valueOr returns what a pointer points to, or the value of one that is nil.
-func valueOr[T any](p *T, absent T) T {
-	if p == nil {
-		return absent
-	}
-	return *p
-}
-
-// valueOf returns the value of a pointer for an error, or a value that is left out of the error if the pointer is nil.
-func valueOf[T any](p *T) any {
-	if p == nil {
-		return field.OmitValueType{}
-	}
-	return *p
-}
-
 // ValidateEmbedded checks a spec that another kind embeds, as the published schema does. Whatever else is wrong is
 // found when the LeaderWorkerSet is created. The restart policy may be Default, because nothing has been filled in for
 // the webhook.
 func ValidateEmbedded(spec *leaderworkerset.LeaderWorkerSetSpec, path *field.Path) field.ErrorList {
 	template, at := &spec.LeaderWorkerTemplate, path.Child("leaderWorkerTemplate")
-	errs := ValidateReplicas(valueOr(spec.Replicas, 1), path.Child("replicas"))
+	errs := ValidateReplicas(ptr.Deref(spec.Replicas, 1), path.Child("replicas"))
 	if template.RestartPolicy != leaderworkerset.RestartPolicyDefault {
 		errs = append(errs, validateRestarts(template, at)...)
 	}
 	if policy := template.SubGroupPolicy; policy != nil {
-		errs = append(errs, enum(at.Child("subGroupPolicy", "subGroupPolicyType"), valueOr(policy.Type, ""), subGroupTypes)...)
+		errs = append(errs, enum(at.Child("subGroupPolicy", "subGroupPolicyType"), ptr.Deref(policy.Type, ""), subGroupTypes)...)
 	}
 	errs = append(errs, enum(path.Child("startupPolicy"), spec.StartupPolicy, startupPolicies)...)
 	errs = append(errs, validateNetwork(spec.NetworkConfig, path.Child("networkConfig"))...)

@@ -35,10 +35,7 @@ var actions = []leaderworkerset.Action{
 
 // ValidateLeaderWorkerSetStatusUpdate checks a change of the status: the limits of the published schema, and those of our fields.
 func ValidateLeaderWorkerSetStatusUpdate(next, prev *leaderworkerset.LeaderWorkerSet) field.ErrorList {
-	if errs := statusSizes(&next.Status).Grown(func() *generic.Sizes { return statusSizes(&prev.Status) }); len(errs) > 0 {
-		return errs
-	}
-	return generic.Introduced(validateStatus(&next.Status), validateStatus(&prev.Status))
+	return generic.Status(&next.Status, &prev.Status, statusSizes, validateStatus)
 }
 
 func statusSizes(status *leaderworkerset.LeaderWorkerSetStatus) *generic.Sizes {
@@ -56,10 +53,10 @@ func validateStatus(status *leaderworkerset.LeaderWorkerSetStatus) field.ErrorLi
 	path := field.NewPath("status")
 	errs := slices.Concat(
 		metav1validation.ValidateConditions(status.Conditions, path.Child("conditions")),
-		validateCount(status.ReadyReplicas, path.Child("readyReplicas")),
-		validateCount(status.UpdatedReplicas, path.Child("updatedReplicas")),
-		validateCount(status.Replicas, path.Child("replicas")),
-		validateCount(status.ObservedGeneration, path.Child("observedGeneration")),
+		generic.Count(status.ReadyReplicas, path.Child("readyReplicas")),
+		generic.Count(status.UpdatedReplicas, path.Child("updatedReplicas")),
+		generic.Count(status.Replicas, path.Child("replicas")),
+		generic.Count(status.ObservedGeneration, path.Child("observedGeneration")),
 		generic.BytesWithin(status.HPAPodSelector, maxSelector, path.Child("hpaPodSelector")),
 		validateGroups(status.Groups, path.Child("groups")),
 	)
@@ -82,9 +79,9 @@ func validateGroups(groups []leaderworkerset.GroupStatus, path *field.Path) fiel
 		}
 		seen[group.Index] = struct{}{}
 		errs = append(errs, slices.Concat(
-			validateCount(group.Index, p.Child("index")),
-			validateCount(group.Restarts, p.Child("restarts")),
-			validateCount(group.RestartsInRow, p.Child("restartsInRow")),
+			generic.Count(group.Index, p.Child("index")),
+			generic.Count(group.Restarts, p.Child("restarts")),
+			generic.Count(group.RestartsInRow, p.Child("restartsInRow")),
 			generic.BytesWithin(string(group.RestartedLeader), maxUID, p.Child("restartedLeader")),
 		)...)
 		if group.FirstCause != nil {
@@ -97,14 +94,14 @@ func validateGroups(groups []leaderworkerset.GroupStatus, path *field.Path) fiel
 func validateRestart(restart *leaderworkerset.RequestedRestart, path *field.Path) field.ErrorList {
 	errs := unique(restart.Groups, path.Child("groups"))
 	for i, index := range restart.Groups {
-		errs = append(errs, validateCount(index, path.Child("groups").Index(i))...)
+		errs = append(errs, generic.Count(index, path.Child("groups").Index(i))...)
 	}
 	errs = append(errs, unique(restart.Leaders, path.Child("leaders"))...)
 	for i, uid := range restart.Leaders {
 		errs = append(errs, generic.BytesWithin(string(uid), maxUID, path.Child("leaders").Index(i))...)
 	}
 	if restart.GroupsLeft != nil {
-		errs = append(errs, validateCount(*restart.GroupsLeft, path.Child("groupsLeft"))...)
+		errs = append(errs, generic.Count(*restart.GroupsLeft, path.Child("groupsLeft"))...)
 	}
 	return errs
 }
@@ -125,19 +122,11 @@ func unique[T int32 | types.UID](list []T, path *field.Path) field.ErrorList {
 func validateLastAction(action *leaderworkerset.LastAction, path *field.Path) field.ErrorList {
 	errs := enum(path.Child("action"), action.Action, actions)
 	if action.Group != nil {
-		errs = append(errs, validateCount(*action.Group, path.Child("group"))...)
+		errs = append(errs, generic.Count(*action.Group, path.Child("group"))...)
 	}
 	return append(errs, slices.Concat(
 		generic.BytesWithin(action.User, maxUser, path.Child("user")),
 		generic.CharactersWithin(action.Reason, maxReason, path.Child("reason")),
-		validateCount(action.Revision, path.Child("revision")),
+		generic.Count(action.Revision, path.Child("revision")),
 	)...)
-}
-
-// validateCount leaves the value out of the error: a stored negative count may go on to be counted up.
-func validateCount[T int32 | int64](count T, path *field.Path) field.ErrorList {
-	if count >= 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be 0 or more")}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
 )
@@ -26,12 +27,12 @@ func validateSubGroups(lws *leaderworkerset.LeaderWorkerSet, path *field.Path) f
 		}
 		return nil
 	}
-	kind := valueOr(policy.Type, leaderworkerset.SubGroupPolicyLeaderWorker)
+	kind := ptr.Deref(policy.Type, leaderworkerset.SubGroupPolicyLeaderWorker)
 	errs := enum(path.Child("leaderWorkerTemplate", "subGroupPolicy", "subGroupPolicyType"), kind, subGroupTypes)
 	if policy.SubGroupSize == nil {
 		return append(errs, field.Required(subGroupSizePath, "must be the number of pods of a subgroup"))
 	}
-	return append(errs, validateSubGroupSize(*policy.SubGroupSize, valueOr(template.GroupSize, 1), kind)...)
+	return append(errs, validateSubGroupSize(*policy.SubGroupSize, ptr.Deref(template.GroupSize, 1), kind)...)
 }
 
 func validateSubGroupSize(subSize, size int32, kind leaderworkerset.SubGroupPolicyType) field.ErrorList {

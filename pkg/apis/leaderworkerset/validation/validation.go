@@ -14,6 +14,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	generic "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/generic/validation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
@@ -44,7 +45,7 @@ func ValidateLeaderWorkerSetUpdate(next, prev *leaderworkerset.LeaderWorkerSet) 
 
 // ValidateLeaderWorkerSetScale checks a change of the scale: only the range of replicas. Autoscalers may choose any size.
 func ValidateLeaderWorkerSetScale(lws *leaderworkerset.LeaderWorkerSet) field.ErrorList {
-	return ValidateReplicas(valueOr(lws.Spec.Replicas, 1), field.NewPath("spec", "replicas"))
+	return ValidateReplicas(ptr.Deref(lws.Spec.Replicas, 1), field.NewPath("spec", "replicas"))
 }
 
 // specSizes measures a spec. It is cheap whatever the spec holds, so that it comes before every other check.
@@ -86,13 +87,13 @@ func validateTransition(next, prev *leaderworkerset.LeaderWorkerSetSpec) field.E
 	case is == nil && was == nil:
 		return nil
 	case was == nil:
-		return invalid(valueOf(is.SubGroupSize), "must not be set, because the set was created without a subGroupPolicy; delete it and create "+
+		return invalid(generic.ValueOf(is.SubGroupSize), "must not be set, because the set was created without a subGroupPolicy; delete it and create "+
 			"another one")
 	case is == nil:
 		return invalid(field.OmitValueType{}, "must not be removed, because the set was created with a subGroupPolicy; delete it and create "+
 			"another one")
-	case was.SubGroupSize != nil && valueOr(is.SubGroupSize, 0) != *was.SubGroupSize:
-		return invalid(valueOf(is.SubGroupSize), "must not change: "+formerSize(*was.SubGroupSize))
+	case was.SubGroupSize != nil && ptr.Deref(is.SubGroupSize, 0) != *was.SubGroupSize:
+		return invalid(generic.ValueOf(is.SubGroupSize), "must not change: "+formerSize(*was.SubGroupSize))
 	}
 	return nil
 }

@@ -44,11 +44,3 @@ func Duplicate(path *field.Path, key any) *field.Error {
 	err.Detail = "must be unique in the list: remove or rename one of the two"
 	return err
 }
-
-// valueOr returns what a pointer points to, or the default of one that is nil.
-func valueOr[T any](p *T, absent T) T {
-	if p == nil {
-		return absent
-	}
-	return *p
-}

@@ -11,6 +11,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 const (
@@ -63,7 +64,7 @@ func notNegative[T int32 | int64](c *checker, path *field.Path, value *T) {
 
 // completionMode checks what only Jobs with indexes can have.
 func (c *checker) completionMode(spec *batchv1.JobSpec, path *field.Path) {
-	mode := valueOr(spec.CompletionMode, "")
+	mode := ptr.Deref(spec.CompletionMode, "")
 	if mode != "" && mode != batchv1.IndexedCompletion && mode != batchv1.NonIndexedCompletion {
 		c.errs = append(c.errs, field.NotSupported(path.Child("completionMode"), mode, []batchv1.CompletionMode{batchv1.IndexedCompletion,
 			batchv1.NonIndexedCompletion}))
@@ -93,7 +94,7 @@ func (c *checker) jobRestartPolicy(spec *batchv1.JobSpec, path *field.Path) {
 	case spec.PodFailurePolicy != nil:
 		c.refuse(p, policy, "must be Never if podFailurePolicy is set; the default is OnFailure")
 	}
-	if spec.PodFailurePolicy != nil && valueOr(spec.PodReplacementPolicy, batchv1.Failed) != batchv1.Failed {
+	if spec.PodFailurePolicy != nil && ptr.Deref(spec.PodReplacementPolicy, batchv1.Failed) != batchv1.Failed {
 		c.refuse(path.Child("podReplacementPolicy"), *spec.PodReplacementPolicy, "must be Failed if podFailurePolicy is set")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // rejected says what follows if no webhook adds what is missing.
@@ -58,7 +59,7 @@ func ValidateComplete(template *batchv1.JobTemplateSpec, path *field.Path) field
 
 func (m missing) job(template *batchv1.JobTemplateSpec, claims map[string]struct{}, path *field.Path) {
 	spec, p := &template.Spec, path.Child("spec")
-	if spec.Completions == nil && spec.Parallelism != nil && valueOr(spec.CompletionMode, "") == batchv1.IndexedCompletion {
+	if spec.Completions == nil && spec.Parallelism != nil && ptr.Deref(spec.CompletionMode, "") == batchv1.IndexedCompletion {
 		n := max(*spec.Parallelism, 1)
 		m.required(p.Child("completions"), fmt.Sprintf("must be set, because completionMode is Indexed: set it to %d", n),
 			"not set, although completionMode is Indexed, the default, and parallelism is set; Jobs are rejected; set completions to %d, or "+
