@@ -124,7 +124,7 @@ func TestPodKeys(t *testing.T) {
 					SeccompProfile: &corev1.SeccompProfile{}, AppArmorProfile: &corev1.AppArmorProfile{}, Sysctls: []corev1.Sysctl{{}},
 				}
 			}),
-			prefix: podPath + "securityContext.", missing: []string{"seccompProfile.type", "appArmorProfile.type", "sysctls[0].name"},
+			prefix: podPath + "securityContext.", missing: []string{"sysctls[0].name", "seccompProfile.type", "appArmorProfile.type"},
 		},
 		"spread constraints": {
 			change: pod(func(p *corev1.PodSpec) {
@@ -231,7 +231,7 @@ func TestContainerKeys(t *testing.T) {
 				}}}
 			}),
 			prefix: containerPath + "env[0].valueFrom.",
-			missing: []string{"configMapKeyRef.key", "secretKeyRef.key", "fieldRef.fieldPath", "resourceFieldRef.resource",
+			missing: []string{"fieldRef.fieldPath", "resourceFieldRef.resource", "configMapKeyRef.key", "secretKeyRef.key",
 				"fileKeyRef.key", "fileKeyRef.path", "fileKeyRef.volumeName"},
 		},
 		"volume mounts": {

@@ -15,29 +15,6 @@ type checker struct {
 	errs field.ErrorList
 }
 
-// present reports a key that is missing. Typed decoding does not distinguish a missing key from a zero value, so only keys
-// whose zero value no child can have are checked.
-func (c *checker) present(path *field.Path, ok bool) {
-	if !ok {
-		c.errs = append(c.errs, field.Required(path, "must be set"))
-	}
-}
-
-// text reports a missing or empty string.
-func (c *checker) text(path *field.Path, value string) { c.present(path, value != "") }
-
-// unique reports items whose key an earlier item of the list has.
-func unique[T any](c *checker, list *field.Path, items []T, key func(*T) string) {
-	seen := make(map[string]struct{}, len(items))
-	for i := range items {
-		k := key(&items[i])
-		if _, dup := seen[k]; dup {
-			c.errs = append(c.errs, Duplicate(list.Index(i), k))
-		}
-		seen[k] = struct{}{}
-	}
-}
-
 // Duplicate is the error of a list item whose key an earlier item has.
 func Duplicate(path *field.Path, key any) *field.Error {
 	err := field.Duplicate(path, key)
