@@ -11,9 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
@@ -65,57 +68,54 @@ type heldKind struct {
 	noun, plural string
 	// held is the condition after a restore; empty for kinds without one.
 	held string
-	// page calls a function with the objects of a page and their conditions, and returns where the next one begins.
-	page func(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (next string, err error)
+	// list returns a page of the objects.
+	list func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 }
 
 func (p *inspection) heldKinds() []heldKind {
 	return []heldKind{
-		{"jobset", "JobSets", jobsetv1alpha2.Held, func(ctx context.Context, options metav1.ListOptions,
-			each func(metav1.Object, []metav1.Condition)) (string, error) {
-			list, err := p.JobSets.JobsetV1alpha2().JobSets("").List(ctx, options)
-			if err != nil {
-				return "", err
-			}
-			for i := range list.Items {
-				each(&list.Items[i], list.Items[i].Status.Conditions)
-			}
-			return list.Continue, nil
+		{"jobset", "JobSets", jobsetv1alpha2.Held, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return p.JobSets.JobsetV1alpha2().JobSets("").List(ctx, options)
 		}},
-		{"sequentialjob", "SequentialJobs", batchv1alpha1.ConditionHeld, func(ctx context.Context, options metav1.ListOptions,
-			each func(metav1.Object, []metav1.Condition)) (string, error) {
-			list, err := p.JobSets.BatchV1alpha1().SequentialJobs("").List(ctx, options)
-			if err != nil {
-				return "", err
-			}
-			for i := range list.Items {
-				each(&list.Items[i], list.Items[i].Status.Conditions)
-			}
-			return list.Continue, nil
+		{"sequentialjob", "SequentialJobs", batchv1alpha1.ConditionHeld,
+			func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return p.JobSets.BatchV1alpha1().SequentialJobs("").List(ctx, options)
+			}},
+		{"leaderworkerset", "LeaderWorkerSets", "", func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return p.JobSets.LeaderworkersetV1().LeaderWorkerSets("").List(ctx, options)
 		}},
-		{"leaderworkerset", "LeaderWorkerSets", "", func(ctx context.Context, options metav1.ListOptions,
-			each func(metav1.Object, []metav1.Condition)) (string, error) {
-			list, err := p.JobSets.LeaderworkersetV1().LeaderWorkerSets("").List(ctx, options)
-			if err != nil {
-				return "", err
-			}
-			for i := range list.Items {
-				each(&list.Items[i], list.Items[i].Status.Conditions)
-			}
-			return list.Continue, nil
-		}},
-		{"disaggregatedset", "DisaggregatedSets", "", func(ctx context.Context, options metav1.ListOptions,
-			each func(metav1.Object, []metav1.Condition)) (string, error) {
-			list, err := p.JobSets.DisaggregatedsetV1().DisaggregatedSets("").List(ctx, options)
-			if err != nil {
-				return "", err
-			}
-			for i := range list.Items {
-				each(&list.Items[i], list.Items[i].Status.Conditions)
-			}
-			return list.Continue, nil
+		{"disaggregatedset", "DisaggregatedSets", "", func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return p.JobSets.DisaggregatedsetV1().DisaggregatedSets("").List(ctx, options)
 		}},
 	}
+}
+
+// conditionsOf returns the conditions of an object of one of these kinds.
+func conditionsOf(obj runtime.Object) []metav1.Condition {
+	switch o := obj.(type) {
+	case *jobsetv1alpha2.JobSet:
+		return o.Status.Conditions
+	case *batchv1alpha1.SequentialJob:
+		return o.Status.Conditions
+	case *leaderworkersetv1.LeaderWorkerSet:
+		return o.Status.Conditions
+	case *disaggregatedsetv1.DisaggregatedSet:
+		return o.Status.Conditions
+	}
+	return nil
+}
+
+// page calls a function with the objects of a page, and returns where the next one begins.
+func (k heldKind) page(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (next string, err error) {
+	list, err := k.list(ctx, options)
+	if err != nil {
+		return "", err
+	}
+	err = meta.EachListItem(list, func(obj runtime.Object) error {
+		each(obj.(metav1.Object), conditionsOf(obj))
+		return nil
+	})
+	return list.(metav1.ListInterface).GetContinue(), err
 }
 
 // held checks whether objects wait for a user to decide what becomes of them: after a restore, or because their namespace is another one.
