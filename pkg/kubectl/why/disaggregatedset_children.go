@@ -167,13 +167,7 @@ func roleSetGoing(d *diagnosis) []Finding {
 func rolesDeletion(d *diagnosis) []Finding {
 	set, since := d.RolesSet, d.RolesSet.DeletionTimestamp.Time
 	if held := foreignFinalizers(set); len(held) > 0 {
-		return []Finding{{
-			Cause: FinalizerBlocksDeletion,
-			Summary: fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
-				strings.Join(held, ", ")),
-			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(set.Finalizers, ", "), Time: at(since)}},
-			Commands: []string{d.removeFinalizer("disaggregatedset", set.Name, set, held[0])},
-		}}
+		return []Finding{d.keptBy(set, held)}
 	}
 	names := []string{}
 	for _, s := range d.Roles.Sets {

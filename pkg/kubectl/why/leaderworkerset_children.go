@@ -222,13 +222,7 @@ func serviceOfLeaderWorkerSet(d *diagnosis) []Finding {
 func leaderWorkerSetDeletion(d *diagnosis) []Finding {
 	set, since := d.Set, d.Set.DeletionTimestamp.Time
 	if held := foreignFinalizers(set); len(held) > 0 {
-		return []Finding{{
-			Cause: FinalizerBlocksDeletion,
-			Summary: fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
-				strings.Join(held, ", ")),
-			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(set.Finalizers, ", "), Time: at(since)}},
-			Commands: []string{d.removeFinalizer("leaderworkerset", set.Name, set, held[0])},
-		}}
+		return []Finding{d.keptBy(set, held)}
 	}
 	return []Finding{{
 		Cause:   Deleting,

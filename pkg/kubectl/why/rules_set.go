@@ -37,14 +37,7 @@ func deletion(d *diagnosis) []Finding {
 	js := d.JobSet
 	since := js.DeletionTimestamp.Time
 	if held := foreignFinalizers(js); len(held) > 0 {
-		return []Finding{{
-			Cause: FinalizerBlocksDeletion,
-			Summary: fmt.Sprintf("the set is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
-				strings.Join(held, ", ")),
-			Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(js.Finalizers, ", "), Time: at(since)}},
-			Commands: []string{d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name), d.removeFinalizer("jobset", js.Name, js,
-				held[0])},
-		}}
+		return []Finding{d.keptBy(js, held, d.kubectl("get jobset %s -o jsonpath={.metadata.finalizers}", js.Name))}
 	}
 	f := Finding{
 		Cause:   Deleting,
@@ -54,6 +47,18 @@ func deletion(d *diagnosis) []Finding {
 		Commands: []string{d.kubectl("wait --for=delete jobset/%s", js.Name)},
 	}
 	return []Finding{f}
+}
+
+// keptBy says which finalizers of other controllers keep a deleted object. The last command removes the first of them.
+func (d *diagnosis) keptBy(o metav1.Object, held []string, commands ...string) Finding {
+	return Finding{
+		Cause: FinalizerBlocksDeletion,
+		Summary: fmt.Sprintf("the %s is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must remove it",
+			d.noun(), strings.Join(held, ", ")),
+		Evidence: []Fact{{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(o.GetFinalizers(), ", "),
+			Time: at(o.GetDeletionTimestamp().Time)}},
+		Commands: append(commands, d.removeFinalizer(d.kind().Names[0], o.GetName(), o, held[0])),
+	}
 }
 
 // removeFinalizer is the command that removes a finalizer, for when no controller is left to do it.

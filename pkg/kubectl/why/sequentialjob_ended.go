@@ -57,21 +57,13 @@ func sequenceDeletion(d *diagnosis) []Finding {
 	sj := d.Sequence
 	since := sj.DeletionTimestamp.Time
 	held := foreignFinalizers(sj)
-	deleted := Fact{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(sj.Finalizers, ", "), Time: at(since)}
-	if others := slices.DeleteFunc(slices.Clone(held), func(f string) bool { return f == batchv1alpha1.SequentialJobFinalizer }); len(
-		others) > 0 {
-		return []Finding{{
-			Cause: FinalizerBlocksDeletion,
-			Summary: fmt.Sprintf("the sequence is being deleted, but the finalizer %s keeps it; the controller that added the finalizer must "+
-				"remove it",
-				strings.Join(others, ", ")),
-			Evidence: []Fact{deleted},
-			Commands: []string{d.kubectl("get sequentialjob %s -o jsonpath={.metadata.finalizers}", sj.Name),
-				d.removeFinalizer("sequentialjob", sj.Name, sj, others[0])},
-		}}
+	others := slices.DeleteFunc(slices.Clone(held), func(f string) bool { return f == batchv1alpha1.SequentialJobFinalizer })
+	if len(others) > 0 {
+		return []Finding{d.keptBy(sj, others, d.kubectl("get sequentialjob %s -o jsonpath={.metadata.finalizers}", sj.Name))}
 	}
 	lost, _, holder := d.lostLeases()
 	if len(held) > 0 && holder == "" && d.LeasesRead {
+		deleted := Fact{Object: d.set(), Text: "deleted, with the finalizers " + strings.Join(sj.Finalizers, ", "), Time: at(since)}
 		return []Finding{{
 			Cause: FinalizerBlocksDeletion,
 			Summary: fmt.Sprintf("the sequence is being deleted, but the finalizer %s keeps it until the controller has stopped the child, and "+
