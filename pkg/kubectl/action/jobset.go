@@ -79,35 +79,38 @@ func (JobSet) Send(ctx context.Context, c *cli.Clients, action, name string, r R
 				CountTowardsMaxRestarts: r.Counts, Force: r.Force, Preconditions: preconditions,
 			},
 		}, o)
-		return answerOf("JobSetRestart", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
+		return answerOf("JobSetRestart", out, err, func() Status { return setStatus(&out.Status) })
 	case suspend.name:
 		out, err := sets(c).Suspend(ctx, name, &batchv1alpha1.JobSetSuspend{TypeMeta: typeMeta("JobSetSuspend"), ObjectMeta: object, Spec: plain},
 			o)
-		return answerOf("JobSetSuspend", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
+		return answerOf("JobSetSuspend", out, err, func() Status { return setStatus(&out.Status) })
 	case resume.name:
 		out, err := sets(c).Resume(ctx, name, &batchv1alpha1.JobSetResume{TypeMeta: typeMeta("JobSetResume"), ObjectMeta: object, Spec: plain}, o)
-		return answerOf("JobSetResume", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
+		return answerOf("JobSetResume", out, err, func() Status { return setStatus(&out.Status) })
 	case cancel.name:
 		out, err := sets(c).Cancel(ctx, name, &batchv1alpha1.JobSetCancel{TypeMeta: typeMeta("JobSetCancel"), ObjectMeta: object, Spec: plain}, o)
-		return answerOf("JobSetCancel", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
+		return answerOf("JobSetCancel", out, err, func() Status { return setStatus(&out.Status) })
 	case retry.name:
 		out, err := sets(c).Retry(ctx, name, &batchv1alpha1.JobSetRetry{
 			TypeMeta: typeMeta("JobSetRetry"), ObjectMeta: object,
 			Spec: batchv1alpha1.JobSetRetrySpec{Reason: r.Reason, MaxRestarts: r.MaxRestarts, Preconditions: preconditions},
 		}, o)
-		return answerOf("JobSetRetry", out, err, func() batchv1alpha1.JobSetActionStatus { return out.Status })
+		return answerOf("JobSetRetry", out, err, func() Status { return setStatus(&out.Status) })
 	}
 	return Answer{}, fmt.Errorf("JobSets have no action %s", action)
 }
 
 // answerOf returns the answer with its kind, which clients leave out.
-func answerOf(kind string, object runtime.Object, err error, status func() batchv1alpha1.JobSetActionStatus) (Answer, error) {
+func answerOf(kind string, object runtime.Object, err error, status func() Status) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
 	object.GetObjectKind().SetGroupVersionKind(batchv1alpha1.SchemeGroupVersion.WithKind(kind))
-	s := status()
-	return Answer{object, Status{UID: s.UID, Attempt: s.Attempt, Time: s.Time, Message: s.Message}}, nil
+	return Answer{object, status()}, nil
+}
+
+func setStatus(s *batchv1alpha1.JobSetActionStatus) Status {
+	return Status{UID: s.UID, Attempt: s.Attempt, Time: s.Time, Message: s.Message}
 }
 
 func typeMeta(kind string) metav1.TypeMeta {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -71,34 +70,27 @@ func (LeaderWorkerSet) Send(ctx context.Context, c *cli.Clients, action, name st
 			TypeMeta: typeMeta("LeaderWorkerSetRestart"), ObjectMeta: object,
 			Spec: batchv1alpha1.LeaderWorkerSetRestartSpec{Reason: r.Reason, Group: r.Group, Preconditions: preconditions},
 		}, o)
-		return answerOfLeaderWorkerSet("LeaderWorkerSetRestart", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+		return answerOf("LeaderWorkerSetRestart", out, err, func() Status { return leaderWorkerSetStatus(&out.Status) })
 	case rollback.name:
 		out, err := leaderWorkerSets(c).Rollback(ctx, name, &batchv1alpha1.LeaderWorkerSetRollback{
 			TypeMeta: typeMeta("LeaderWorkerSetRollback"), ObjectMeta: object,
 			Spec: batchv1alpha1.LeaderWorkerSetRollbackSpec{Reason: r.Reason, ToRevision: r.ToRevision, Preconditions: preconditions},
 		}, o)
-		return answerOfLeaderWorkerSet("LeaderWorkerSetRollback", out, err,
-			func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+		return answerOf("LeaderWorkerSetRollback", out, err, func() Status { return leaderWorkerSetStatus(&out.Status) })
 	case pause.name:
 		out, err := leaderWorkerSets(c).Pause(ctx, name, &batchv1alpha1.LeaderWorkerSetPause{TypeMeta: typeMeta("LeaderWorkerSetPause"),
 			ObjectMeta: object, Spec: plain}, o)
-		return answerOfLeaderWorkerSet("LeaderWorkerSetPause", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+		return answerOf("LeaderWorkerSetPause", out, err, func() Status { return leaderWorkerSetStatus(&out.Status) })
 	case resume.name:
 		out, err := leaderWorkerSets(c).Resume(ctx, name, &batchv1alpha1.LeaderWorkerSetResume{TypeMeta: typeMeta("LeaderWorkerSetResume"),
 			ObjectMeta: object, Spec: plain}, o)
-		return answerOfLeaderWorkerSet("LeaderWorkerSetResume", out, err, func() batchv1alpha1.LeaderWorkerSetActionStatus { return out.Status })
+		return answerOf("LeaderWorkerSetResume", out, err, func() Status { return leaderWorkerSetStatus(&out.Status) })
 	}
 	return Answer{}, fmt.Errorf("LeaderWorkerSets have no action %s", action)
 }
 
-func answerOfLeaderWorkerSet(kind string, object runtime.Object, err error,
-	status func() batchv1alpha1.LeaderWorkerSetActionStatus) (Answer, error) {
-	if err != nil {
-		return Answer{}, err
-	}
-	object.GetObjectKind().SetGroupVersionKind(batchv1alpha1.SchemeGroupVersion.WithKind(kind))
-	s := status()
-	return Answer{object, Status{UID: s.UID, Revision: s.Revision, Time: s.Time, Message: s.Message}}, nil
+func leaderWorkerSetStatus(s *batchv1alpha1.LeaderWorkerSetActionStatus) Status {
+	return Status{UID: s.UID, Revision: s.Revision, Time: s.Time, Message: s.Message}
 }
 
 // Look implements Target. All is known from the status: users who may only act on sets may not read their children.

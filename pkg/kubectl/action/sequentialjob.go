@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -68,19 +67,19 @@ func (SequentialJob) Send(ctx context.Context, c *cli.Clients, action, name stri
 	case restart.name:
 		out, err := sequences(c).Restart(ctx, name, &batchv1alpha1.SequentialJobRestart{TypeMeta: typeMeta("SequentialJobRestart"),
 			ObjectMeta: object, Spec: spec}, o)
-		return answerOfSequence("SequentialJobRestart", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
+		return answerOf("SequentialJobRestart", out, err, func() Status { return sequenceStatus(&out.Status) })
 	case suspend.name:
 		out, err := sequences(c).Suspend(ctx, name, &batchv1alpha1.SequentialJobSuspend{TypeMeta: typeMeta("SequentialJobSuspend"),
 			ObjectMeta: object, Spec: spec}, o)
-		return answerOfSequence("SequentialJobSuspend", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
+		return answerOf("SequentialJobSuspend", out, err, func() Status { return sequenceStatus(&out.Status) })
 	case resume.name:
 		out, err := sequences(c).Resume(ctx, name, &batchv1alpha1.SequentialJobResume{TypeMeta: typeMeta("SequentialJobResume"),
 			ObjectMeta: object, Spec: spec}, o)
-		return answerOfSequence("SequentialJobResume", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
+		return answerOf("SequentialJobResume", out, err, func() Status { return sequenceStatus(&out.Status) })
 	case cancel.name:
 		out, err := sequences(c).Cancel(ctx, name, &batchv1alpha1.SequentialJobCancel{TypeMeta: typeMeta("SequentialJobCancel"),
 			ObjectMeta: object, Spec: spec}, o)
-		return answerOfSequence("SequentialJobCancel", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
+		return answerOf("SequentialJobCancel", out, err, func() Status { return sequenceStatus(&out.Status) })
 	case retry.name:
 		from, err := stepNamed(ctx, c, name, r.FromStep)
 		if err != nil {
@@ -90,19 +89,13 @@ func (SequentialJob) Send(ctx context.Context, c *cli.Clients, action, name stri
 			TypeMeta: typeMeta("SequentialJobRetry"), ObjectMeta: object,
 			Spec: batchv1alpha1.SequentialJobRetrySpec{Reason: r.Reason, FromStep: from, Preconditions: spec.Preconditions},
 		}, o)
-		return answerOfSequence("SequentialJobRetry", out, err, func() batchv1alpha1.SequentialJobActionStatus { return out.Status })
+		return answerOf("SequentialJobRetry", out, err, func() Status { return sequenceStatus(&out.Status) })
 	}
 	return Answer{}, fmt.Errorf("SequentialJobs have no action %s", action)
 }
 
-func answerOfSequence(kind string, object runtime.Object, err error,
-	status func() batchv1alpha1.SequentialJobActionStatus) (Answer, error) {
-	if err != nil {
-		return Answer{}, err
-	}
-	object.GetObjectKind().SetGroupVersionKind(batchv1alpha1.SchemeGroupVersion.WithKind(kind))
-	s := status()
-	return Answer{object, Status{UID: s.UID, Step: s.Step, Attempt: s.Attempt, Time: s.Time, Message: s.Message}}, nil
+func sequenceStatus(s *batchv1alpha1.SequentialJobActionStatus) Status {
+	return Status{UID: s.UID, Step: s.Step, Attempt: s.Attempt, Time: s.Time, Message: s.Message}
 }
 
 // stepNamed returns the name of the step that --from-step means: the step of that name, or else of that index.

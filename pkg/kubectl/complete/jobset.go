@@ -56,9 +56,17 @@ func jobIndices(js *jobsetv1alpha2.JobSet, flags *pflag.FlagSet) (indices []stri
 }
 
 // containers are the containers of the replicatedJob that the flag names, or of all, in the order in which they start.
-func containers(js *jobsetv1alpha2.JobSet, flags *pflag.FlagSet) (names []string) {
+func containers(js *jobsetv1alpha2.JobSet, flags *pflag.FlagSet) []string {
+	var pods []*corev1.PodSpec
 	for _, rj := range chosen(js, flags) {
-		pod := &rj.Template.Spec.Template.Spec
+		pods = append(pods, &rj.Template.Spec.Template.Spec)
+	}
+	return containerNames(pods...)
+}
+
+// containerNames are the names of the containers of pods, in the order in which they start.
+func containerNames(pods ...*corev1.PodSpec) (names []string) {
+	for _, pod := range pods {
 		for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 			for i := range list {
 				if !slices.Contains(names, list[i].Name) {

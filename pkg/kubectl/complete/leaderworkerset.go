@@ -5,11 +5,9 @@ package complete
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -67,15 +65,6 @@ func indexes(n int) (out []string) {
 }
 
 // containersOfLeaderWorkerSet are the containers of leaders and workers, in the order in which they start.
-func containersOfLeaderWorkerSet(set *leaderworkersetv1.LeaderWorkerSet) (names []string) {
-	for _, template := range []*corev1.PodTemplateSpec{helper.LeaderTemplate(set), &set.Spec.LeaderWorkerTemplate.WorkerTemplate} {
-		for _, list := range [][]corev1.Container{template.Spec.InitContainers, template.Spec.Containers} {
-			for i := range list {
-				if !slices.Contains(names, list[i].Name) {
-					names = append(names, list[i].Name)
-				}
-			}
-		}
-	}
-	return names
+func containersOfLeaderWorkerSet(set *leaderworkersetv1.LeaderWorkerSet) []string {
+	return containerNames(&helper.LeaderTemplate(set).Spec, &set.Spec.LeaderWorkerTemplate.WorkerTemplate.Spec)
 }
