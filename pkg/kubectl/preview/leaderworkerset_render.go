@@ -18,11 +18,7 @@ const maxPodName = 63
 
 // Lines implements View.
 func (s *LeaderWorkerSetPreview) Lines(t cli.Terminal) []string {
-	title := t.Paint(cli.Bold, fmt.Sprintf("%s %s in namespace %s", s.Kind, s.Name, s.Namespace))
-	lines := append([]string{title + ": " + answerOf(s.Verdict.Answer, s.Exists, s.Changes, t)}, details("  ", &s.Verdict, t)...)
-	for _, note := range s.Notes {
-		lines = append(lines, wrap("  note: ", note, t)...)
-	}
+	lines := s.heading(t)
 	if s.Exists {
 		lines = append(lines, renderChanges(s.Changes, t)...)
 		lines = append(lines, s.Update.lines(t)...)

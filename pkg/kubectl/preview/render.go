@@ -30,11 +30,7 @@ func render(r *Report, others manifest, t cli.Terminal) []string {
 
 // Lines implements View.
 func (s *Set) Lines(t cli.Terminal) []string {
-	title := t.Paint(cli.Bold, fmt.Sprintf("%s %s in namespace %s", s.Kind, s.Name, s.Namespace))
-	lines := append([]string{title + ": " + s.answer(t)}, details("  ", &s.Verdict, t)...)
-	for _, note := range s.Notes {
-		lines = append(lines, wrap("  note: ", note, t)...)
-	}
+	lines := s.heading(t)
 	if s.Exists {
 		return append(lines, renderUpdate(s, t)...)
 	}
@@ -52,15 +48,21 @@ func (s *Set) Lines(t cli.Terminal) []string {
 	return append(append(lines, ""), conclusion(s, t)...)
 }
 
-func (s *Set) answer(t cli.Terminal) string {
-	return answerOf(s.Verdict.Answer, s.Exists, s.Changes, t)
+// heading are the answer about the object, and the notes.
+func (o *Object) heading(t cli.Terminal) []string {
+	title := t.Paint(cli.Bold, fmt.Sprintf("%s %s in namespace %s", o.Kind, o.Name, o.Namespace))
+	lines := append([]string{title + ": " + o.answer(t)}, details("  ", &o.Verdict, t)...)
+	for _, note := range o.Notes {
+		lines = append(lines, wrap("  note: ", note, t)...)
+	}
+	return lines
 }
 
-func answerOf(answer Answer, exists bool, changes []Change, t cli.Terminal) string {
-	if answer != Accepted || !exists {
-		return paint(t, answer)
+func (o *Object) answer(t cli.Terminal) string {
+	if o.Verdict.Answer != Accepted || !o.Exists {
+		return paint(t, o.Verdict.Answer)
 	}
-	if len(changes) == 0 {
+	if len(o.Changes) == 0 {
 		return t.Paint(cli.Good, "Unchanged")
 	}
 	return t.Paint(cli.Good, "Changed")

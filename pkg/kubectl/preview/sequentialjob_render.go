@@ -13,11 +13,7 @@ import (
 
 // Lines implements View.
 func (s *Sequence) Lines(t cli.Terminal) []string {
-	title := t.Paint(cli.Bold, fmt.Sprintf("%s %s in namespace %s", s.Kind, s.Name, s.Namespace))
-	lines := append([]string{title + ": " + answerOf(s.Verdict.Answer, s.Exists, s.Changes, t)}, details("  ", &s.Verdict, t)...)
-	for _, note := range s.Notes {
-		lines = append(lines, wrap("  note: ", note, t)...)
-	}
+	lines := s.heading(t)
 	if s.Exists {
 		color, text := s.updateConclusion()
 		return append(append(lines, renderChanges(s.Changes, t)...), painted(color, text, t)...)
