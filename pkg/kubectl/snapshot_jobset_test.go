@@ -58,8 +58,10 @@ func TestLoadKeepsAndSortsTheChildrenOfThisSet(t *testing.T) {
 	var got []string
 	for _, job := range s.Jobs {
 		got = append(got, job.Name)
-		for _, pod := range s.PodsOf(job) {
-			got = append(got, pod.Name)
+		for _, pod := range s.Pods {
+			if metav1.IsControlledBy(pod, job) {
+				got = append(got, pod.Name)
+			}
 		}
 	}
 	want := []string{"train-z-2-mine", "train-z-2-mine-0", "train-z-10-mine", "train-a-0-mine", "train-a-0-mine-0", "train-a-0-mine-1"}

@@ -104,17 +104,6 @@ func (s *Set) keep(jobs []batchv1.Job, pods []corev1.Pod) {
 	})
 }
 
-// PodsOf returns the pods of a Job.
-func (s *Set) PodsOf(job *batchv1.Job) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range s.Pods {
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.UID == job.UID {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
-
 // ReplicatedJob returns the name of the replicatedJob that a Job or pod belongs to.
 func ReplicatedJob(child metav1.Object) string {
 	return child.GetLabels()[jobsetv1alpha2.ReplicatedJobNameKey]
