@@ -27,35 +27,35 @@ type formerSince struct {
 	since time.Time
 }
 
-// waitsForFormer returns whether LeaderWorkerSets of a former set are about to lose their owner, or to be deleted.
+// Waits returns whether LeaderWorkerSets of a former set are about to lose their owner, or to be deleted.
 // Another revision must not start beside them.
-func (s *Syncer) waitsForFormer(_ context.Context, key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
-	exist, err := s.deps.Caches.Former(ds)
+func (k loopKind) Waits(_ context.Context, key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
+	exist, err := k.deps.Caches.Former(ds)
 	if !exist || err != nil {
-		s.former.Forget(key)
+		k.former.Forget(key)
 		return err != nil, err
 	}
-	noted, now := s.former.Noted(key), s.deps.Clock.Now()
+	noted, now := k.former.Noted(key), k.deps.Clock.Now()
 	if noted.set != ds.UID {
 		noted = formerSince{ds.UID, now}
-		s.former.Note(key, noted)
+		k.former.Note(key, noted)
 	}
 	return now.Sub(noted.since) < formerWait, nil
 }
 
-// observeChildren returns the set and its children as the caches have them.
-func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
+// Children returns the set and its children as the caches have them.
+func (k loopKind) Children(_ context.Context, key cache.ObjectName,
 	ds *disaggregatedsetv1.DisaggregatedSet) (*plan.Observed, []consistency.Child, error) {
-	obs := &plan.Observed{Set: ds, Conflicts: s.conflicts.Noted(key), TroubledSince: s.troubled.Noted(key),
-		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second))}
+	obs := &plan.Observed{Set: ds, Conflicts: k.conflicts.Noted(key), TroubledSince: k.troubled.Noted(key),
+		Now: metav1.NewTime(k.deps.Clock.Now().Truncate(time.Second))}
 	var err error
-	if obs.Children, err = s.deps.Caches.LeaderWorkerSets(ds); err != nil {
+	if obs.Children, err = k.deps.Caches.LeaderWorkerSets(ds); err != nil {
 		return nil, nil, err
 	}
-	if obs.Services, err = s.deps.Caches.Services(ds); err != nil {
+	if obs.Services, err = k.deps.Caches.Services(ds); err != nil {
 		return nil, nil, err
 	}
-	if obs.Scalers, err = s.deps.Caches.Scalers(ds); err != nil {
+	if obs.Scalers, err = k.deps.Caches.Scalers(ds); err != nil {
 		return nil, nil, err
 	}
 	all := consistency.ChildrenOf(obs.Scalers)
@@ -68,15 +68,15 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
 	return obs, all, nil
 }
 
-// observe adds what else a decision is made on.
-func (s *Syncer) observe(_ context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	if obs.Orphans, err = s.deps.Caches.Orphans(key); err != nil {
+// Complete adds what else a decision is made on.
+func (k loopKind) Complete(_ context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	if obs.Orphans, err = k.deps.Caches.Orphans(key); err != nil {
 		return false, err
 	}
-	if obs.Unreadable, err = s.deps.Caches.Unreadable(obs.Set); err != nil {
+	if obs.Unreadable, err = k.deps.Caches.Unreadable(obs.Set); err != nil {
 		return false, err
 	}
-	return false, s.observeTaken(obs)
+	return false, k.observeTaken(obs)
 }
 
 // observeTaken adds the names of scalers that exist and that the set neither controls nor can adopt.

@@ -15,7 +15,6 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/disaggregatedset/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
@@ -111,19 +110,6 @@ var _ Kind = loopKind{}
 
 func (k loopKind) Owner(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet, error) {
 	return k.deps.Caches.Set(key)
-}
-
-func (k loopKind) Waits(ctx context.Context, key cache.ObjectName, ds *disaggregatedsetv1.DisaggregatedSet) (bool, error) {
-	return k.waitsForFormer(ctx, key, ds)
-}
-
-func (k loopKind) Children(ctx context.Context, key cache.ObjectName,
-	ds *disaggregatedsetv1.DisaggregatedSet) (*plan.Observed, []consistency.Child, error) {
-	return k.observeChildren(ctx, key, ds)
-}
-
-func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	return k.observe(ctx, key, obs)
 }
 
 func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }

@@ -19,36 +19,36 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
-// answer adds what a decision asks for, most of which is in the API only. It reads, and changes nothing.
-func (s *Syncer) answer(ctx context.Context, obs *plan.Observed, asks plan.Asks) (err error) {
-	defer func() { s.noteFailure(ctx, obs.SequentialJob, err) }()
-	sj := obs.SequentialJob
+// Answer adds what a decision asks for, most of which is in the API only. It reads, and changes nothing.
+func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) (err error) {
+	defer func() { k.noteFailure(ctx, obs.SequentialJob, err) }()
+	sj, asks := obs.SequentialJob, p.Asks
 	if asks.Unseen != nil {
-		if obs.Unseen, err = s.live(ctx, sj, *asks.Unseen); err != nil {
+		if obs.Unseen, err = k.live(ctx, sj, *asks.Unseen); err != nil {
 			return err
 		}
 	}
 	if asks.Queue != nil {
-		if obs.Queue, err = s.queueOf(ctx, sj, *asks.Queue); err != nil {
+		if obs.Queue, err = k.queueOf(ctx, sj, *asks.Queue); err != nil {
 			return err
 		}
 	}
 	if asks.Restored {
-		state, err := s.deps.Restore(ctx, sj)
+		state, err := k.deps.Restore(ctx, sj)
 		if err != nil {
 			return err
 		}
 		obs.Restored = state.Known()
 	}
 	if asks.Contest != nil {
-		obs.Contest = s.contestOf(ctx, sj, *asks.Contest)
+		obs.Contest = k.contestOf(ctx, sj, *asks.Contest)
 	}
 	if asks.FirstCause != nil {
-		cause := s.deps.FirstCause(ctx, sj.Namespace, *asks.FirstCause)
+		cause := k.deps.FirstCause(ctx, sj.Namespace, *asks.FirstCause)
 		obs.FirstCause = hostplan.Obtained(ptr.Deref(cause, jobsetv1alpha2.FailureCause{}), cause != nil)
 	}
 	if asks.Earlier != nil {
-		s.addEarlier(ctx, obs, *asks.Earlier)
+		k.addEarlier(ctx, obs, *asks.Earlier)
 	}
 	return nil
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
-// claim gives a child its label back, without which no cache shows it. Where that is refused, the decision is made once more on
+// Claim gives a child its label back, without which no cache shows it. Where that is refused, the decision is made once more on
 // what the API has of the child.
-func (s *Syncer) claim(ctx context.Context, obs *plan.Observed, p plan.Plan) (again bool, err error) {
+func (k loopKind) Claim(ctx context.Context, obs *plan.Observed, p plan.Plan) (again bool, err error) {
 	if p.Relabel == nil {
 		return false, nil
 	}
-	defer func() { s.noteFailure(ctx, obs.SequentialJob, err) }()
+	defer func() { k.noteFailure(ctx, obs.SequentialJob, err) }()
 	live, _ := obs.Unseen.Get()
 	if p.Relabel.Kind == batchv1alpha1.StepKindJobSet {
-		_, err = restoreLabel(ctx, s.jobSets, obs.SequentialJob, &jobsetv1alpha2.JobSet{ObjectMeta: live.Meta})
+		_, err = restoreLabel(ctx, k.jobSets, obs.SequentialJob, &jobsetv1alpha2.JobSet{ObjectMeta: live.Meta})
 	} else {
-		_, err = restoreLabel(ctx, s.jobs, obs.SequentialJob, &batchv1.Job{ObjectMeta: live.Meta})
+		_, err = restoreLabel(ctx, k.jobs, obs.SequentialJob, &batchv1.Job{ObjectMeta: live.Meta})
 	}
 	if apierrors.IsConflict(err) {
 		return false, err

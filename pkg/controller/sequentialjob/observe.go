@@ -18,31 +18,32 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/sequentialjob/plan"
 )
 
-// observeChildren returns the sequence and its children as the caches have them.
-func (s *Syncer) observeChildren(key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (*plan.Observed, []consistency.Child, error) {
-	owned, err := s.deps.Caches.Children(sj)
+// Children returns the sequence and its children as the caches have them.
+func (k loopKind) Children(_ context.Context, key cache.ObjectName,
+	sj *batchv1alpha1.SequentialJob) (*plan.Observed, []consistency.Child, error) {
+	owned, err := k.deps.Caches.Children(sj)
 	shown := make([]consistency.Child, 0, len(owned))
 	for i := range owned {
 		shown = append(shown, consistency.Child{UID: owned[i].UID, Deleting: owned[i].Deleting})
 	}
 	return &plan.Observed{
-		SequentialJob: sj, Children: owned, RefusedSince: s.refusedSince.Noted(key), FailingSince: s.writesFail.Noted(key),
-		Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
+		SequentialJob: sj, Children: owned, RefusedSince: k.refusedSince.Noted(key), FailingSince: k.writesFail.Noted(key),
+		Now: metav1.NewTime(k.deps.Clock.Now().Truncate(time.Second)),
 	}, shown, err
 }
 
-// observe adds what else the caches have about the sequence.
-func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (err error) {
-	defer func() { s.noteFailure(ctx, obs.SequentialJob, err) }()
-	if obs.Unreadable, err = s.deps.Caches.Unreadable(obs.SequentialJob); err != nil {
-		return err
+// Complete adds what else the caches have about the sequence.
+func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	defer func() { k.noteFailure(ctx, obs.SequentialJob, err) }()
+	if obs.Unreadable, err = k.deps.Caches.Unreadable(obs.SequentialJob); err != nil {
+		return false, err
 	}
-	s.observeRefusedPods(key, obs)
-	pods, reason, err := s.deps.Caches.Unschedulable(obs.SequentialJob)
-	if since := children.Since(s.unschedulable, key, err == nil && pods > 0, obs.Now.Time); !since.IsZero() {
+	k.observeRefusedPods(key, obs)
+	pods, reason, err := k.deps.Caches.Unschedulable(obs.SequentialJob)
+	if since := children.Since(k.unschedulable, key, err == nil && pods > 0, obs.Now.Time); !since.IsZero() {
 		obs.Unschedulable = plan.Unschedulable{Pods: pods, Reason: reason, Since: since}
 	}
-	return err
+	return false, err
 }
 
 // observeRefusedPods adds the pods of Jobs that the API refuses, and remembers since when there are any.
@@ -64,13 +65,13 @@ func (s *Syncer) noteAnswer(key cache.ObjectName, err error) {
 	}
 }
 
-// waitsForAnswer returns whether a write whose answer is not known has changed the sequence, and the cache does not show it yet: a step
+// Waits returns whether a write whose answer is not known has changed the sequence, and the cache does not show it yet: a step
 // that has ended by that write must not run again.
-func (s *Syncer) waitsForAnswer(ctx context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (bool, error) {
-	if !s.unanswered.Noted(key) {
+func (k loopKind) Waits(ctx context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (bool, error) {
+	if !k.unanswered.Noted(key) {
 		return false, nil
 	}
-	live, err := s.deps.SequentialJobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	live, err := k.deps.SequentialJobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return true, nil
@@ -79,6 +80,6 @@ func (s *Syncer) waitsForAnswer(ctx context.Context, key cache.ObjectName, sj *b
 	case live.UID != sj.UID || live.ResourceVersion != sj.ResourceVersion:
 		return true, nil
 	}
-	s.unanswered.Forget(key)
+	k.unanswered.Forget(key)
 	return false, nil
 }

@@ -17,7 +17,6 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -148,30 +147,9 @@ func (k loopKind) Owner(key cache.ObjectName) (*batchv1alpha1.SequentialJob, err
 
 func (loopKind) Moved(observed, now *batchv1alpha1.SequentialJob) bool { return moved(observed, now) }
 
-func (k loopKind) Waits(ctx context.Context, key cache.ObjectName, sj *batchv1alpha1.SequentialJob) (bool, error) {
-	return k.waitsForAnswer(ctx, key, sj)
-}
-
-func (k loopKind) Children(_ context.Context, key cache.ObjectName,
-	sj *batchv1alpha1.SequentialJob) (*plan.Observed, []consistency.Child, error) {
-	return k.observeChildren(key, sj)
-}
-
-func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	return false, k.observe(ctx, key, obs)
-}
-
 func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
 
 func (loopKind) Questions(p plan.Plan) []string { return p.Questions() }
-
-func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
-	return k.answer(ctx, obs, p.Asks)
-}
-
-func (k loopKind) Claim(ctx context.Context, obs *plan.Observed, p plan.Plan) (again bool, err error) {
-	return k.claim(ctx, obs, p)
-}
 
 func (loopKind) Lags(p plan.Plan) bool { return p.Lags }
 
