@@ -83,9 +83,6 @@ func beta(name featuregate.Feature, since string) Gate {
 	return Gate{Name: name, Specs: featuregate.VersionedSpecs{spec}}
 }
 
-// Stage returns the present stage of the gate.
-func (g Gate) Stage() featuregate.FeatureSpec { return g.Specs[len(g.Specs)-1] }
-
 // current is the version whose defaults a new gate starts with.
 var current = version.MustParse("0.13")
 

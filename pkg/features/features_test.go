@@ -103,9 +103,10 @@ func TestGatesAreDocumented(t *testing.T) {
 	}
 	want := map[string]string{}
 	for _, gate := range features.Gates() {
-		stage := gocmp.Or(strings.ToLower(string(gate.Stage().PreRelease)), "GA")
-		state := map[bool]string{true: "on", false: "off"}[gate.Stage().Default]
-		if gate.Stage().LockToDefault {
+		present := gate.Specs[len(gate.Specs)-1]
+		stage := gocmp.Or(strings.ToLower(string(present.PreRelease)), "GA")
+		state := map[bool]string{true: "on", false: "off"}[present.Default]
+		if present.LockToDefault {
 			state = "always " + state
 		}
 		want[string(gate.Name)] = stage + ", " + state

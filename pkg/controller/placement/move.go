@@ -20,15 +20,6 @@ const (
 	WhenFullWait WhenFull = "wait"
 )
 
-// ParseWhenFull returns the value of a flag.
-func ParseWhenFull(value string) (WhenFull, error) {
-	switch w := WhenFull(value); w {
-	case WhenFullAffinity, WhenFullWait:
-		return w, nil
-	}
-	return "", fmt.Errorf("must be %q or %q, was %q", WhenFullAffinity, WhenFullWait, value)
-}
-
 // Action is what to do about the outcome of a request.
 type Action int
 

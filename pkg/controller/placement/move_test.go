@@ -54,10 +54,4 @@ func TestWhenFull(t *testing.T) {
 			t.Errorf("%s, %s: got %s, want %s", at.full, at.outcome, got, want)
 		}
 	}
-	if got, err := ParseWhenFull("wait"); got != WhenFullWait || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if _, err := ParseWhenFull("never"); err == nil || err.Error() != `must be "affinity" or "wait", was "never"` {
-		t.Errorf("got the error %v", err)
-	}
 }

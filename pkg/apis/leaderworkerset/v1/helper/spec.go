@@ -111,9 +111,6 @@ func TPUContainers(spec *corev1.PodSpec) []*corev1.Container {
 	return found
 }
 
-// RequestsTPUs returns whether a container of the pod requests TPUs.
-func RequestsTPUs(spec *corev1.PodSpec) bool { return len(TPUContainers(spec)) > 0 }
-
 // requestsTPUs looks at requests only where there is no limit.
 func requestsTPUs(resources *corev1.ResourceRequirements) bool {
 	if limit, found := resources.Limits[tpuResource]; found {

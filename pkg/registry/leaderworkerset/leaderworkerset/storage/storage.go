@@ -20,7 +20,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/resource"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/scale"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 	strategy "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset"
 )
 
@@ -33,7 +32,7 @@ func New(host provider.Host) (map[string]rest.Storage, error) {
 		New:      func() runtime.Object { return &leaderworkerset.LeaderWorkerSet{} },
 		NewList:  func() runtime.Object { return &leaderworkerset.LeaderWorkerSetList{} },
 		Strategy: main, Status: strategy.NewStatusStrategy(main),
-		Table: table.Convertor[*leaderworkerset.LeaderWorkerSet]{Columns: columns, Row: row},
+		Table: NewTable(),
 	}
 	served, store, err := r.Serve(host)
 	if err != nil {
