@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 )
 
 const (
@@ -45,7 +47,7 @@ func (c *Cluster) Served(ctx context.Context, resource schema.GroupResource) (sc
 		return none, err
 	}
 	ours := c.Kinds.versionsOf(resource)
-	served := servedVersions(definition)
+	served := owners.ServedVersions(definition)
 	at := slices.IndexFunc(ours, func(version string) bool { return slices.Contains(served, version) })
 	if at < 0 {
 		return none, fmt.Errorf("CustomResourceDefinition %s must serve version %s, but it serves %s", resource, strings.Join(ours, " or "),
@@ -77,17 +79,6 @@ func (k *Kinds) versionsOf(resource schema.GroupResource) []string {
 		}
 	}
 	return nil
-}
-
-func servedVersions(definition *unstructured.Unstructured) []string {
-	var served []string
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, version := range versions {
-		if v, ok := version.(map[string]any); ok && v["served"] == true {
-			served = append(served, fmt.Sprint(v["name"]))
-		}
-	}
-	return served
 }
 
 // Source returns the objects of the resources.

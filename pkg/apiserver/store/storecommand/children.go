@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
@@ -168,5 +169,5 @@ func (c *childCare) act(ctx context.Context, verb string, one child) error {
 	err := c.metadata.Resource(one.GroupVersionResource).Namespace(one.Namespace).Delete(ctx, one.Name, metav1.DeleteOptions{
 		Preconditions: metav1.NewUIDPreconditions(string(one.UID)), PropagationPolicy: &propagation,
 	})
-	return ignoreNotFound(err)
+	return utilerrors.FilterOut(err, apierrors.IsNotFound)
 }

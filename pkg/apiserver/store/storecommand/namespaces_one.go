@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
@@ -48,7 +49,7 @@ func (n *namespaceRecords) one(ctx context.Context, resource schema.GroupVersion
 			return err
 		}
 		if object, err = client.Get(ctx, object.Name, metav1.GetOptions{}); err != nil {
-			return ignoreNotFound(err)
+			return utilerrors.FilterOut(err, apierrors.IsNotFound)
 		}
 		if object.UID != uid || object.DeletionTimestamp != nil || types.UID(object.Annotations[namespaceuid.Annotation]) == want {
 			return nil

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
 
 // maxTries is how often one object is released when others change it.
@@ -48,7 +49,7 @@ func (r *release) one(ctx context.Context, resource schema.GroupVersionResource,
 		}
 		uid := object.UID
 		if object, err = client.Get(ctx, object.Name, metav1.GetOptions{}); err != nil {
-			return ignoreNotFound(err)
+			return utilerrors.FilterOut(err, apierrors.IsNotFound)
 		}
 		if object.UID != uid {
 			return nil
@@ -59,13 +60,6 @@ func (r *release) one(ctx context.Context, resource schema.GroupVersionResource,
 // changed returns whether the object has changed since it was read: a test of the patch has failed, or another client wrote at the same
 // time.
 func changed(err error) bool { return apierrors.IsInvalid(err) || apierrors.IsConflict(err) }
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
 
 // operation is one of a JSON patch.
 type operation struct {
