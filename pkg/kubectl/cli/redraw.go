@@ -65,7 +65,7 @@ func (r *redrawer) run(ctx context.Context) error {
 			}
 		}
 		first = false
-		pause(ctx, max(r.every, readShare*time.Since(begin)))
+		Pause(ctx, max(r.every, readShare*time.Since(begin)))
 		return false, err
 	})
 }
@@ -112,12 +112,14 @@ func (r *redrawer) show(t Terminal, frame Frame, first bool) error {
 // errDone ends a repetition without an error.
 var errDone = errors.New("done")
 
-// pause waits, but no longer than the context lasts.
-func pause(ctx context.Context, d time.Duration) {
+// Pause waits, but no longer than the context lasts. It returns whether the time has passed.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
+		return false
 	case <-timer.C:
+		return true
 	}
 }

@@ -55,7 +55,7 @@ func repeat(ctx context.Context, what string, between time.Duration, watch func(
 				return fmt.Errorf("watching %s: %w", what, err)
 			}
 		}
-		if pause(ctx, between); ctx.Err() != nil {
+		if !Pause(ctx, between) {
 			return nil
 		}
 	}

@@ -94,20 +94,12 @@ func FindToRead[T any](ctx context.Context, f *Factory, a Argument[T]) (For[T], 
 // command does. The flags are checked first, without a question to the cluster.
 func ReadObject[T any](f *Factory, kinds []For[T], check func(*cobra.Command) error,
 	run func(ctx context.Context, kind For[T], name string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		arg, err := Parse(kinds, args)
-		if err != nil {
-			return err
+	return ReadWhateverIsLeft(f, kinds, check, func(ctx context.Context, kind For[T], name string, none *NoObjectError) error {
+		if none != nil {
+			return none
 		}
-		if err := check(cmd); err != nil {
-			return err
-		}
-		kind, err := FindToRead(cmd.Context(), f, arg)
-		if err != nil {
-			return err
-		}
-		return run(cmd.Context(), kind, arg.Name)
-	}
+		return run(ctx, kind, name)
+	})
 }
 
 // ReadWhateverIsLeft is ReadObject for a command that has something to say about a name which no kind has. Then run gets the first kind,

@@ -108,8 +108,7 @@ func (s *source) page(content []byte) ([]Row, metav1.ListMeta, error) {
 	if s.whole {
 		return s.kind.rows(content)
 	}
-	rows, meta, err := s.decodeTable(content)
-	return rows, meta, err
+	return s.decodeTable(content)
 }
 
 func (s *source) decodeTable(content []byte) ([]Row, metav1.ListMeta, error) {

@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 // follower prints lines as they are written, of the pods that are there and of those that come later. It ends when the set
@@ -167,7 +169,7 @@ func (f *follower) read(ctx context.Context, s stream, options corev1.PodLogOpti
 				f.fail(s, err)
 			}
 			return
-		case !wait(ctx, f.again):
+		case !cli.Pause(ctx, f.again):
 			return
 		}
 		options.TailLines, options.SinceSeconds, options.SinceTime = nil, nil, position.Since()
@@ -235,17 +237,6 @@ func (p *Position) Since() *metav1.Time {
 		return nil
 	}
 	return &metav1.Time{Time: p.last}
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // errForbidden makes a refused watch readable.

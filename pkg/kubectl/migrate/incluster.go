@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
@@ -130,7 +131,7 @@ func (r *remote) delete(ctx context.Context, job *batchv1.Job) error {
 		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground), Preconditions: metav1.NewUIDPreconditions(string(job.UID)),
 	})
 	if err != nil {
-		return ignoreNotFound(err)
+		return utilerrors.FilterOut(err, apierrors.IsNotFound)
 	}
 	err = wait.PollUntilContextTimeout(ctx, r.every, goneTimeout, true, func(ctx context.Context) (bool, error) {
 		current, err := r.jobs().Get(ctx, jobName, metav1.GetOptions{})
@@ -221,7 +222,7 @@ func createAccess(ctx context.Context, client kubernetes.Interface) (*corev1.Ser
 // removeAccess deletes the permissions of the Job and its ServiceAccount. It may be repeated.
 func removeAccess(ctx context.Context, client kubernetes.Interface) error {
 	err := client.CoreV1().ServiceAccounts(systemNamespace).Delete(ctx, jobName, metav1.DeleteOptions{})
-	if err = ignoreNotFound(err); err != nil {
+	if err = utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
 		err = fmt.Errorf("--in-cluster: deleting ServiceAccount %s/%s: %w", systemNamespace, jobName, err)
 	}
 	return errors.Join(removeBinding(ctx, client), err)
@@ -229,17 +230,10 @@ func removeAccess(ctx context.Context, client kubernetes.Interface) error {
 
 func removeBinding(ctx context.Context, client kubernetes.Interface) error {
 	err := client.RbacV1().ClusterRoleBindings().Delete(ctx, jobName, metav1.DeleteOptions{})
-	if err = ignoreNotFound(err); err != nil {
+	if err = utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
 		return fmt.Errorf("--in-cluster: deleting ClusterRoleBinding %s, which must not remain: %w", jobName, err)
 	}
 	return nil
-}
-
-func ignoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // finalError is one that does not go away when the migration goes on.
