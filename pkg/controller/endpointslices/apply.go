@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices/plan"
+	endpointslices "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
@@ -239,7 +239,7 @@ func (c *Syncer) patchService(ctx context.Context, obs *observed, operation stri
 	}
 	c.hands.forget(obs.key)
 	if operation == operationLeave {
-		c.memory.left(obs.key, c.Clock.Now())
+		c.memory.leaving.Note(obs.key, c.Clock.Now())
 	}
 	c.wrote(obs, resourceServices, operation, patched.ResourceVersion)
 	return nil
@@ -254,7 +254,7 @@ func (c *Syncer) back(ctx context.Context, obs *observed) (time.Duration, error)
 		}
 		return 0, c.leaveOnly(ctx, obs)
 	}
-	if since := c.Clock.Since(c.memory.leftSince(obs.key, obs.now)); since < leavingTimeout {
+	if since := c.Clock.Since(children.Since(c.memory.leaving, obs.key, true, obs.now)); since < leavingTimeout {
 		filled, err := c.filled(ctx, obs)
 		if err != nil || !filled {
 			// It takes longer the longer it has taken. Whoever must not list slices waits for the end.

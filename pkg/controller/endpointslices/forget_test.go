@@ -37,8 +37,8 @@ func TestDeletedSetsAreForgotten(t *testing.T) {
 				if view.paces.all[key] != nil || view.paces.all[cache.NewObjectName("ns", "other")] == nil {
 					t.Errorf("paces are %v", view.paces.all)
 				}
-				if m := r.c.memory; len(m.versions[key]) > 0 || m.outcomes[key] != (outcome{}) || !m.leaving[key].IsZero() {
-					t.Errorf("kept are %v, %v, %v", m.versions[key], m.outcomes[key], m.leaving[key])
+				if m := r.c.memory; len(m.versions[key]) > 0 || m.outcomes[key] != (outcome{}) || !m.leaving.Noted(key).IsZero() {
+					t.Errorf("kept are %v, %v, %v", m.versions[key], m.outcomes[key], m.leaving.Noted(key))
 				}
 			})
 		})

@@ -12,6 +12,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
 // goneVersion is the version of a slice that we delete.
@@ -19,9 +21,10 @@ const goneVersion = math.MaxUint64
 
 // memory is what is known of sets beside what caches show. All of it may be lost.
 type memory struct {
-	mu sync.Mutex
 	// leaving is since when the cluster is to write the addresses of a Service that was in our hands.
-	leaving map[cache.ObjectName]time.Time
+	leaving *children.Notes[time.Time]
+
+	mu sync.Mutex
 	// versions are the versions of the slices that we have seen or written, by the set and the name.
 	versions map[cache.ObjectName]map[string]uint64
 	// changed are the slices that another client has changed since we wrote them, by the set and the name.
@@ -37,38 +40,15 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		versions: map[cache.ObjectName]map[string]uint64{}, changed: map[cache.ObjectName]sets.Set[string]{},
-		busy: map[cache.ObjectName]bool{}, leaving: map[cache.ObjectName]time.Time{},
+		busy: map[cache.ObjectName]bool{}, leaving: children.NewNotes[time.Time](),
 		outcomes: map[cache.ObjectName]outcome{}, denials: map[cache.ObjectName]*denial{},
 	}
 }
 
-func (m *memory) left(key cache.ObjectName, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.leaving[key] = now
-}
-
-// leftSince returns since when the cluster is to write the addresses; now if that is not known.
-func (m *memory) leftSince(key cache.ObjectName, now time.Time) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.leaving[key].IsZero() {
-		m.leaving[key] = now
-	}
-	return m.leaving[key]
-}
-
-// stayed notes that the Service is in our hands, or is to be.
-func (m *memory) stayed(key cache.ObjectName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.leaving, key)
-}
-
 func (m *memory) forget(key cache.ObjectName) {
+	m.leaving.Forget(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.leaving, key)
 	delete(m.outcomes, key)
 	delete(m.versions, key)
 	delete(m.changed, key)

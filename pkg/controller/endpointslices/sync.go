@@ -12,7 +12,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices/plan"
+	endpointslices "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 )
@@ -178,7 +179,7 @@ func (c *Syncer) writeAll(ctx context.Context, obs *observed, view *view) (time.
 	case obs.verdict == byCluster:
 		return c.back(ctx, obs)
 	}
-	c.memory.stayed(obs.key)
+	c.memory.leaving.Forget(obs.key)
 	if obs.verdict == byUs && !switched(obs.service) {
 		return c.takeOrNot(ctx, obs)
 	}
@@ -223,7 +224,7 @@ func (c *Syncer) withoutAddresses(ctx context.Context, obs *observed) (time.Dura
 // withoutService deletes slices that are no longer needed.
 func (c *Syncer) withoutService(ctx context.Context, obs *observed) (time.Duration, error) {
 	if obs.set.ends() {
-		if left := leavingTimeout - c.Clock.Since(c.memory.leftSince(obs.key, obs.now)); left > 0 {
+		if left := leavingTimeout - c.Clock.Since(children.Since(c.memory.leaving, obs.key, true, obs.now)); left > 0 {
 			return left, nil // the garbage collector does it
 		}
 	}

@@ -35,10 +35,10 @@ var ErrSkipped = errors.New("skipped")
 // Owners that make requests at the same time share twice the limit: requests wait in the rate limit of the client, and in the API
 // server, for those that came before, so that an owner with few of them would wait for as many as all others have under way.
 type SlowStart struct {
-	limit int
+	limit   int
+	allowed *Notes[int]
 
-	mu      sync.Mutex
-	allowed map[cache.ObjectName]int
+	mu sync.Mutex
 	// busy is the number of owners that make requests.
 	busy int
 }
@@ -48,7 +48,7 @@ const sharedLimits = 2
 
 // NewSlowStart returns a slow start with a limit of requests at a time for each owner.
 func NewSlowStart(limit int) *SlowStart {
-	return &SlowStart{limit: limit, allowed: map[cache.ObjectName]int{}}
+	return &SlowStart{limit: limit, allowed: NewNotes[int]()}
 }
 
 // Do calls do for 0 to n-1, in this order, with as many calls in parallel as the owner may have. A failed call does not
@@ -63,7 +63,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 	var (
 		errs    = make([]error, n)
 		results = make(chan result)
-		allowed = s.of(owner)
+		allowed = max(1, s.allowed.Noted(owner))
 	)
 	if n > s.limit && queue.Postpone(ctx) {
 		return nil
@@ -121,26 +121,14 @@ func (s *SlowStart) share() int {
 }
 
 // Forget resets an owner.
-func (s *SlowStart) Forget(owner cache.ObjectName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.allowed, owner)
-}
-
-func (s *SlowStart) of(owner cache.ObjectName) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return max(1, s.allowed[owner])
-}
+func (s *SlowStart) Forget(owner cache.ObjectName) { s.allowed.Forget(owner) }
 
 func (s *SlowStart) keep(owner cache.ObjectName, allowed int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if allowed == 1 {
-		delete(s.allowed, owner)
+		s.allowed.Forget(owner)
 		return
 	}
-	s.allowed[owner] = allowed
+	s.allowed.Note(owner, allowed)
 }
 
 // Finishing returns a context for requests that are not to be torn apart when ctx ends: it ends a little later.
