@@ -64,7 +64,7 @@ func (a *agent) run(ctx context.Context) (int, error) {
 	}
 }
 
-// latest hands a state of the set over. It replaces a state that was not taken yet.
+// latest sends a state of the set. It replaces a state that was not taken yet.
 func (a *agent) latest(set *JobSet) {
 	select {
 	case <-a.sets:

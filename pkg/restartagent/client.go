@@ -53,7 +53,7 @@ func newClient(config *Config, connection *rest.Config) (*client, error) {
 	return &client{config, c, runtime.NewParameterCodec(scheme)}, err
 }
 
-// watch hands over each state of the set, until the context ends. What hands it over must not block for long.
+// watch calls a function with each state of the set, until the context ends. The function must not block for long.
 func (c *client) watch(ctx context.Context, observe func(*JobSet)) {
 	only := func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", c.config.JobSet).String()

@@ -63,7 +63,7 @@ func TestServiceEndpoints(t *testing.T) {
 		return ""
 	})
 
-	// The Service of the next set is created in the hands of the controller: the cluster never changes its own slice, which is empty.
+	// The Service of the next set is created for the controller: the cluster never changes its own slice, which is empty.
 	k.okIn(asks("next"), "apply", "-f", "-")
 	next := ",kubernetes.io/service-name=next"
 	k.eventually(k.addressesAt(ourSlices+next, clusterSlices+next, []string{"next-workers-0-0", "next-workers-1-0"}))

@@ -75,10 +75,10 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// SetExternalKubeClientSet hands over the client of the main API.
+// SetExternalKubeClientSet sets the client of the main API.
 func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.live = client.CoreV1() }
 
-// SetExternalKubeInformerFactory hands over the cache of namespaces, which admission has anyway.
+// SetExternalKubeInformerFactory sets the cache of namespaces, which admission has anyway.
 func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	namespaces := factory.Core().V1().Namespaces()
 	p.cached = namespaces.Lister()

@@ -64,7 +64,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create)}
 }
 
-// SetExternalKubeClientSet hands over the client of the main API. Claims are read live: a cache would hold every claim
+// SetExternalKubeClientSet sets the client of the main API. Claims are read live: a cache would hold every claim
 // of the cluster in memory for a check that few JobSets need.
 func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.claims = client.CoreV1() }
 

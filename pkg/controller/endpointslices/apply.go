@@ -237,7 +237,7 @@ func (c *Syncer) patchService(ctx context.Context, obs *observed, operation stri
 		}
 		return err
 	}
-	c.hands.forget(obs.key)
+	c.limiter.forget(obs.key)
 	if operation == operationLeave {
 		c.memory.leaving.Note(obs.key, c.Clock.Now())
 	}

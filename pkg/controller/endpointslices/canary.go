@@ -68,7 +68,7 @@ type Canary struct {
 }
 
 // Resolves returns whether the record resolves, else why not; without a reason, that is not known yet. A failure is
-// lasting after several in a row: then what is in our hands is given back, also by a process that has not seen the
+// lasting after several in a row: then all Services that were taken are given back, also by a process that has not seen the
 // record resolve. The first question begins the checks.
 func (c *Canary) Resolves() (resolves bool, reason string, lasting bool) {
 	resolves, why, lasting := c.answer()

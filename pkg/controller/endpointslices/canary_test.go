@@ -34,7 +34,7 @@ func forbidden(resource string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, CanaryService, errors.New("exceeded quota"))
 }
 
-// TestCanaryWithoutAnswers keeps what is in our hands while nothing is known, and takes nothing.
+// TestCanaryWithoutAnswers keeps the Services that were taken while nothing is known, and takes none.
 func TestCanaryWithoutAnswers(t *testing.T) {
 	timeout := &net.DNSError{Err: "i/o timeout", IsTimeout: true}
 	for name, tc := range map[string]struct {
@@ -78,7 +78,7 @@ func TestCanaryWithoutAnswers(t *testing.T) {
 				}, append(one(newJobSet("js", "controller", 1)), newJobSet("next", "controller", 1)), newService("js", taken), podOf("js", 0, true), newService("next"), podOf("next", 1, true))
 				r.pass(time.Hour)
 				if keeps := !r.selects("js"); keeps != tc.keeps {
-					t.Errorf("an hour later, the Service is in our hands: %t", keeps)
+					t.Errorf("an hour later, the Service is still taken: %t", keeps)
 				}
 				if !r.selects("next") {
 					t.Error("a Service is taken although nothing is known")

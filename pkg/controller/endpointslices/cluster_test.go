@@ -89,7 +89,7 @@ func (e *env) createService() bool {
 	}
 	if !e.process.sender.Dead && e.process.handle.Serves(js) {
 		svc.Spec.Selector[jobsetv1alpha2.EndpointsKey] = jobsetv1alpha2.ServiceEndpointsController
-		e.Seen["Services created in our hands"]++
+		e.Seen["Services created with the label"]++
 	}
 	e.Note("the Service is created: %v", svc.Spec.Selector)
 	e.services.Create(svc)

@@ -7,14 +7,14 @@
 // which is quadratic in the number of pods, and they write them twice: as EndpointSlices and as Endpoints. Here the
 // addresses of a set gather: package slices plans the writes, and pace decides when.
 //
-// The selector of a Service in our hands has one more label, which no pod carries, so that the controllers of the
-// cluster empty what they have written. Slices of ours are written before the label is, and stay after it has gone
+// The selector of a Service that is taken has one more label, which no pod carries, so that the controllers of the
+// cluster empty what they have written. Our slices are written before the label is, and stay after it has gone
 // until the cluster has written its own.
 //
-// Only what shows whether there is anything to do is always watched: JobSets, slices of ours and Services in our hands.
+// Only what shows whether there is anything to do is always watched: JobSets, our slices and taken Services.
 // Pods, all other Services and nodes are watched while a set needs it.
 //
-// The Service of a new set is created in our hands if Handle says so, so that the controllers of the cluster never
+// The Service of a new set is created with that label if Handle says so, so that the controllers of the cluster never
 // write its addresses.
 package endpoints
 

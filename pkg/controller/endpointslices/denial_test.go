@@ -80,7 +80,7 @@ func TestRefusedRequestsGiveTheServiceBack(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					r := newRig(t, func(c *Config) { c.Handle = &Handle{} }, one(newJobSet("js", "controller", 2)), newService("js"), podOf("js", 0, true), podOf("js", 1, true))
 					if r.selects("js") || len(r.listed()) != 2 {
-						t.Fatal("the Service is not in our hands")
+						t.Fatal("the Service is not taken")
 					}
 					verbs := make([]string, len(requests))
 					for i, verb := range requests {

@@ -19,7 +19,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestHandle creates Services in our hands only if nothing is in the way.
+// TestHandle creates Services with the label only if nothing is in the way.
 func TestHandle(t *testing.T) {
 	next := newJobSet("next", "controller", 1)
 	for name, tc := range map[string]struct {
@@ -81,7 +81,7 @@ func TestHandleEnds(t *testing.T) {
 	}
 }
 
-// TestServicesGivenBack gives Services back at once that were created in our hands and are not to be, while nothing else is in our hands.
+// TestServicesGivenBack gives Services back at once that were created with the label and are not to have it, while no other is taken.
 func TestServicesGivenBack(t *testing.T) {
 	shares := func(js *jobsetv1alpha2.JobSet) { js.Spec.Network.Subdomain = "js" }
 	for name, tc := range map[string]struct {
@@ -115,7 +115,7 @@ func TestServicesGivenBack(t *testing.T) {
 				r.createService("js")
 				r.pass(2 * time.Second)
 				if all := strings.Join(r.writes(), " "); !strings.Contains(all, patchLeave) {
-					t.Errorf("the Service stays in our hands: %s", all)
+					t.Errorf("the Service is still taken: %s", all)
 				}
 				if got := r.event(); !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
 					t.Errorf("event %q, want %q", got, tc.want)
@@ -144,7 +144,7 @@ func TestServiceOfAnEarlierController(t *testing.T) {
 		}
 		r.pass(canaryFailures * (canaryRetry + canaryTimeout))
 		if all := strings.Join(r.writes(), " "); !strings.Contains(all, patchLeave) {
-			t.Errorf("the Service stays in our hands although the record does not resolve: %s", all)
+			t.Errorf("the Service is still taken although the record does not resolve: %s", all)
 		}
 	})
 }
@@ -162,7 +162,7 @@ func TestServicesSharedLater(t *testing.T) {
 		}
 		r.pass(2 * time.Second)
 		if all := strings.Join(r.writes(), " "); !strings.Contains(all, patchLeave) {
-			t.Errorf("the Service stays in our hands: %s", all)
+			t.Errorf("the Service is still taken: %s", all)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// handleEvents makes changes of sets, of our slices and of Services in our hands a reason to look at a set.
+// handleEvents makes changes of sets, of our slices and of taken Services a reason to look at a set.
 func (c *Syncer) handleEvents() {
 	c.sets.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { c.onSet(nil, obj.(*set)) },
@@ -38,7 +38,7 @@ func (c *Syncer) handleEvents() {
 	})
 }
 
-// onSwitched looks at the set of a Service that comes to our hands or leaves them.
+// onSwitched looks at the set of a Service that is taken or given back.
 func (c *Syncer) onSwitched(obj any) {
 	if s, ok := obj.(*service); ok {
 		if key, ok := setOfService(s); ok {

@@ -21,7 +21,7 @@ const goneVersion = math.MaxUint64
 
 // memory is what is known of sets beside what caches show. All of it may be lost.
 type memory struct {
-	// leaving is since when the cluster is to write the addresses of a Service that was in our hands.
+	// leaving is since when the cluster is to write the addresses of a Service that was taken.
 	leaving *children.Notes[time.Time]
 
 	mu sync.Mutex

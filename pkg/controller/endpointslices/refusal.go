@@ -164,9 +164,9 @@ func (c *Syncer) report(obs *observed) {
 		return
 	}
 	c.reportDenial(obs)
-	inOurHands := obs.service != nil && switched(obs.service)
+	taken := obs.service != nil && switched(obs.service)
 	refused := obs.refusal.Reason != ""
-	if refused == inOurHands || !c.memory.became(obs.key, outcome{obs.set.uid, obs.refusal}) {
+	if refused == taken || !c.memory.became(obs.key, outcome{obs.set.uid, obs.refusal}) {
 		return
 	}
 	if refused {
@@ -179,14 +179,14 @@ func (c *Syncer) report(obs *observed) {
 // Service cannot be given to the cluster, and names another reason if there is one.
 func (c *Syncer) reportDenial(obs *observed) {
 	d := c.memory.denialOf(obs.key, obs.set.uid)
-	inOurHands := obs.verdict == byCluster && obs.service != nil && switched(obs.service)
+	taken := obs.verdict == byCluster && obs.service != nil && switched(obs.service)
 	switch {
-	case inOurHands && d.has(operationLeave):
+	case taken && d.has(operationLeave):
 		const kept = "The controller cannot give the Service to the controllers of the cluster: "
 		if c.memory.tell(obs.key, kept) {
 			c.warn(obs, kept+d.kept)
 		}
-	case !inOurHands && len(d.operations) > 0 && obs.refusal.Reason != d.why.Reason && obs.refusal.Reason != "":
+	case !taken && len(d.operations) > 0 && obs.refusal.Reason != d.why.Reason && obs.refusal.Reason != "":
 		if c.memory.tell(obs.key, d.why.Reason) {
 			c.warn(obs, d.why.Message)
 		}

@@ -168,7 +168,7 @@ func (f resolver) LookupNetIP(_ context.Context, network, host string) ([]netip.
 	return f(), nil
 }
 
-// TestCanary takes no Service before the record resolves to its newest address, keeps it in hands when one look-up
+// TestCanary takes no Service before the record resolves to its newest address, keeps it when one look-up
 // fails, and gives it back when several do.
 func TestCanary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

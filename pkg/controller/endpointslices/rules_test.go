@@ -21,11 +21,11 @@ import (
 const (
 	ruleStale    = "no name resolves to an address that its pod has not had for 40 seconds"
 	ruleMissing  = "no pod that runs is without a name for 40 seconds"
-	ruleGap      = "names resolve all the time while a Service changes hands"
+	ruleGap      = "names resolve all the time while a Service is taken or given back"
 	ruleOnce     = "nothing is created twice"
 	ruleSelector = "nothing of a selector changes but the label of the controller"
 	ruleOwned    = "only the Service of a set is taken"
-	ruleDNS      = "what is in our hands is given back only if somebody wants it, or after three answers without the record"
+	ruleDNS      = "a Service is given back only on request, or after three answers without the record"
 	ruleVisible  = "a refusal is visible within a minute"
 	ruleRate     = "once backed off, at most two requests a minute are refused"
 )

@@ -75,13 +75,13 @@ func switched(s *corev1.Service) bool {
 	return s.Spec.Selector[jobsetv1alpha2.EndpointsKey] == jobsetv1alpha2.ServiceEndpointsController
 }
 
-// isSwitched is what makes only Services in our hands known all the time.
+// isSwitched is what makes only taken Services known all the time.
 func isSwitched(obj runtime.Object) bool {
 	svc, ok := obj.(*corev1.Service)
 	return ok && svc.Spec.ClusterIP == corev1.ClusterIPNone && switched(svc)
 }
 
-// takenOf indexes a Service in our hands by its set.
+// takenOf indexes a taken Service by its set.
 func takenOf(obj any) ([]string, error) {
 	if s, ok := obj.(*service); ok {
 		if key, ok := setOfService(s); ok {

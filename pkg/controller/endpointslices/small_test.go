@@ -16,7 +16,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// createService creates the Service of a set in our hands, as the controller of JobSets does.
+// createService creates the Service of a set with the label, as the controller of JobSets does.
 func (r *rig) createService(set string) {
 	r.Helper()
 	if _, err := r.kube.CoreV1().Services("ns").Create(r.Context(), newService(set, taken), metav1.CreateOptions{}); err != nil {
@@ -135,8 +135,8 @@ func TestServiceWithoutAddresses(t *testing.T) {
 		stored      bool
 		bare, first []string
 	}{
-		"in our hands":                      {service: []func(*corev1.Service){taken}, first: []string{"create 1"}},
-		"not in our hands":                  {first: []string{"create 1", "take"}},
+		"taken":                             {service: []func(*corev1.Service){taken}, first: []string{"create 1"}},
+		"not taken":                         {first: []string{"create 1", "take"}},
 		"when slices are known to be taken": {stored: true, bare: []string{"take"}, first: []string{"create 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ type observed struct {
 	verdict     verdict
 	// refusal is why the cluster writes the addresses although the set asks us to.
 	refusal refusal
-	// denial is what the API refuses, and turn the time until the Service may change hands.
+	// denial is what the API refuses, and turn the time until the Service may be switched.
 	denial denial
 	turn   time.Duration
 	// written is the slice of ours that was written last.
@@ -161,7 +161,7 @@ func (c *Syncer) reconcile(ctx context.Context, obs *observed, view *view) (time
 	return c.writeAll(ctx, obs, view)
 }
 
-// writeAll writes the slices, and then the Service if it is to change hands. If slices are refused, the cluster must write the addresses.
+// writeAll writes the slices, and then the Service if it is to be switched. If slices are refused, the cluster must write the addresses.
 func (c *Syncer) writeAll(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	wrote, err := c.write(ctx, obs)
 	if wrote {

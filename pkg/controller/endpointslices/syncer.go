@@ -53,7 +53,7 @@ type Syncer struct {
 	demand      demand
 	consistency *consistency.ConsistencyStore
 	memory      *memory
-	hands       *hands
+	limiter     *switchLimiter
 	rights      *rights
 	// services and slicesOf guard selectors of Services, and slices of sets. lost are sets of which another party has deleted slices.
 	services, slicesOf *children.Guard
@@ -65,7 +65,7 @@ type Syncer struct {
 func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Syncer {
 	registerMetrics()
 	c := &Syncer{
-		Config: config, queue: q, memory: newMemory(), hands: newHands(), rights: newRights(), lost: children.NewNotes[bool](),
+		Config: config, queue: q, memory: newMemory(), limiter: newSwitchLimiter(), rights: newRights(), lost: children.NewNotes[bool](),
 		services: children.NewGuard("service", config.Clock), slicesOf: children.NewGuard("EndpointSlice of JobSet", config.Clock),
 	}
 	gv := jobsetv1alpha2.SchemeGroupVersion
@@ -119,7 +119,7 @@ func (c *Syncer) ours(key cache.ObjectName) (ours []*discoveryv1.EndpointSlice) 
 	return ours
 }
 
-// taken returns the names of those Services of a set that are in our hands.
+// taken returns the names of the Services of a set that are taken.
 func (c *Syncer) taken(key cache.ObjectName) (names []string) {
 	objs, err := c.switched.ByIndex(indexSet, key.String())
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// TestUnreadableSetKeepsItsAddresses: what an earlier process has in its hands for a set that cannot be read stays there, and follows the
+// TestUnreadableSetKeepsItsAddresses: a Service that an earlier process took for a set that cannot be read stays taken, and follows the
 // pods. A Service that the cluster has stays with the cluster.
 func TestUnreadableSetKeepsItsAddresses(t *testing.T) {
 	for name, tc := range map[string]struct{ taken, metadata bool }{
-		"in our hands":                        {taken: true, metadata: true},
-		"in our hands, and without metadata":  {taken: true},
+		"taken":                               {taken: true, metadata: true},
+		"taken, and without metadata":         {taken: true},
 		"of the cluster":                      {metadata: true},
 		"of the cluster and without metadata": {},
 	} {
@@ -38,7 +38,7 @@ func TestUnreadableSetKeepsItsAddresses(t *testing.T) {
 				r := newRig(t, nil, one(bad), service, podOf("js", 0, true))
 				r.pass(time.Minute)
 				if r.selects("js") == tc.taken {
-					t.Errorf("the Service has changed hands: %q", r.writes())
+					t.Errorf("the Service was switched: %q", r.writes())
 				}
 				if !tc.taken {
 					if got := r.writes(); len(got) > 0 {

@@ -162,7 +162,7 @@ func (m *mover) move(ctx context.Context, direction Direction) error {
 		return m.run(ctx, stepsOf[direction])
 	}
 	if left := leaving[journal.Direction]; journal.step(left) != nil {
-		return final(fmt.Errorf("migration %s %s cannot be undone, because the groups change hands already: "+
+		return final(fmt.Errorf("migration %s %s cannot be undone, because the API groups are being switched to the other server already: "+
 			"run kubectl jobset migrate %[2]s to end it, and then kubectl jobset migrate %[3]s", journal.ID, journal.Direction, direction))
 	}
 	fmt.Fprintf(m.out, "Undoing migration %s %s, which began %s\n", journal.ID, journal.Direction, began)
@@ -224,7 +224,7 @@ const noDefinition = "no CustomResourceDefinition of JobSets, LeaderWorkerSets o
 var (
 	stepsOf = map[Direction][]step{ToServer: toServer, ToCRD: toCRD}
 	undo    = map[Direction][]step{ToServer: undoToServer, ToCRD: undoToCRD}
-	// leaving is the step with which the groups change hands.
+	// leaving is the step that switches the API groups to the other server.
 	leaving = map[Direction]string{ToServer: stepRoute, ToCRD: stepServe}
 	// nothing says that all objects are where they are to be moved.
 	nothing = map[Direction]string{

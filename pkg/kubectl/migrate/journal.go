@@ -53,7 +53,7 @@ type Journal struct {
 	// Steps are the steps that have begun, in their order.
 	Steps []StepRecord `json:"steps,omitempty"`
 	// Replicas says how many replicas the Deployments of the other controllers had, by namespace/name. A migration
-	// to the server hands them on to the next migrations, until one back has used them.
+	// to the server passes them on to the next migrations, until one back has used them.
 	Replicas map[string]int32 `json:"replicas,omitempty"`
 	// OwnReplicas says how many the Deployments of jobset-controller had.
 	OwnReplicas map[string]int32 `json:"ownReplicas,omitempty"`

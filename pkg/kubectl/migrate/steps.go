@@ -58,7 +58,7 @@ func (m *mover) run(ctx context.Context, steps []step) error {
 			continue
 		}
 		if at := freezeAmong(steps); at >= 0 && at < i && m.thawed() {
-			// Objects may have been written, or may be before the groups change hands.
+			// Objects may have been written, or may be before the API groups are switched.
 			fmt.Fprintln(m.out, "Writes are not refused any more: refusing them again, and repeating what comes after that")
 			if err := lift(ctx, m.kube); err != nil {
 				return err
@@ -139,7 +139,7 @@ var toServer = []step{
 	{"close", "removing the route of the migration API", (*mover).closeMigration},
 }
 
-// undoToServer are the steps back from a migration to the server whose groups have not changed hands. What was copied stays in the
+// undoToServer are the steps back from a migration to the server whose API groups have not been switched. What was copied stays in the
 // store of jobset-apiserver, and the next migration compares it.
 var undoToServer = []step{
 	{"undo-hooks", "restoring the webhooks of the controllers", (*mover).restoreHooks},

@@ -142,15 +142,15 @@ func TestDirection(t *testing.T) {
 		to      Direction
 		want    string
 	}{
-		"the groups change hands to the server": {
+		"the API groups are being switched to the server": {
 			Journal{Direction: ToServer, Steps: []StepRecord{{Name: "open"}, {Name: stepRoute}}}, ToCRD,
-			"migration abc to-server cannot be undone, because the groups change hands already: run kubectl jobset migrate to-server to end it, " +
-				"and then kubectl jobset migrate to-crd",
+			"migration abc to-server cannot be undone, because the API groups are being switched to the other server already: " +
+				"run kubectl jobset migrate to-server to end it, and then kubectl jobset migrate to-crd",
 		},
-		"the groups change hands to the definition": {
+		"the API groups are being switched to the definition": {
 			Journal{Direction: ToCRD, Steps: []StepRecord{{Name: "open"}, {Name: stepServe}}}, ToServer,
-			"migration abc to-crd cannot be undone, because the groups change hands already: run kubectl jobset migrate to-crd to end it, " +
-				"and then kubectl jobset migrate to-server",
+			"migration abc to-crd cannot be undone, because the API groups are being switched to the other server already: " +
+				"run kubectl jobset migrate to-crd to end it, and then kubectl jobset migrate to-server",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

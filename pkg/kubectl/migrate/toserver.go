@@ -108,7 +108,7 @@ func (m *mover) freeze(ctx context.Context, record *StepRecord) error {
 	return m.refuse(ctx, record, copying)
 }
 
-// seal refuses also the writes that the freeze lets pass, while the groups change hands.
+// seal refuses also the writes that the freeze lets pass, while the API groups are switched.
 func (m *mover) seal(ctx context.Context, _ *StepRecord) error {
 	return m.refuse(ctx, m.journal.step("freeze"), switching)
 }

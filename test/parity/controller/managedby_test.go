@@ -16,7 +16,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// managedElsewhere hands the set over. Upstream's tests use a value without a domain, which its webhook would refuse.
+// managedElsewhere leaves the set to another controller. Upstream's tests use a value without a domain, which its webhook would refuse.
 func managedElsewhere(js *jobSet) { js.Spec.ManagedBy = ptr.To("example.com/other-controller") }
 
 func TestRow7_3_33_SetOfAnotherControllerIsLeftAlone(t *testing.T) {

@@ -178,7 +178,7 @@ func (o *takeover) spoil(t *testing.T, f *faulty, direction, fault string, at in
 	if random.IntN(2) == 0 {
 		migrate(t, direction)
 	}
-	if again, err := migration(t.Context(), opposite(direction)).CombinedOutput(); err != nil { // what has changed hands must be ended first
+	if again, err := migration(t.Context(), opposite(direction)).CombinedOutput(); err != nil { // a migration that has switched the API groups must be ended first
 		t.Logf("%s: %s", when, again)
 		migrate(t, direction)
 		migrate(t, opposite(direction))

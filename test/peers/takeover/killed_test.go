@@ -26,7 +26,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 	o.works(t)
 }
 
-// TestUndone kills the command in each step before the groups change hands, and undoes what it has done.
+// TestUndone kills the command in each step before the API groups are switched, and undoes what it has done.
 func TestUndone(t *testing.T) {
 	o, random := beginKilled(t)
 	if err := upstream.Stop(); err != nil {

@@ -51,7 +51,7 @@ func NewOptions(ofKinds []apigroups.Plugin) *genericoptions.AdmissionOptions {
 	return options
 }
 
-// Initializers returns what plugins need beyond what every API server hands to them. The client is a client of the main API; quota counts
+// Initializers returns what plugins need beyond what every API server passes to them. The client is a client of the main API; quota counts
 // the objects of the resources.
 func Initializers(client kubernetes.Interface, schemas Schemas, counted []schema.GroupResource) []admission.PluginInitializer {
 	return []admission.PluginInitializer{quotaInitializer{counted: counted}, schemaInitializer{client: client, schemas: schemas}}

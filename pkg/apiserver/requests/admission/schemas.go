@@ -25,7 +25,7 @@ type Schemas struct {
 	Names  map[schema.GroupVersion][]string
 }
 
-// schemaInitializer hands our own schemas to the plugin of mutating policies. By itself the plugin reads them from the
+// schemaInitializer passes our own schemas to the plugin of mutating policies. By itself the plugin reads them from the
 // main API, which learns them from us: after every start of this server or of kube-apiserver, writes that a policy
 // matches would be refused until they have made the round.
 type schemaInitializer struct {

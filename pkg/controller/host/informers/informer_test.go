@@ -215,7 +215,7 @@ func TestResourcesAreWatched(t *testing.T) {
 	})
 }
 
-// TestAMissedDeletionIsOneOfThePart hands over what an informer knows of an object whose deletion it has missed.
+// TestAMissedDeletionIsOneOfThePart delivers what an informer knows of an object whose deletion it has missed.
 func TestAMissedDeletionIsOneOfThePart(t *testing.T) {
 	f := NewFactory(fake.NewClientset())
 	one, all := f.For("one"), f.For("all")

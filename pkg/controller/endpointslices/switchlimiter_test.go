@@ -17,39 +17,39 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestHands gives turns to thousands of Services.
-func TestHands(t *testing.T) {
+// TestSwitchLimiter gives turns to thousands of Services.
+func TestSwitchLimiter(t *testing.T) {
 	const services = 5000
-	now, h := time.Unix(1000000, 0), newHands()
+	now, l := time.Unix(1000000, 0), newSwitchLimiter()
 	last := time.Duration(0)
 	for n := range services {
 		key := cache.NewObjectName("ns", fmt.Sprint(n))
-		wait := h.wait(key, 4, now)
-		if want := max(0, time.Duration(n-handsBurst)*handsEvery); wait != want {
+		wait := l.wait(key, 4, now)
+		if want := max(0, time.Duration(n-switchBurst)*switchEvery); wait != want {
 			t.Fatalf("Service %d waits %s, want %s", n, wait, want)
 		}
-		if again := h.wait(key, 4, now.Add(time.Second)); again != max(0, wait-time.Second) {
+		if again := l.wait(key, 4, now.Add(time.Second)); again != max(0, wait-time.Second) {
 			t.Fatalf("Service %d waits %s one second after it was to wait %s", n, again, wait)
 		}
 		last = wait
 	}
 	for n := range services {
-		h.forget(cache.NewObjectName("ns", fmt.Sprint(n)))
+		l.forget(cache.NewObjectName("ns", fmt.Sprint(n)))
 	}
-	if len(h.turns) != 0 {
-		t.Errorf("%d turns are kept", len(h.turns))
+	if len(l.turns) != 0 {
+		t.Errorf("%d turns are kept", len(l.turns))
 	}
 	large, after := cache.NewObjectName("ns", "large"), cache.NewObjectName("ns", "after")
 	now = now.Add(last + time.Hour)
-	h.wait(large, 100*handsPods, now)
-	if got, want := h.wait(after, 1, now), (100-handsBurst)*handsEvery; got != want {
-		t.Errorf("the Service after that of %d pods waits %s, want %s", 100*handsPods, got, want)
+	l.wait(large, 100*switchPods, now)
+	if got, want := l.wait(after, 1, now), (100-switchBurst)*switchEvery; got != want {
+		t.Errorf("the Service after that of %d pods waits %s, want %s", 100*switchPods, got, want)
 	}
 }
 
-// TestMassChangesOfHands takes hundreds of Services at the start and gives them back when the record resolves no more.
+// TestManyServicesAreSwitched takes hundreds of Services at the start and gives them back when the record resolves no more.
 // In between, slices follow the pods.
-func TestMassChangesOfHands(t *testing.T) {
+func TestManyServicesAreSwitched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const services = 100
 		var sets []*jobsetv1alpha2.JobSet
@@ -61,7 +61,7 @@ func TestMassChangesOfHands(t *testing.T) {
 		}
 		canary := &Canary{resolves: true}
 		r := newRig(t, func(c *Config) { c.Mode, c.Recorder = "controller", events.NewFakeRecorder(2*services) }, sets, objects...)
-		inOurHands := func() (n int) {
+		taken := func() (n int) {
 			for i := range services {
 				if !r.selects(fmt.Sprint("js", i)) {
 					n++
@@ -71,21 +71,21 @@ func TestMassChangesOfHands(t *testing.T) {
 		}
 		atMost := func(when string, changed int, after time.Duration) {
 			t.Helper()
-			if want := handsBurst + int(after/handsEvery) + 1; changed > want || changed < 20 {
-				t.Errorf("%d Services changed hands within %s %s, want 20 to %d", changed, after, when, want)
+			if want := switchBurst + int(after/switchEvery) + 1; changed > want || changed < 20 {
+				t.Errorf("%d Services were switched within %s %s, want 20 to %d", changed, after, when, want)
 			}
 		}
-		atMost("of the start", inOurHands(), time.Second)
-		r.pass(time.Duration(services-handsBurst) * handsEvery)
-		if n := inOurHands(); n != services {
-			t.Fatalf("%d Services are in our hands, want %d", n, services)
+		atMost("of the start", taken(), time.Second)
+		r.pass(time.Duration(services-switchBurst) * switchEvery)
+		if n := taken(); n != services {
+			t.Fatalf("%d Services are taken, want %d", n, services)
 		}
 		r.writes()
 		r.c.Canary = canary
 		canary.resolves, canary.why, canary.failures = false, canaryNotResolved("it fails"), canaryFailures
 		r.c.LookAtAll()
 		r.pass(2 * time.Second)
-		atMost("of the end", services-inOurHands(), 2*time.Second)
+		atMost("of the end", services-taken(), 2*time.Second)
 		kept := ""
 		for i := range services {
 			if name := fmt.Sprint("js", i); !r.selects(name) {
@@ -98,9 +98,9 @@ func TestMassChangesOfHands(t *testing.T) {
 		if writes := strings.Join(r.writes(), ", "); !strings.Contains(writes, "update 0") {
 			t.Errorf("the pod of a Service that waits for its turn has ended, and writes are %s", writes)
 		}
-		r.pass(time.Duration(services)*handsEvery + leavingTimeout)
-		if n := inOurHands(); n != 0 || len(r.listed()) > 0 {
-			t.Errorf("%d Services are in our hands, and %d addresses are listed", n, len(r.listed()))
+		r.pass(time.Duration(services)*switchEvery + leavingTimeout)
+		if n := taken(); n != 0 || len(r.listed()) > 0 {
+			t.Errorf("%d Services are taken, and %d addresses are listed", n, len(r.listed()))
 		}
 	})
 }

@@ -1,0 +1,99 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lib_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRefusedWords has the check of words read a repository with one file.
+func TestRefusedWords(t *testing.T) {
+	const advice = "say what is taken, passed on or switched"
+	for name, tc := range map[string]struct {
+		path, content string
+		want          []string
+	}{
+		"no such word": {path: "pkg/a.go", content: "package a // it passes the client on\n"},
+		"in a comment": {
+			path: "pkg/a.go", content: "package a\n// It is in our hands.\n",
+			want: []string{"pkg/a.go:2:// It is in our hands.", "the word hands is refused: " + advice},
+		},
+		"at the begin of a name": {
+			path: "pkg/a.go", content: "var handsOf int\n",
+			want: []string{"pkg/a.go:1:var handsOf int", "the word hands is refused: " + advice},
+		},
+		"at the end of a name": {
+			path: "pkg/a.go", content: "func newHands() {}\n",
+			want: []string{"pkg/a.go:1:func newHands() {}", "the word hands is refused: " + advice},
+		},
+		"in a script": {
+			path: "hack/a.sh", content: "hands=2\n",
+			want: []string{"hack/a.sh:1:hands=2", "the word hands is refused: " + advice},
+		},
+		"in a document": {
+			path: "docs/a.md", content: "It changes hands.\n",
+			want: []string{"docs/a.md:1:It changes hands.", "the word hands is refused: " + advice},
+		},
+		"in the name of a file": {
+			path: "pkg/hands_test.go", content: "package a\n",
+			want: []string{"pkg/hands_test.go: the name of the file", "the word hands is refused: " + advice},
+		},
+		"in a longer word":                      {path: "pkg/a.go", content: "package a // shorthands and handsome\n"},
+		"in generated code":                     {path: "pkg/generated/a.go", content: "package a // hands\n"},
+		"in a directory that may still have it": {path: "pkg/left/a.go", content: "package a // hands\n"},
+		"in a directory whose name begins alike": {
+			path: "pkg/lefthand/a.go", content: "package a // hands\n",
+			want: []string{"pkg/lefthand/a.go:1:package a // hands", "the word hands is refused: " + advice},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, verifyWords(t, tc.path, tc.content)); diff != "" {
+				t.Errorf("what is refused differs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// verifyWords returns the lines with which the check fails; none if it passes. Files below pkg/left may have the word hands.
+func verifyWords(t *testing.T, path, content string) []string {
+	t.Helper()
+	root := t.TempDir()
+	script, err := os.ReadFile("../verify-words.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(path string, content []byte, mode os.FileMode) {
+		file := filepath.Join(root, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, content, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script = bytes.Replace(script, []byte("\nremaining=(\n"), []byte("\nremaining=(\n  \"hands pkg/left\"\n"), 1)
+	write("hack/verify-words.sh", script, 0o700)
+	write(path, []byte(content), 0o600)
+	if out, err := exec.CommandContext(t.Context(), "git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "hack", "verify-words.sh")).CombinedOutput()
+	var lines []string
+	for line := range strings.Lines(string(out)) {
+		if !strings.Contains(line, "take it out of the list") {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	if (err != nil) != (len(lines) > 0) {
+		t.Fatalf("the check ended with %v and printed %q", err, lines)
+	}
+	return lines
+}
