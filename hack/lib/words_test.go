@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +60,24 @@ func TestRefusedWords(t *testing.T) {
 				t.Errorf("what is refused differs (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestEachRefusedWord has lines with each word that must be refused, and others that may have it.
+func TestEachRefusedWord(t *testing.T) {
+	for word, lines := range map[string]struct{ refused, allowed []string }{
+		"hands": {refused: []string{"hands", "inOurHands"}, allowed: []string{"handle", "shorthands"}},
+		"nudge": {refused: []string{"nudge", "nudged(x)", "changeNudge", "nudging"}},
+	} {
+		for _, line := range slices.Concat(lines.refused, lines.allowed) {
+			t.Run(word+" "+line, func(t *testing.T) {
+				t.Parallel()
+				refused := len(verifyWords(t, "pkg/a.go", "package a // "+line+"\n")) > 0
+				if want := slices.Contains(lines.refused, line); refused != want {
+					t.Errorf("the line %q is refused: %t, want %t", line, refused, want)
+				}
+			})
+		}
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *cluster) reached(t *testing.T) {
 			t.Fatal("the server has ended: " + tail(c.server.Log()))
 		default:
 		}
-		c.nudge(ctx)
+		c.touchServices(ctx)
 		for _, group := range apiservice.Groups {
 			service, err := c.dynamic.Resource(apiservice.Resource).Get(ctx, apiservice.Name(group), metav1.GetOptions{})
 			if err != nil {
@@ -107,10 +107,10 @@ func (c *cluster) reached(t *testing.T) {
 
 func tail(log string) string { return log[max(0, len(log)-3000):] }
 
-// nudge makes kube-apiserver look at the server now. Where the server runs in pods, their endpoints do that.
-func (c *cluster) nudge(ctx context.Context) {
+// touchServices makes kube-apiserver check the server now. Where the server runs in pods, their endpoints do that.
+func (c *cluster) touchServices(ctx context.Context) {
 	for _, group := range apiservice.Groups {
-		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"nudged":"%d"}}}`, time.Now().UnixNano())
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano())
 		_, _ = c.dynamic.Resource(apiservice.Resource).Patch(ctx, apiservice.Name(group), types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 }

@@ -138,7 +138,7 @@ func (c *cluster) watch(t *testing.T, namespace string, before *children, durati
 	interval := time.Second + time.Duration(len(before.jobs))*5*time.Millisecond
 	var unanswered error
 	err := wait.PollUntilContextTimeout(t.Context(), interval, duration, true, func(ctx context.Context) (bool, error) {
-		c.nudge(ctx)
+		c.touchServices(ctx)
 		now, err := c.children(ctx, namespace)
 		if ctx.Err() != nil {
 			return false, nil
