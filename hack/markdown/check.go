@@ -47,7 +47,7 @@ func Check(source []byte) []Problem {
 	document := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))
 	_ = ast.Walk(document, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
-			c.visit(node)
+			c.check(node)
 		}
 		return ast.WalkContinue, nil
 	})
@@ -55,7 +55,7 @@ func Check(source []byte) []Problem {
 	return slices.Compact(c.problems)
 }
 
-func (c *checker) visit(node ast.Node) {
+func (c *checker) check(node ast.Node) {
 	switch n := node.(type) {
 	case *east.Table:
 		c.table(n)

@@ -60,11 +60,11 @@ func TestExplainDescribesEveryField(t *testing.T) {
 // there are.
 func (s schemas) undescribed(root string) (bare []string, fields int) {
 	seen := map[string]bool{}
-	var visit func(name string)
+	var walk func(name string)
 	var follow func(sub schema)
 	follow = func(sub schema) {
 		if sub.Ref != "" {
-			visit(strings.TrimPrefix(sub.Ref, "#/components/schemas/"))
+			walk(strings.TrimPrefix(sub.Ref, "#/components/schemas/"))
 		}
 		for _, part := range sub.AllOf {
 			follow(part)
@@ -76,7 +76,7 @@ func (s schemas) undescribed(root string) (bare []string, fields int) {
 			follow(*sub.AdditionalProperties)
 		}
 	}
-	visit = func(name string) {
+	walk = func(name string) {
 		if seen[name] {
 			return
 		}
@@ -89,7 +89,7 @@ func (s schemas) undescribed(root string) (bare []string, fields int) {
 			follow(property)
 		}
 	}
-	visit(root)
+	walk(root)
 	sort.Strings(bare)
 	return bare, fields
 }

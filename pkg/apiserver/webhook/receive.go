@@ -51,33 +51,33 @@ func (h *handler) receiveKnown(ctx context.Context, w http.ResponseWriter, req *
 // receive receives a question of any other caller within its share.
 func (h *handler) receive(ctx context.Context, w http.ResponseWriter, req *http.Request) (data []byte, done func(), err error) {
 	control := http.NewResponseController(w)
-	v := h.shares.enter(callers.AddressOf(req.RemoteAddr), func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
-	if v == nil {
+	r := h.shares.enter(callers.AddressOf(req.RemoteAddr), func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	if r == nil {
 		return nil, nil, busy()
 	}
 	cost, err := 0.0, error(nil)
-	if data, err = h.receiveBody(ctx, w, req, v); err == nil {
-		cost, err = h.pace(ctx, v, len(data))
+	if data, err = h.receiveBody(ctx, w, req, r); err == nil {
+		cost, err = h.pace(ctx, r, len(data))
 	}
 	if err == nil && !h.queue.Enter(cost, 1).Wait(ctx) {
 		err = busy()
 	}
 	if err != nil {
-		v.leave()
+		r.leave()
 		if errors.Is(err, errNotDue) {
 			h.delay(ctx) // its place, its room and its body are free by now
 		}
 		return nil, nil, err
 	}
-	v.charge(len(data))
+	r.charge(len(data))
 	return data, func() {
 		h.queue.Release(cost, 1)
-		v.leave()
+		r.leave()
 	}, nil
 }
 
 // receiveBody receives the beginning first. What is larger must find room before more of it is received, and has arrived soon in any case.
-func (h *handler) receiveBody(ctx context.Context, w http.ResponseWriter, req *http.Request, v *visit) ([]byte, error) {
+func (h *handler) receiveBody(ctx context.Context, w http.ResponseWriter, req *http.Request, r *request) ([]byte, error) {
 	h.setDeadline(w, h.receiving)
 	data, err := read(io.LimitReader(req.Body, smallBody+1), nil, req.ContentLength)
 	if err == nil && len(data) > smallBody {
@@ -85,13 +85,13 @@ func (h *handler) receiveBody(ctx context.Context, w http.ResponseWriter, req *h
 		if size < 0 {
 			size = maxBytes
 		}
-		if v.makeRoom(ctx, size) != nil {
+		if r.makeRoom(ctx, size) != nil {
 			return nil, busy()
 		}
 		h.setDeadline(w, h.receiving)
 		data, err = read(req.Body, data, size)
 	}
-	if !v.arrive() {
+	if !r.arrive() {
 		return nil, busy()
 	}
 	if err == nil {
@@ -112,9 +112,9 @@ func (h *handler) delay(ctx context.Context) {
 }
 
 // pace waits until the question is due.
-func (h *handler) pace(ctx context.Context, v *visit, size int) (cost float64, err error) {
+func (h *handler) pace(ctx context.Context, r *request, size int) (cost float64, err error) {
 	deadline, _ := ctx.Deadline()
-	wait, cost, due := v.bid(size, time.Until(deadline))
+	wait, cost, due := r.bid(size, time.Until(deadline))
 	if !due {
 		return 0, errNotDue
 	}

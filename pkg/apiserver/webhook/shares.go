@@ -54,7 +54,7 @@ type shares struct {
 	mu        sync.Mutex
 	addresses *lru.Cache
 	open      int
-	receiving *list.List // of *visit, the oldest first
+	receiving *list.List // of *request, the oldest first
 	room      *callers.Line[*share]
 	pace      *rate.Limiter
 }
@@ -70,8 +70,8 @@ type share struct {
 	held int64
 }
 
-// visit is one question.
-type visit struct {
+// request is one question.
+type request struct {
 	shares *shares
 	share  *share
 	// giveWay ends the question while it is being received.
@@ -88,18 +88,18 @@ func newShares(c clock.PassiveClock) *shares {
 }
 
 // enter begins a question. It is nil if there are too many and none of them gives way.
-func (s *shares) enter(address string, giveWay func()) *visit {
+func (s *shares) enter(address string, giveWay func()) *request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.of(address)
 	if a.open >= maxOpenOfAddress && !shed(a.receiving) || s.open >= maxOpen && !shed(s.receiving) {
 		return nil
 	}
-	v := &visit{shares: s, share: a, giveWay: giveWay}
+	r := &request{shares: s, share: a, giveWay: giveWay}
 	s.open++
 	a.open++
-	v.all, v.owned = s.receiving.PushBack(v), a.receiving.PushBack(v)
-	return v
+	r.all, r.owned = s.receiving.PushBack(r), a.receiving.PushBack(r)
+	return r
 }
 
 func (s *shares) of(address string) *share {
@@ -117,74 +117,74 @@ func shed(receiving *list.List) bool {
 	if oldest == nil {
 		return false
 	}
-	v := oldest.Value.(*visit)
-	v.giveWay()
-	v.end()
+	r := oldest.Value.(*request)
+	r.giveWay()
+	r.end()
 	return true
 }
 
 // received takes the question out of those that may have to give way.
-func (v *visit) received() {
-	if v.all != nil {
-		v.shares.receiving.Remove(v.all)
-		v.share.receiving.Remove(v.owned)
-		v.all, v.owned = nil, nil
+func (r *request) received() {
+	if r.all != nil {
+		r.shares.receiving.Remove(r.all)
+		r.share.receiving.Remove(r.owned)
+		r.all, r.owned = nil, nil
 	}
 }
 
 // end gives the place of the question to another, once.
-func (v *visit) end() {
-	v.received()
-	if !v.ended {
-		v.ended = true
-		v.shares.open--
-		v.share.open--
+func (r *request) end() {
+	r.received()
+	if !r.ended {
+		r.ended = true
+		r.shares.open--
+		r.share.open--
 	}
 }
 
 // arrive says that the question was received as a whole. It is false if the question had to give way.
-func (v *visit) arrive() bool {
-	v.shares.mu.Lock()
-	defer v.shares.mu.Unlock()
-	v.received()
-	return !v.ended
+func (r *request) arrive() bool {
+	r.shares.mu.Lock()
+	defer r.shares.mu.Unlock()
+	r.received()
+	return !r.ended
 }
 
 // makeRoom waits for the room that a large question needs.
-func (v *visit) makeRoom(ctx context.Context, size int64) error {
-	if err := v.share.room.Acquire(ctx, size); err != nil {
+func (r *request) makeRoom(ctx context.Context, size int64) error {
+	if err := r.share.room.Acquire(ctx, size); err != nil {
 		return err
 	}
-	if !v.shares.room.Enter(v.share, size).Wait(ctx) {
-		v.share.room.Release(size)
+	if !r.shares.room.Enter(r.share, size).Wait(ctx) {
+		r.share.room.Release(size)
 		return ctx.Err()
 	}
-	v.charged = size
+	r.charged = size
 	return nil
 }
 
 // leave ends the question, whatever became of it.
-func (v *visit) leave() {
-	v.shares.mu.Lock()
-	v.end()
-	v.shares.mu.Unlock()
-	v.free()
+func (r *request) leave() {
+	r.shares.mu.Lock()
+	r.end()
+	r.shares.mu.Unlock()
+	r.free()
 }
 
 // free gives the room of the question back.
-func (v *visit) free() {
-	if v.charged > 0 {
-		v.share.room.Release(v.charged)
-		v.shares.room.Release(v.share, v.charged)
-		v.charged = 0
+func (r *request) free() {
+	if r.charged > 0 {
+		r.share.room.Release(r.charged)
+		r.shares.room.Release(r.share, r.charged)
+		r.charged = 0
 	}
 }
 
 // bid returns how long a question that was received must wait for its pace, and what it costs: the question with the
 // least cost is answered first. A question that would have to wait for longer than the limit is not due at all. It uses
 // nothing of the pace, so that what was refused never delays what comes later.
-func (v *visit) bid(size int, limit time.Duration) (wait time.Duration, cost float64, due bool) {
-	s, a := v.shares, v.share
+func (r *request) bid(size int, limit time.Duration) (wait time.Duration, cost float64, due bool) {
+	s, a := r.shares, r.share
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
@@ -204,17 +204,17 @@ func (v *visit) bid(size int, limit time.Duration) (wait time.Duration, cost flo
 	if wait <= limit {
 		return wait, cost, true
 	}
-	for _, r := range reserved {
-		r.CancelAt(now)
+	for _, reservation := range reserved {
+		reservation.CancelAt(now)
 	}
 	return 0, 0, false
 }
 
 // charge counts a question that is being answered as used. What waits does not count, so that a small question comes
 // before larger ones of the same address.
-func (v *visit) charge(size int) {
-	v.shares.mu.Lock()
-	defer v.shares.mu.Unlock()
-	v.share.used.now(v.shares.clock.Now())
-	v.share.used.bytes += float64(size) + questionBytes
+func (r *request) charge(size int) {
+	r.shares.mu.Lock()
+	defer r.shares.mu.Unlock()
+	r.share.used.now(r.shares.clock.Now())
+	r.share.used.bytes += float64(size) + questionBytes
 }

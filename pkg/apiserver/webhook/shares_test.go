@@ -69,12 +69,12 @@ func TestSlowBodiesDelayNobody(t *testing.T) {
 func TestOldestGivesWay(t *testing.T) {
 	s := newHandler(Callers{}, Webhook{}).shares
 	gaveWay := map[string]int{}
-	enter := func(address string) *visit { return s.enter(address, func() { gaveWay[address]++ }) }
-	var visits []*visit
+	enter := func(address string) *request { return s.enter(address, func() { gaveWay[address]++ }) }
+	var requests []*request
 	for range maxOpenOfAddress {
-		visits = append(visits, enter("a"))
+		requests = append(requests, enter("a"))
 	}
-	if enter("a") == nil || gaveWay["a"] != 1 || visits[0].arrive() || !visits[1].arrive() {
+	if enter("a") == nil || gaveWay["a"] != 1 || requests[0].arrive() || !requests[1].arrive() {
 		t.Errorf("%d questions gave way, want the oldest", gaveWay["a"])
 	}
 	for i := 0; s.open < maxOpen; i++ {

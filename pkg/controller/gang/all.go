@@ -16,19 +16,19 @@ import (
 // listPage is how many objects are read at once.
 const listPage = 500
 
-// All visits all objects of a kind, shared and read-only. It begins no watch: while there is none, because no set asks for groups, it lists
-// them, of which there are few. There are none if the cluster serves no version, or if the controller may not list them.
-func (w *Watch) All(ctx context.Context, kind Kind, visit func(metav1.Object)) error {
+// All calls a function for each object of a kind, shared and read-only. It begins no watch: while there is none, because no set asks for
+// groups, it lists them, of which there are few. There are none if the cluster serves no version, or if the controller may not list them.
+func (w *Watch) All(ctx context.Context, kind Kind, fn func(metav1.Object)) error {
 	if v := w.objects.Current(); v != nil {
 		for _, obj := range v.informers[slices.Index(w.Kinds, kind)].List() {
 			if object, ok := obj.(metav1.Object); ok {
-				visit(object)
+				fn(object)
 			}
 		}
 		return nil
 	}
 	for _, version := range w.Versions {
-		err := w.list(ctx, version.WithResource(kind.Resource), visit)
+		err := w.list(ctx, version.WithResource(kind.Resource), fn)
 		switch {
 		case err == nil, apierrors.IsForbidden(err):
 			return nil
@@ -39,7 +39,7 @@ func (w *Watch) All(ctx context.Context, kind Kind, visit func(metav1.Object)) e
 	return nil
 }
 
-func (w *Watch) list(ctx context.Context, resource schema.GroupVersionResource, visit func(metav1.Object)) error {
+func (w *Watch) list(ctx context.Context, resource schema.GroupVersionResource, fn func(metav1.Object)) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	options := metav1.ListOptions{LabelSelector: w.Label, Limit: listPage}
@@ -49,7 +49,7 @@ func (w *Watch) list(ctx context.Context, resource schema.GroupVersionResource, 
 			return err
 		}
 		for i := range list.Items {
-			visit(&list.Items[i])
+			fn(&list.Items[i])
 		}
 		if options.Continue = list.GetContinue(); options.Continue == "" {
 			return nil

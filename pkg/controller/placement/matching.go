@@ -48,7 +48,7 @@ func (m *matching) place(tier int8) bool {
 			return false
 		}
 	}
-	m.revisit(tier)
+	m.assignPrevious(tier)
 	m.choose(tier)
 	for i := range m.slots {
 		if m.slots[i].domain < 0 && !m.rearrange(i, tier) {
@@ -63,8 +63,8 @@ func (m *matching) assign(slot int, domain int32) {
 	m.owner[domain] = int32(slot)
 }
 
-// revisit has Jobs go where they were before, unless nodes are missing there.
-func (m *matching) revisit(tier int8) {
+// assignPrevious has Jobs go where they were before, unless nodes are missing there.
+func (m *matching) assignPrevious(tier int8) {
 	for i := range m.slots {
 		s := &m.slots[i]
 		c := m.classes[s.class]

@@ -34,12 +34,12 @@ func decoder() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }
 
-// replaced calls visit with the document once for each value in it, which is replaced by the other one.
-func replaced(document any, other any, visit func(path string)) {
+// replaced calls fn with the document once for each value in it, which is replaced by the other one.
+func replaced(document any, other any, fn func(path string)) {
 	var walk func(v any, path string, put func(any))
 	walk = func(v any, path string, put func(any)) {
 		put(other)
-		visit(path)
+		fn(path)
 		put(v)
 		switch v := v.(type) {
 		case map[string]any:

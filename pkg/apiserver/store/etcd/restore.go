@@ -159,7 +159,7 @@ func handOver(dir, temporary string, reach func(point string)) error {
 	}
 	owner, known := info.Sys().(*syscall.Stat_t)
 	give := known && os.Geteuid() == 0 && owner.Uid != 0
-	visit := func(path string, _ fs.DirEntry, err error) error {
+	fn := func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func handOver(dir, temporary string, reach func(point string)) error {
 		reach("synced " + filepath.Base(path))
 		return nil
 	}
-	if err := filepath.WalkDir(temporary, visit); err != nil || !give {
+	if err := filepath.WalkDir(temporary, fn); err != nil || !give {
 		return err
 	}
 	return os.Lchown(filepath.Join(dir, lockFile), int(owner.Uid), int(owner.Gid))

@@ -83,14 +83,14 @@ func (k *Kinds) versionsOf(resource schema.GroupResource) []string {
 
 // Source returns the objects of the resources.
 func (c *Cluster) Source(resources []schema.GroupVersionResource) Source {
-	return func(ctx context.Context, visit func([]byte) error) error {
+	return func(ctx context.Context, fn func([]byte) error) error {
 		for _, resource := range resources {
 			objects, err := c.list(ctx, resource)
 			if err != nil {
 				return fmt.Errorf("listing the %s of the main cluster: %w", resource.GroupResource(), err)
 			}
 			for _, data := range objects {
-				if err := visit(data); err != nil {
+				if err := fn(data); err != nil {
 					return err
 				}
 			}

@@ -20,9 +20,9 @@ var errTooLong = fmt.Errorf("an object, or what is beside the list of objects, m
 
 // FromFile returns the objects of a list in JSON, as kubectl get -o json prints it.
 func FromFile(r io.Reader) Source {
-	return func(ctx context.Context, visit func([]byte) error) error {
+	return func(ctx context.Context, fn func([]byte) error) error {
 		limited := &limitedReader{reader: r, left: budget}
-		f := &file{limited: limited, decoder: json.NewDecoder(limited), visit: visit}
+		f := &file{limited: limited, decoder: json.NewDecoder(limited), fn: fn}
 		return f.read(ctx)
 	}
 }
@@ -47,7 +47,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 type file struct {
 	limited *limitedReader
 	decoder *json.Decoder
-	visit   func([]byte) error
+	fn      func([]byte) error
 }
 
 var errNoList = errors.New(`must be a list with "items", as kubectl get -o json prints it`)
@@ -117,7 +117,7 @@ func (f *file) items(ctx context.Context) error {
 		if err := f.decoder.Decode(&item); err != nil {
 			return err
 		}
-		if err := f.visit(item); err != nil {
+		if err := f.fn(item); err != nil {
 			return err
 		}
 		f.limited.left = budget

@@ -20,8 +20,8 @@ const (
 	maxRaces = 5
 )
 
-// Source visits the objects of some resources as JSON.
-type Source func(ctx context.Context, visit func([]byte) error) error
+// Source calls a function for each object of some resources, as JSON.
+type Source func(ctx context.Context, fn func([]byte) error) error
 
 // Import is one.
 type Import struct {

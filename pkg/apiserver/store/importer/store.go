@@ -172,8 +172,8 @@ func (s *Store) commit(ctx context.Context, n Name, before *entry, operations ..
 	return nil
 }
 
-// names visits the names of all objects of a resource that are stored.
-func (s *Store) names(ctx context.Context, resource schema.GroupResource, visit func(Name) error) error {
+// names calls a function for the name of each stored object of a resource.
+func (s *Store) names(ctx context.Context, resource schema.GroupResource, fn func(Name) error) error {
 	prefix := path.Join(s.root(), resource.Group, resource.Resource) + "/"
 	next, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for {
@@ -183,7 +183,7 @@ func (s *Store) names(ctx context.Context, resource schema.GroupResource, visit 
 		}
 		for _, kv := range response.Kvs {
 			namespace, name, _ := strings.Cut(strings.TrimPrefix(string(kv.Key), prefix), "/")
-			if err := visit(Name{resource, types.NamespacedName{Namespace: namespace, Name: name}}); err != nil {
+			if err := fn(Name{resource, types.NamespacedName{Namespace: namespace, Name: name}}); err != nil {
 				return err
 			}
 		}

@@ -109,20 +109,20 @@ const (
 	maxStarts = 5
 )
 
-// EachPage reads the metadata of all objects of a resource and visits them page by page. It calls begin before the first page, and again
+// EachPage reads the metadata of all objects of a resource and calls fn with each page. It calls begin before the first page, and again
 // when the list has expired in the middle and starts from the beginning.
 func EachPage(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, begin func(),
-	visit func([]metav1.PartialObjectMetadata)) error {
-	return EachPageIn(ctx, client, resource, metav1.NamespaceAll, begin, visit)
+	fn func([]metav1.PartialObjectMetadata)) error {
+	return EachPageIn(ctx, client, resource, metav1.NamespaceAll, begin, fn)
 }
 
 // EachPageIn does the same for one namespace.
 func EachPageIn(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, namespace string, begin func(),
-	visit func([]metav1.PartialObjectMetadata)) error {
+	fn func([]metav1.PartialObjectMetadata)) error {
 	objects := client.Resource(resource).Namespace(namespace)
 	for start := 1; ; start++ {
 		begin()
-		err := list(ctx, objects, visit)
+		err := list(ctx, objects, fn)
 		if err == nil {
 			return nil
 		}
@@ -132,14 +132,14 @@ func EachPageIn(ctx context.Context, client metadata.Interface, resource schema.
 	}
 }
 
-func list(ctx context.Context, objects metadata.ResourceInterface, visit func([]metav1.PartialObjectMetadata)) error {
+func list(ctx context.Context, objects metadata.ResourceInterface, fn func([]metav1.PartialObjectMetadata)) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
 		list, err := objects.List(ctx, options)
 		if err != nil {
 			return err
 		}
-		visit(list.Items)
+		fn(list.Items)
 		if options.Continue = list.Continue; options.Continue == "" {
 			return nil
 		}

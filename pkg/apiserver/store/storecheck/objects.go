@@ -82,7 +82,7 @@ func (g *Guard) Has(ctx context.Context, below string) (bool, error) {
 	return response.Count > 0, nil
 }
 
-func (s *store) eachObject(ctx context.Context, resource Resource, visit func(*metav1.ObjectMeta)) error {
+func (s *store) eachObject(ctx context.Context, resource Resource, fn func(*metav1.ObjectMeta)) error {
 	prefix := path.Join(s.prefix, resource.Prefix) + "/"
 	next, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	for {
@@ -95,7 +95,7 @@ func (s *store) eachObject(ctx context.Context, resource Resource, visit func(*m
 			if err != nil {
 				return fmt.Errorf("%s in etcd: %w", kv.Key, err)
 			}
-			visit(object)
+			fn(object)
 		}
 		if !response.More || len(response.Kvs) == 0 {
 			return nil

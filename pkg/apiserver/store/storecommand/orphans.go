@@ -94,11 +94,11 @@ func (c *clients) owned(ctx context.Context) ([]owners.Served, error) {
 }
 
 func (c *clients) eachOrphan(ctx context.Context, lost *lostOwners, resource schema.GroupVersionResource, begin func(),
-	visit func(*metav1.PartialObjectMetadata)) error {
+	fn func(*metav1.PartialObjectMetadata)) error {
 	return explain(owners.EachPage(ctx, c.metadata, resource, begin, func(page []metav1.PartialObjectMetadata) {
 		for i := range page {
 			if page[i].DeletionTimestamp == nil && len(lost.referencesOf(&page[i])) > 0 {
-				visit(&page[i])
+				fn(&page[i])
 			}
 		}
 	}))

@@ -123,7 +123,7 @@ func restorable(from *fetched, prefix string) (err error) {
 		return nil
 	}
 	count := 0
-	if err := file.Visit(prefix+"/", func(backup.Entry) error { count++; return nil }); err != nil {
+	if err := file.ForEach(prefix+"/", func(backup.Entry) error { count++; return nil }); err != nil {
 		return err
 	}
 	if count == 0 {

@@ -90,7 +90,7 @@ func (v *verification) look(ctx context.Context, file *backup.File) (err error) 
 	for _, resource := range v.reader.resources {
 		v.counts[resource.String()] = &count{}
 	}
-	return file.Visit(v.reader.prefix+"/", func(entry backup.Entry) error {
+	return file.ForEach(v.reader.prefix+"/", func(entry backup.Entry) error {
 		if entry.Key != backup.WitnessKey(v.reader.prefix) && !strings.HasPrefix(entry.Key, v.reader.prefix+"/"+importer.Marks+"/") {
 			v.add(ctx, entry)
 		}

@@ -160,8 +160,8 @@ type Entry struct {
 	ModRevision int64
 }
 
-// Visit calls a function for every key below a prefix, in the order of its last change. The value is valid during the call only.
-func (f *File) Visit(prefix string, visit func(Entry) error) error {
+// ForEach calls a function for every key below a prefix, in the order of its last change. The value is valid during the call only.
+func (f *File) ForEach(prefix string, fn func(Entry) error) error {
 	return f.db.View(func(tx *bolt.Tx) error {
 		live, err := last(tx, prefix)
 		if err != nil {
@@ -171,7 +171,7 @@ func (f *File) Visit(prefix string, visit func(Entry) error) error {
 			if tombstone || live[string(kv.Key)] != [revisionBytes]byte(position) {
 				return nil
 			}
-			return visit(Entry{Key: string(kv.Key), Value: kv.Value, ModRevision: kv.ModRevision})
+			return fn(Entry{Key: string(kv.Key), Value: kv.Value, ModRevision: kv.ModRevision})
 		})
 	})
 }
@@ -192,7 +192,7 @@ func last(tx *bolt.Tx, prefix string) (map[string][revisionBytes]byte, error) {
 }
 
 // changes calls a function for every change in the history, the oldest first. A restore adds one without a key.
-func changes(tx *bolt.Tx, visit func(position []byte, tombstone bool, kv *mvccpb.KeyValue) error) error {
+func changes(tx *bolt.Tx, fn func(position []byte, tombstone bool, kv *mvccpb.KeyValue) error) error {
 	return tx.Bucket(schema.Key.Name()).ForEach(func(position, value []byte) error {
 		_, tombstone, err := parseRevision(position)
 		if err != nil {
@@ -205,7 +205,7 @@ func changes(tx *bolt.Tx, visit func(position []byte, tombstone bool, kv *mvccpb
 		if len(kv.Key) == 0 {
 			return nil
 		}
-		return visit(position, tombstone, kv)
+		return fn(position, tombstone, kv)
 	})
 }
 
@@ -213,7 +213,7 @@ func changes(tx *bolt.Tx, visit func(position []byte, tombstone bool, kv *mvccpb
 func (f *File) Witness(prefix string) (*witness.Found, error) {
 	var found *witness.Found
 	name := WitnessKey(prefix)
-	err := f.Visit(name, func(e Entry) error {
+	err := f.ForEach(name, func(e Entry) error {
 		if e.Key != name {
 			return nil
 		}

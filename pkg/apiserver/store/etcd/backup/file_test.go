@@ -43,7 +43,7 @@ func TestFileHasTheStore(t *testing.T) {
 	defer f.Close()
 	want := []backup.Entry{{prefix + "/a/2", []byte("two"), 6}, {prefix + "/a/1", []byte("new"), last}}
 	var got []backup.Entry
-	if err := f.Visit(prefix+"/a/", func(e backup.Entry) error { got = append(got, e); return nil }); err != nil {
+	if err := f.ForEach(prefix+"/a/", func(e backup.Entry) error { got = append(got, e); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

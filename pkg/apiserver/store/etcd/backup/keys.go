@@ -30,9 +30,9 @@ func (s Source) Key(ctx context.Context, key string) (*Stored, error) {
 	return found, err
 }
 
-// EachKey visits what all keys with the prefix have.
-func (s Source) EachKey(ctx context.Context, prefix string, visit func(Stored) error) error {
-	return s.page(ctx, prefix, clientv3.GetPrefixRangeEnd(prefix), visit)
+// EachKey calls a function for what each key with the prefix has.
+func (s Source) EachKey(ctx context.Context, prefix string, fn func(Stored) error) error {
+	return s.page(ctx, prefix, clientv3.GetPrefixRangeEnd(prefix), fn)
 }
 
 // Remove deletes a key if it still has what was read. It returns whether it had.
@@ -52,7 +52,7 @@ func (s Source) Remove(ctx context.Context, stored *Stored) (bool, error) {
 	return response.Succeeded, nil
 }
 
-func (s Source) page(ctx context.Context, from, end string, visit func(Stored) error) error {
+func (s Source) page(ctx context.Context, from, end string, fn func(Stored) error) error {
 	client, err := s.connect(ctx, s.Client.Endpoints...)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (s Source) page(ctx context.Context, from, end string, visit func(Stored) e
 			return err
 		}
 		for _, kv := range response.Kvs {
-			if err := visit(Stored{Key: string(kv.Key), Value: kv.Value, Revision: kv.ModRevision}); err != nil {
+			if err := fn(Stored{Key: string(kv.Key), Value: kv.Value, Revision: kv.ModRevision}); err != nil {
 				return err
 			}
 			from = string(kv.Key) + "\x00"
