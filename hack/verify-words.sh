@@ -66,4 +66,5 @@ refuse() {
 refuse hands '' 'say what is taken, passed on or switched'
 refuse 'nudg(e|es|ed|ing)' '' 'say what it does: touch, patch or check'
 refuse 'visit(|s|ed|or|ing)' 'VisitAll' 'name the pass: each, forEach or walk, and call the function of the caller fn'
+refuse 'bid(|s|ding)' '' 'name the request: reserve, ask or queue'
 exit "${status}"

@@ -69,6 +69,7 @@ func TestEachRefusedWord(t *testing.T) {
 		"hands": {refused: []string{"hands", "inOurHands"}, allowed: []string{"handle", "shorthands"}},
 		"nudge": {refused: []string{"nudge", "nudged(x)", "changeNudge", "nudging"}},
 		"visit": {refused: []string{"visit", "eachVisited", "a visitor"}, allowed: []string{"flags.VisitAll(f)", "revisit"}},
+		"bid":   {refused: []string{"bid", "newBid(x)", "it bids"}, allowed: []string{"forbidden", "rabid", "bidirectional"}},
 	} {
 		for _, line := range slices.Concat(lines.refused, lines.allowed) {
 			t.Run(word+" "+line, func(t *testing.T) {

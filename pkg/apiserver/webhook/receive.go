@@ -114,7 +114,7 @@ func (h *handler) delay(ctx context.Context) {
 // pace waits until the question is due.
 func (h *handler) pace(ctx context.Context, r *request, size int) (cost float64, err error) {
 	deadline, _ := ctx.Deadline()
-	wait, cost, due := r.bid(size, time.Until(deadline))
+	wait, cost, due := r.reserve(size, time.Until(deadline))
 	if !due {
 		return 0, errNotDue
 	}

@@ -180,10 +180,10 @@ func (r *request) free() {
 	}
 }
 
-// bid returns how long a question that was received must wait for its pace, and what it costs: the question with the
+// reserve returns how long a question that was received must wait for its pace, and what it costs: the question with the
 // least cost is answered first. A question that would have to wait for longer than the limit is not due at all. It uses
 // nothing of the pace, so that what was refused never delays what comes later.
-func (r *request) bid(size int, limit time.Duration) (wait time.Duration, cost float64, due bool) {
+func (r *request) reserve(size int, limit time.Duration) (wait time.Duration, cost float64, due bool) {
 	s, a := r.shares, r.share
 	s.mu.Lock()
 	defer s.mu.Unlock()
