@@ -35,6 +35,7 @@ remaining=(
   "hands pkg/controller/leaderworkerset"
   "nudg(e|es|ed|ing) pkg/controller/leaderworkerset"
   "nudg(e|es|ed|ing) pkg/controller/host/children"
+  "prompt(|ly) pkg/controller/leaderworkerset"
 )
 mapfile -t hand_written < <(git ls-files --cached --others --exclude-standard '*.go' '*.sh' '*.md' Makefile ':!pkg/generated' ':!*zz_generated*' ':!*generated*.go' \
   ':!hack/verify-words.sh' ':!hack/lib/words_test.go' | while read -r f; do [[ ! -f "${f}" ]] || echo "${f}"; done)
@@ -67,4 +68,5 @@ refuse hands '' 'say what is taken, passed on or switched'
 refuse 'nudg(e|es|ed|ing)' '' 'say what it does: touch, patch or check'
 refuse 'visit(|s|ed|or|ing)' 'VisitAll' 'name the pass: each, forEach or walk, and call the function of the caller fn'
 refuse 'bid(|s|ding)' '' 'name the request: reserve, ask or queue'
+refuse 'prompt(|ly)' '(shell|command|confirmation) prompt' 'say when: at once, before, or after how long'
 exit "${status}"
