@@ -69,4 +69,5 @@ refuse 'nudg(e|es|ed|ing)' '' 'say what it does: touch, patch or check'
 refuse 'visit(|s|ed|or|ing)' 'VisitAll' 'name the pass: each, forEach or walk, and call the function of the caller fn'
 refuse 'bid(|s|ding)' '' 'name the request: reserve, ask or queue'
 refuse 'prompt(|ly)' '(shell|command|confirmation) prompt' 'say when: at once, before, or after how long'
+refuse standing '' 'say what holds or is stored'
 exit "${status}"

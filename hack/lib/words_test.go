@@ -66,11 +66,12 @@ func TestRefusedWords(t *testing.T) {
 // TestEachRefusedWord has lines with each word that must be refused, and others that may have it.
 func TestEachRefusedWord(t *testing.T) {
 	for word, lines := range map[string]struct{ refused, allowed []string }{
-		"hands":  {refused: []string{"hands", "inOurHands"}, allowed: []string{"handle", "shorthands"}},
-		"nudge":  {refused: []string{"nudge", "nudged(x)", "changeNudge", "nudging"}},
-		"visit":  {refused: []string{"visit", "eachVisited", "a visitor"}, allowed: []string{"flags.VisitAll(f)", "revisit"}},
-		"bid":    {refused: []string{"bid", "newBid(x)", "it bids"}, allowed: []string{"forbidden", "rabid", "bidirectional"}},
-		"prompt": {refused: []string{"promptAfter", "promptly"}, allowed: []string{"a shell prompt", "a confirmation prompt", "impromptu"}},
+		"hands":    {refused: []string{"hands", "inOurHands"}, allowed: []string{"handle", "shorthands"}},
+		"nudge":    {refused: []string{"nudge", "nudged(x)", "changeNudge", "nudging"}},
+		"visit":    {refused: []string{"visit", "eachVisited", "a visitor"}, allowed: []string{"flags.VisitAll(f)", "revisit"}},
+		"bid":      {refused: []string{"bid", "newBid(x)", "it bids"}, allowed: []string{"forbidden", "rabid", "bidirectional"}},
+		"prompt":   {refused: []string{"promptAfter", "promptly"}, allowed: []string{"a shell prompt", "a confirmation prompt", "impromptu"}},
+		"standing": {refused: []string{"standing", "newStanding()"}, allowed: []string{"outstanding", "understanding", "Notwithstanding"}},
 	} {
 		for _, line := range slices.Concat(lines.refused, lines.allowed) {
 			t.Run(word+" "+line, func(t *testing.T) {
