@@ -32,6 +32,7 @@ at_most 0 "${relative}.*${relative}.*${relative}.*${relative}" 'divide the sente
 
 # Words with the directories that may still have them, until these are rewritten as well. Take a line away with the last word.
 remaining=(
+  "famil(y|ies) pkg/controller/jobset"
   "hands pkg/controller/leaderworkerset"
   "nudg(e|es|ed|ing) pkg/controller/leaderworkerset"
   "nudg(e|es|ed|ing) pkg/controller/host/children"
@@ -70,4 +71,6 @@ refuse 'visit(|s|ed|or|ing)' 'VisitAll' 'name the pass: each, forEach or walk, a
 refuse 'bid(|s|ding)' '' 'name the request: reserve, ask or queue'
 refuse 'prompt(|ly)' '(shell|command|confirmation) prompt' 'say when: at once, before, or after how long'
 refuse standing '' 'say what holds or is stored'
+refuse 'famil(y|ies)' 'IP famil|ipFamil|IPFamil|font-family|"family"|`family`|[Bb]y family of labels|by \(family|{\{family|{\.family' \
+  'say what it is: a prefix of label keys, an IP family or a metric'
 exit "${status}"

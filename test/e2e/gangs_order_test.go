@@ -62,7 +62,7 @@ func setsBlockEachOther(k *kubectl) {
 		k.open("3")
 		for _, set := range []string{"left", "right"} {
 			k.eventually(func() string { return cmp.Diff(gang-room/2, k.unschedulable(set)) })
-			want := fmt.Sprintf("%s %d by label: %d/%d run, 0 ready, Pending", plan.Families[1].Name, gang, room/2, gang)
+			want := fmt.Sprintf("%s %d by label: %d/%d run, 0 ready, Pending", plan.Prefixes[1].Name, gang, room/2, gang)
 			k.eventually(func() string { return cmp.Diff(want, k.groupFigures(set)) })
 		}
 		k.untilRunning(room, "left", "right")

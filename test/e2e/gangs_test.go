@@ -36,7 +36,7 @@ func gangSet(name, slots string) string {
 
 // sizedGangSpec is a gangSpec with a label for the size of the group.
 func sizedGangSpec(group, slots string) string {
-	return strings.Replace(gangSpec(group, slots), "labels: {", fmt.Sprintf("labels: {%s: %q, ", plan.Families[1].SizeKey, fmt.Sprint(gang)), 1)
+	return strings.Replace(gangSpec(group, slots), "labels: {", fmt.Sprintf("labels: {%s: %q, ", plan.Prefixes[1].SizeKey, fmt.Sprint(gang)), 1)
 }
 
 // startGangCluster starts a cluster with the scheduling API and feature gates of the main API.

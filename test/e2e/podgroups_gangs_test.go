@@ -56,7 +56,7 @@ func (k *kubectl) addNode(name, slots string, room int, labels map[string]string
 // gangSpec is the spec of a pod of a gang, which succeeds once all of the gang run.
 func gangSpec(group, slots string) string {
 	return fmt.Sprintf(`labels: {%s: %s}, annotations: {jobset-apiserver.io/kwok-outcome: group-ready}}, spec: {restartPolicy: Never, `+
-		`tolerations: [{key: example.com/only-for, operator: Exists}], containers: [{name: main, image: busybox, resources: {limits: {%s: 1}}}]}`, plan.Families[1].GroupKey, group, slots)
+		`tolerations: [{key: example.com/only-for, operator: Exists}], containers: [{name: main, image: busybox, resources: {limits: {%s: 1}}}]}`, plan.Prefixes[1].GroupKey, group, slots)
 }
 
 // createInTurns creates the pods of two gangs from one number to the one before another, of the left and the right in turns. More is
@@ -66,7 +66,7 @@ func (k *kubectl) createInTurns(slots string, from, to int, more string) {
 	var pods strings.Builder
 	for i := from; i < to; i++ {
 		for _, group := range []string{"left", "right"} {
-			spec := strings.Replace(gangSpec(group, slots), "labels: {", fmt.Sprintf("labels: {%s: %q, ", plan.Families[1].SizeKey, fmt.Sprint(gang)), 1)
+			spec := strings.Replace(gangSpec(group, slots), "labels: {", fmt.Sprintf("labels: {%s: %q, ", plan.Prefixes[1].SizeKey, fmt.Sprint(gang)), 1)
 			spec = strings.Replace(spec, "spec: {", "spec: {"+strings.ReplaceAll(more, "GROUP", group), 1)
 			fmt.Fprintf(&pods, "---\n{apiVersion: v1, kind: Pod, metadata: {name: %s-%d, %s}\n", group, i, spec)
 		}
@@ -94,7 +94,7 @@ func TestTwoGangsBlockEachOther(t *testing.T) {
 		return ""
 	})
 	for _, group := range []string{"left", "right"} {
-		want := fmt.Sprintf("%s %d by label: %d/%d run, 0 ready, Pending", plan.Families[1].Name, gang, room/2, gang)
+		want := fmt.Sprintf("%s %d by label: %d/%d run, 0 ready, Pending", plan.Prefixes[1].Name, gang, room/2, gang)
 		k.eventually(func() string { return cmp.Diff(want, k.groupFigures(group)) })
 	}
 
@@ -102,7 +102,7 @@ func TestTwoGangsBlockEachOther(t *testing.T) {
 	for i := range gang {
 		k.ok("delete", "pod", fmt.Sprintf("right-%d", i), "--wait=false")
 	}
-	k.wait("--for=jsonpath={.status.phase}=Succeeded", "pods", "-l", plan.Families[1].GroupKey+"=left")
+	k.wait("--for=jsonpath={.status.phase}=Succeeded", "pods", "-l", plan.Prefixes[1].GroupKey+"=left")
 }
 
 // TestGangsInTurnComplete starts the second gang when the first has completed. Both are Jobs, suspended until it is their turn.
@@ -121,7 +121,7 @@ func TestGangsInTurnComplete(t *testing.T) {
 		k.wait("--for=condition=Complete", "job/"+group)
 	}
 	for _, group := range gangs {
-		want := fmt.Sprintf("%s %d by owners: %d/%d run, %d ready, Ready", plan.Families[1].Name, gang, gang, gang, gang)
+		want := fmt.Sprintf("%s %d by owners: %d/%d run, %d ready, Ready", plan.Prefixes[1].Name, gang, gang, gang, gang)
 		k.eventually(func() string { return cmp.Diff(want, k.groupFigures(group)) })
 	}
 }

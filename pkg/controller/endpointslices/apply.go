@@ -288,10 +288,10 @@ func (c *Syncer) filled(ctx context.Context, obs *observed) (bool, error) {
 			known.Insert(e.Addresses...)
 		}
 	}
-	families := sets.New(obs.service.Spec.IPFamilies...)
+	ipFamilies := sets.New(obs.service.Spec.IPFamilies...)
 	for i := range obs.pods {
 		for _, a := range obs.pods[i].Addresses {
-			if family := corev1.IPFamily(endpointslices.FamilyOf(a)); families.Has(family) && !known.Has(a.String()) {
+			if ipFamily := corev1.IPFamily(endpointslices.AddressTypeOf(a)); ipFamilies.Has(ipFamily) && !known.Has(a.String()) {
 				return false, nil
 			}
 		}

@@ -240,7 +240,7 @@ func (c *Canary) publish(ctx context.Context) (netip.Addr, error) {
 				discoveryv1.LabelServiceName: CanaryService, discoveryv1.LabelManagedBy: endpointslices.ManagedBy, corev1.IsHeadlessService: "",
 			},
 		},
-		AddressType: discoveryv1.AddressType(endpointslices.FamilyOf(address)),
+		AddressType: endpointslices.AddressTypeOf(address),
 		Endpoints: []discoveryv1.Endpoint{{
 			Addresses: []string{address.String()}, Hostname: ptr.To(canaryHost), Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true)},
 		}},

@@ -44,7 +44,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 	}
 	var labeled, refused, skipped atomic.Int64
 	var over atomic.Bool // the other patches are sure to be refused too
-	known := s.memory.refusals(key, obs.family)
+	known := s.memory.refusals(key, obs.prefix)
 	pods, limit := known.last(p.Label), int64(maxRefused)
 	if len(known) > 0 {
 		limit = maxRefusedAgain
@@ -70,7 +70,7 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 	})
 	if n := labeled.Load(); n > 0 {
 		klog.FromContext(ctx).V(2).Info("Labeled the pods of a group that is ready",
-			"family", obs.Family.Name, "labeled", n, "running", p.Running, "size", p.Size, "source", p.Source)
+			"family", obs.Prefix.Name, "labeled", n, "running", p.Running, "size", p.Size, "source", p.Source)
 		if p.Labeled == 0 {
 			countReady(obs, p)
 		}
@@ -80,20 +80,20 @@ func (s *Syncer) apply(ctx context.Context, key cache.ObjectName, obs *snapshot,
 
 // label gives one pod the label. A pod that is gone, or was replaced by another one of its name, is no error.
 func (s *Syncer) label(ctx context.Context, key cache.ObjectName, obs *snapshot, pod plan.Ref) (done bool, err error) {
-	family := obs.Family
-	labeling := &metav1.ObjectMeta{Name: pod.Name, UID: pod.UID + types.UID("/"+family.Name)}
-	if err := s.guard.Changing(obs.owner(key), labeling, "the label "+family.ReadyKey); err != nil {
+	prefix := obs.Prefix
+	labeling := &metav1.ObjectMeta{Name: pod.Name, UID: pod.UID + types.UID("/"+prefix.Name)}
+	if err := s.guard.Changing(obs.owner(key), labeling, "the label "+prefix.ReadyKey); err != nil {
 		return false, err
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod.UID, "labels": map[string]string{family.ReadyKey: batchv1alpha1.PodGroupReadyValue},
+		"uid": pod.UID, "labels": map[string]string{prefix.ReadyKey: batchv1alpha1.PodGroupReadyValue},
 	}})
 	if err != nil {
 		return false, err
 	}
 	var patched *corev1.Pod
 	gone := false
-	what := children.Request{Verb: "patch", Resource: podsOf(family), Name: pod.Name, UID: pod.UID}
+	what := children.Request{Verb: "patch", Resource: podsOf(prefix), Name: pod.Name, UID: pod.UID}
 	err = s.denials.Do(obs.owner(key), what, func() error {
 		patched, err = s.Pods(key.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if gone = apierrors.IsNotFound(err) || replaced(err); gone { // no decision about this pod
@@ -103,15 +103,15 @@ func (s *Syncer) label(ctx context.Context, key cache.ObjectName, obs *snapshot,
 	})
 	switch {
 	case err == nil && !gone:
-		patchesTotal.WithLabelValues(family.Name, resultLabeled).Inc()
-		s.Consistency.Wrote(key, podsOf(family), patched.ResourceVersion)
-		s.guard.Changed(obs.owner(key), labeling, "the label "+family.ReadyKey)
+		patchesTotal.WithLabelValues(prefix.Name, resultLabeled).Inc()
+		s.Consistency.Wrote(key, podsOf(prefix), patched.ResourceVersion)
+		s.guard.Changed(obs.owner(key), labeling, "the label "+prefix.ReadyKey)
 		return true, nil
 	case gone:
-		patchesTotal.WithLabelValues(family.Name, resultGone).Inc()
+		patchesTotal.WithLabelValues(prefix.Name, resultGone).Inc()
 		return false, nil
 	}
-	patchesTotal.WithLabelValues(family.Name, resultFailed).Inc()
+	patchesTotal.WithLabelValues(prefix.Name, resultFailed).Inc()
 	return false, fmt.Errorf("labeling pod %s/%s: %w", key.Namespace, pod.Name, err)
 }
 

@@ -4,7 +4,7 @@
 // Package podgroup gives the pods of a group a label once all of them run: it observes the pods of a group in informer caches, lets
 // package plan decide, and patches the pods.
 //
-// Pods are watched by the labels of groups, one watch for each family, so that pods of no group cost nothing. They share no watch with
+// Pods are watched by the labels of groups, one watch for each prefix, so that pods of no group cost nothing. They share no watch with
 // other controllers, whose pods carry other labels: one watch of all pods would cost a cluster more than the second copy of the
 // few pods that two controllers follow.
 package podgroup
@@ -61,7 +61,7 @@ type Config struct {
 type Controller struct {
 	Config
 	queue *queue.Queue
-	// groups are PodReadinessGroups, and pods those of each family.
+	// groups are PodReadinessGroups, and pods those of each prefix.
 	groups *informers.Informer
 	pods   []*informers.Informer
 	syncer *Syncer
@@ -97,14 +97,14 @@ func (c *Controller) declareInformers() map[string]consistency.Versioned {
 	c.groups = c.Informers.Informer(informers.Need{Resource: groups, Transform: transformGroup})
 	c.groups.AddEventHandler(c.onGroups())
 	versions := map[string]consistency.Versioned{resourceGroups: c.groups}
-	for i, family := range plan.Families {
+	for i, prefix := range plan.Prefixes {
 		pods := c.Informers.Informer(informers.Need{
-			Resource: c.Informers.Pods(), Label: family.GroupKey, Transform: members.Transform(family),
-			Indexers: cache.Indexers{indexGroup + family.Name: members.GroupIndex},
+			Resource: c.Informers.Pods(), Label: prefix.GroupKey, Transform: members.Transform(prefix),
+			Indexers: cache.Indexers{indexGroup + prefix.Name: members.GroupIndex},
 		})
 		pods.AddEventHandler(c.onPods(i))
 		c.pods = append(c.pods, pods)
-		versions[podsOf(family)] = pods
+		versions[podsOf(prefix)] = pods
 	}
 	return versions
 }
@@ -127,8 +127,8 @@ func (c caches) Group(key cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, e
 }
 
 // Pods implements Caches.
-func (c caches) Pods(family int, key cache.ObjectName) ([]*members.Pod, error) {
-	objs, err := c.pods[family].ByIndex(indexGroup+plan.Families[family].Name, key.String())
+func (c caches) Pods(prefix int, key cache.ObjectName) ([]*members.Pod, error) {
+	objs, err := c.pods[prefix].ByIndex(indexGroup+plan.Prefixes[prefix].Name, key.String())
 	if err != nil {
 		return nil, err
 	}

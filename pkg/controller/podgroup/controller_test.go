@@ -26,8 +26,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
-// TestBothFamilies has a group of each family, under the same name.
-func TestBothFamilies(t *testing.T) {
+// TestBothPrefixes has a group of each prefix, under the same name.
+func TestBothPrefixes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newGroup(1), newPod("a", inGroup(0)), newPod("b", inGroup(1)), newPod("c", nil))
 		diff(t, "pods of ours", []string{"a"}, r.labeled(0))
@@ -52,11 +52,11 @@ func TestOwnersDecide(t *testing.T) {
 		diff(t, "patches later", 2, count(r.kube.Actions(), "patch", "pods"))
 		diff(t, "reads later", 2, count(r.kube.Actions(), "get", "jobs"))
 
-		r.change("a", func(p *corev1.Pod) { delete(p.Labels, plan.Families[1].ReadyKey) })
+		r.change("a", func(p *corev1.Pod) { delete(p.Labels, plan.Prefixes[1].ReadyKey) })
 		r.pass(200 * time.Millisecond)
 		diff(t, "a label that was removed from a ready group comes back", []string{"a", "b"}, r.labeled(1))
 		r.change("b", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
-		r.change("a", func(p *corev1.Pod) { delete(p.Labels, plan.Families[1].ReadyKey) })
+		r.change("a", func(p *corev1.Pod) { delete(p.Labels, plan.Prefixes[1].ReadyKey) })
 		r.pass(200 * time.Millisecond)
 		diff(t, "and does not when the group is not ready", []string{"b"}, r.labeled(1))
 	})
@@ -199,7 +199,7 @@ func TestOnePodKeepsNoOtherFromItsLabel(t *testing.T) {
 func TestMalformedSizeIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		labels := inGroup(0)
-		labels[plan.Families[0].SizeKey] = "many"
+		labels[plan.Prefixes[0].SizeKey] = "many"
 		r := newRig(t, nil, newPod("a", labels))
 		r.create(newPod("b", inGroup(0)))
 		r.pass(10 * time.Second)

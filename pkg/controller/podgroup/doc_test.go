@@ -3,7 +3,7 @@
 
 // Package podgroup_test plays random histories against the controller of pod groups.
 //
-// A history is all that happens to the groups of one name, one in each family: pods are created, start, become ready,
+// A history is all that happens to the groups of one name, one of each prefix: pods are created, start, become ready,
 // end, are deleted and replaced, also by pods that belong to no group; users write sizes that are malformed or
 // contradict each other, and remove labels; a PodReadinessGroup is created, edited, deleted and created again; Jobs are
 // scaled and deleted. Caches lag behind, each on its own; requests fail, or fail but are carried out, at once or later;

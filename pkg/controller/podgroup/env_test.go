@@ -25,8 +25,8 @@ const (
 
 var key = cache.NewObjectName(namespace, name)
 
-// families are the families of the pods.
-var families = plan.Families
+// prefixes are the prefixes of the pods.
+var prefixes = plan.Prefixes
 
 // mutant is the controller with a defect; the zero value has none.
 type mutant struct {
@@ -114,20 +114,20 @@ func (e *env) group() *batchv1alpha1.PodReadinessGroup {
 	return group
 }
 
-// inFamily returns the number of the family of a pod; -1 for a pod of no group.
-func inFamily(pod *corev1.Pod) int {
-	for i, family := range families {
-		if pod.Labels[family.GroupKey] != "" {
+// prefixOf returns the number of the prefix of a pod; -1 for a pod of no group.
+func prefixOf(pod *corev1.Pod) int {
+	for i, prefix := range prefixes {
+		if pod.Labels[prefix.GroupKey] != "" {
 			return i
 		}
 	}
 	return -1
 }
 
-// labeled returns whether a pod carries the label of its family.
+// labeled returns whether a pod carries the label of its prefix.
 func labeled(pod *corev1.Pod) bool {
-	family := inFamily(pod)
-	return family >= 0 && pod.Labels[families[family].ReadyKey] == batchv1alpha1.PodGroupReadyValue
+	prefix := prefixOf(pod)
+	return prefix >= 0 && pod.Labels[prefixes[prefix].ReadyKey] == batchv1alpha1.PodGroupReadyValue
 }
 
 // versions is the number of writes of both servers.

@@ -15,7 +15,7 @@ type faults struct {
 	failing int
 	// stating is the percentage of pods that state a size, and owned of those that a Job owns.
 	stating, owned int
-	// legacy is the percentage of pods of the second family.
+	// legacy is the percentage of pods of the second prefix.
 	legacy int
 }
 

@@ -15,11 +15,11 @@ import (
 )
 
 // onPods looks soon at the group of a pod that changes in what matters. Pods of a group start at about the same time.
-func (c *Controller) onPods(family int) cache.ResourceEventHandler {
+func (c *Controller) onPods(prefix int) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			if pod, ok := obj.(*members.Pod); ok {
-				c.added(family, pod, initial)
+				c.added(prefix, pod, initial)
 			}
 		},
 		UpdateFunc: func(before, after any) {
@@ -27,7 +27,7 @@ func (c *Controller) onPods(family int) cache.ResourceEventHandler {
 			switch {
 			case was.Group != is.Group || was.UID != is.UID:
 				c.changed(was)
-				c.added(family, is, false)
+				c.added(prefix, is, false)
 			case was.Pod != is.Pod:
 				c.changed(is)
 			}
@@ -40,12 +40,12 @@ func (c *Controller) onPods(family int) cache.ResourceEventHandler {
 	}
 }
 
-func (c *Controller) added(family int, pod *members.Pod, initial bool) {
+func (c *Controller) added(prefix int, pod *members.Pod, initial bool) {
 	if pod.Group == "" {
 		return
 	}
 	if !initial && c.leads.Load() {
-		c.syncer.Added(nameOf(pod), family)
+		c.syncer.Added(nameOf(pod), prefix)
 	}
 	c.changed(pod)
 }
@@ -79,10 +79,10 @@ type memory struct {
 
 // known is what is known of one group.
 type known struct {
-	// lastNew is when a pod was last added, and refused the pods that could not be labeled, by family.
+	// lastNew is when a pod was last added, and refused the pods that could not be labeled, by prefix.
 	lastNew []time.Time
 	refused []refusals
-	// unread is why owners of pods cannot be read, by family.
+	// unread is why owners of pods cannot be read, by prefix.
 	unread []failure
 	// problems are the last ones that were reported.
 	problems map[problemKey]string
@@ -90,9 +90,9 @@ type known struct {
 	written time.Time
 }
 
-// problemKey is what a problem is about: events of that reason about pods of a family.
+// problemKey is what a problem is about: events of that reason about pods of a prefix.
 type problemKey struct {
-	family int
+	prefix int
 	reason string
 }
 
@@ -102,29 +102,29 @@ func (m *memory) of(key cache.ObjectName) *known {
 	k := m.groups[key]
 	if k == nil {
 		k = &known{
-			lastNew: make([]time.Time, len(plan.Families)), refused: make([]refusals, len(plan.Families)),
-			unread: make([]failure, len(plan.Families)), problems: map[problemKey]string{},
+			lastNew: make([]time.Time, len(plan.Prefixes)), refused: make([]refusals, len(plan.Prefixes)),
+			unread: make([]failure, len(plan.Prefixes)), problems: map[problemKey]string{},
 		}
 		m.groups[key] = k
 	}
 	return k
 }
 
-func (m *memory) added(key cache.ObjectName, family int, now time.Time) {
+func (m *memory) added(key cache.ObjectName, prefix int, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.of(key).lastNew[family] = now
+	m.of(key).lastNew[prefix] = now
 }
 
 // times returns when a pod was last added to a group, which is now if nothing is known, and when its status was last written.
-func (m *memory) times(key cache.ObjectName, family int, now time.Time) (lastNew, written time.Time) {
+func (m *memory) times(key cache.ObjectName, prefix int, now time.Time) (lastNew, written time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.of(key)
-	if k.lastNew[family].IsZero() {
-		k.lastNew[family] = now
+	if k.lastNew[prefix].IsZero() {
+		k.lastNew[prefix] = now
 	}
-	return k.lastNew[family], k.written
+	return k.lastNew[prefix], k.written
 }
 
 func (m *memory) wrote(key cache.ObjectName, now time.Time) {
@@ -133,33 +133,33 @@ func (m *memory) wrote(key cache.ObjectName, now time.Time) {
 	m.of(key).written = now
 }
 
-// refuse notes which pods of a family cannot be labeled, and refusals returns them.
-func (m *memory) refuse(key cache.ObjectName, family int, pods refusals) {
+// refuse notes which pods of a prefix cannot be labeled, and refusals returns them.
+func (m *memory) refuse(key cache.ObjectName, prefix int, pods refusals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.of(key).refused[family] = pods
+	m.of(key).refused[prefix] = pods
 }
 
-func (m *memory) refusals(key cache.ObjectName, family int) refusals {
+func (m *memory) refusals(key cache.ObjectName, prefix int) refusals {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.of(key).refused[family]
+	return m.of(key).refused[prefix]
 }
 
-// owners notes whether the owners of pods of a family were read, and returns what to say if not.
-func (m *memory) owners(key cache.ObjectName, family int, err error) string {
+// owners notes whether the owners of pods of a prefix were read, and returns what to say if not.
+func (m *memory) owners(key cache.ObjectName, prefix int, err error) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.of(key)
-	k.unread[family] = failureOf(err, k.unread[family])
-	return k.unread[family].text
+	k.unread[prefix] = failureOf(err, k.unread[prefix])
+	return k.unread[prefix].text
 }
 
 // newProblem returns whether a problem is to be reported in events of that reason.
-func (m *memory) newProblem(key cache.ObjectName, family int, reason, problem string) bool {
+func (m *memory) newProblem(key cache.ObjectName, prefix int, reason, problem string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	problems, of := m.of(key).problems, problemKey{family, reason}
+	problems, of := m.of(key).problems, problemKey{prefix, reason}
 	was := problems[of]
 	problems[of] = problem
 	return problem != "" && problem != was

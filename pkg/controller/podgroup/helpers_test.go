@@ -84,8 +84,8 @@ func newPod(name string, labels map[string]string, change ...func(*corev1.Pod)) 
 	return pod
 }
 
-func inGroup(family int) map[string]string {
-	return map[string]string{plan.Families[family].GroupKey: "g"}
+func inGroup(prefix int) map[string]string {
+	return map[string]string{plan.Prefixes[prefix].GroupKey: "g"}
 }
 
 func ofJob(pod *corev1.Pod) {
@@ -105,15 +105,15 @@ func newGroup(minMember int32) *batchv1alpha1.PodReadinessGroup {
 	}
 }
 
-// labeled returns the pods that carry the label of the family.
-func (r *rig) labeled(family int) (names []string) {
+// labeled returns the pods that carry the label of the prefix.
+func (r *rig) labeled(prefix int) (names []string) {
 	r.Helper()
 	all, err := r.kube.CoreV1().Pods("ns").List(r.Context(), metav1.ListOptions{})
 	if err != nil {
 		r.Fatal(err)
 	}
 	for i := range all.Items {
-		if all.Items[i].Labels[plan.Families[family].ReadyKey] == "true" {
+		if all.Items[i].Labels[plan.Prefixes[prefix].ReadyKey] == "true" {
 			names = append(names, all.Items[i].Name)
 		}
 	}

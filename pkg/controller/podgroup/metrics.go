@@ -39,23 +39,23 @@ var (
 
 var registerMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(readyTotal, patchesTotal, readySeconds)
-	for _, family := range plan.Families {
+	for _, prefix := range plan.Prefixes {
 		for _, source := range plan.Sources {
-			readyTotal.WithLabelValues(family.Name, string(source))
+			readyTotal.WithLabelValues(prefix.Name, string(source))
 		}
 		for _, result := range []string{resultLabeled, resultGone, resultFailed} {
-			patchesTotal.WithLabelValues(family.Name, result)
+			patchesTotal.WithLabelValues(prefix.Name, result)
 		}
-		readySeconds.WithLabelValues(family.Name)
+		readySeconds.WithLabelValues(prefix.Name)
 	}
 })
 
 // countReady counts a group of which pods were labeled for the first time.
 func countReady(obs *snapshot, p plan.Plan) {
-	readyTotal.WithLabelValues(obs.Family.Name, string(p.Source)).Inc()
+	readyTotal.WithLabelValues(obs.Prefix.Name, string(p.Source)).Inc()
 	first := obs.Now.Unix()
 	for _, pod := range obs.Pods {
 		first = min(first, pod.Created)
 	}
-	readySeconds.WithLabelValues(obs.Family.Name).Observe(float64(obs.Now.Unix() - first))
+	readySeconds.WithLabelValues(obs.Prefix.Name).Observe(float64(obs.Now.Unix() - first))
 }

@@ -31,14 +31,14 @@ const (
 	groupTimeout = 5 * time.Second
 )
 
-// podsOf names the pods of a family to the consistency store.
-func podsOf(family plan.Family) string { return "pods/" + family.Name }
+// podsOf names the pods of a prefix to the consistency store.
+func podsOf(prefix plan.Prefix) string { return "pods/" + prefix.Name }
 
-// snapshot is what was observed of a group of one family.
+// snapshot is what was observed of a group of one prefix.
 type snapshot struct {
 	plan.Observed
-	// family is the number of the family.
-	family int
+	// prefix is the number of the prefix.
+	prefix int
 	// ownersRefused is what an API server answered when owners were to be read; empty if it refused nothing.
 	ownersRefused string
 }
@@ -61,7 +61,7 @@ func (s *snapshot) first() (first plan.Ref) {
 	return first
 }
 
-// observe returns the groups of the name, one for each family that has pods. The PodReadinessGroup of the name shows the first of them,
+// observe returns the groups of the name, one for each prefix that has pods. The PodReadinessGroup of the name shows the first of them,
 // and none if no pod exists.
 func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 	group, err := s.Caches.Group(key)
@@ -74,7 +74,7 @@ func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 	}
 	now := s.Clock.Now()
 	var found []*snapshot
-	for i, family := range plan.Families {
+	for i, prefix := range plan.Prefixes {
 		pods, err := s.Caches.Pods(i, key)
 		if err != nil {
 			return nil, fmt.Errorf("listing pods of group %s: %w", key, err)
@@ -82,7 +82,7 @@ func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 		if len(pods) == 0 {
 			continue
 		}
-		obs := &snapshot{family: i, Observed: plan.Observed{Family: family, Pods: make([]*plan.Pod, len(pods))}}
+		obs := &snapshot{prefix: i, Observed: plan.Observed{Prefix: prefix, Pods: make([]*plan.Pod, len(pods))}}
 		for i, pod := range pods {
 			obs.Pods[i] = &pod.Pod
 		}
@@ -93,12 +93,12 @@ func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 			s.forget(key)
 			return nil, nil
 		}
-		found = []*snapshot{{Observed: plan.Observed{Family: plan.Families[0]}}}
+		found = []*snapshot{{Observed: plan.Observed{Prefix: plan.Prefixes[0]}}}
 	}
 	for i, obs := range found {
 		obs.Group, obs.GroupUnknown, obs.Now, obs.ShowStatus = group, unknown, now, i == 0
-		obs.LastNew, obs.Written = s.memory.times(key, obs.family, now)
-		obs.Refused = s.memory.refusals(key, obs.family).describe(obs.Family)
+		obs.LastNew, obs.Written = s.memory.times(key, obs.prefix, now)
+		obs.Refused = s.memory.refusals(key, obs.prefix).describe(obs.Prefix)
 	}
 	return found, nil
 }
@@ -147,12 +147,12 @@ func (s *Syncer) decideCached(ctx context.Context, key cache.ObjectName, obs *sn
 	if len(owners) == 0 {
 		return plan.Decide(obs.Observed), nil
 	}
-	group := members.Group{Namespace: key.Namespace, Name: key.Name, Family: obs.Family}
+	group := members.Group{Namespace: key.Namespace, Name: key.Name, Prefix: obs.Prefix}
 	var p plan.Plan
 	for _, age := range []time.Duration{ownersAge, freshAge} {
 		sizes, err := s.Sizes.Read(ctx, group, owners, age)
 		if obs.Owners = sizes; err != nil {
-			if obs.OwnersError = s.memory.owners(key, obs.family, err); answered(err) {
+			if obs.OwnersError = s.memory.owners(key, obs.prefix, err); answered(err) {
 				obs.ownersRefused = obs.OwnersError
 			}
 			return plan.Decide(obs.Observed), err
@@ -161,7 +161,7 @@ func (s *Syncer) decideCached(ctx context.Context, key cache.ObjectName, obs *sn
 			break
 		}
 	}
-	s.memory.owners(key, obs.family, nil)
+	s.memory.owners(key, obs.prefix, nil)
 	return p, nil
 }
 

@@ -27,14 +27,14 @@ type process struct {
 
 	pods   []*simulation.Informer[*corev1.Pod]
 	groups simulation.Informer[*batchv1alpha1.PodReadinessGroup]
-	// known are the pods that the caches have shown, by family and name.
+	// known are the pods that the caches have shown, by prefix and name.
 	known  []map[string]*members.Pod
 	memory simulation.Memory
 	// sizes and syncer are the real ones.
 	sizes  *members.Sizes
 	syncer *podgroup.Syncer
 
-	// lastShown is when the cache of a family last showed a new pod.
+	// lastShown is when the cache of a prefix last showed a new pod.
 	lastShown []time.Time
 	// labeled are the pods of which the process knows that they have the label, with how often users had removed it before.
 	labeled map[types.UID]int
@@ -53,13 +53,13 @@ type process struct {
 	panicked any
 }
 
-// about is a request for pods of a family.
+// about is a request for pods of a prefix.
 type about struct {
 	request string
-	family  int
+	prefix  int
 }
 
-// observation is what a sync was shown of the pods of a family.
+// observation is what a sync was shown of the pods of a prefix.
 type observation struct {
 	labeled int
 	stable  bool
@@ -72,7 +72,7 @@ type event struct {
 
 // startProcess starts a controller. It lists everything first; client-go asks for the latest state then.
 func (e *env) startProcess() {
-	p := &process{env: e, labeled: map[types.UID]int{}, refused: map[about]time.Time{}, seen: make([]observation, len(families)), lastShown: make([]time.Time, len(families))}
+	p := &process{env: e, labeled: map[types.UID]int{}, refused: map[about]time.Time{}, seen: make([]observation, len(prefixes)), lastShown: make([]time.Time, len(prefixes))}
 	p.sender = e.NewSender(e.interlude)
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.resigned, Eager: e.eager}
 	p.groups = simulation.Informer[*batchv1alpha1.PodReadinessGroup]{From: &e.groups.Store, Handle: func(*batchv1alpha1.PodReadinessGroup, bool) { p.worker.Add(name) }}
@@ -86,18 +86,18 @@ func (e *env) startProcess() {
 		return simulation.Generation(&p.groups, name) + " " + stored
 	}
 	caches := map[string]consistency.Versioned{"podreadinessgroups": &p.groups}
-	for i, family := range families {
+	for i, prefix := range prefixes {
 		p.known = append(p.known, map[string]*members.Pod{})
 		pods := &simulation.Informer[*corev1.Pod]{
-			From: &e.pods.Store, Selects: func(pod *corev1.Pod) bool { return pod.Labels[family.GroupKey] != "" },
+			From: &e.pods.Store, Selects: func(pod *corev1.Pod) bool { return pod.Labels[prefix.GroupKey] != "" },
 			Handle: func(pod *corev1.Pod, gone bool) { p.podChanged(i, pod, gone) },
 		}
 		pods.List()
 		p.pods = append(p.pods, pods)
-		caches["pods/"+family.Name] = pods
+		caches["pods/"+prefix.Name] = pods
 		p.lastShown[i] = e.Now()
 		for _, pod := range pods.Objects {
-			p.known[i][pod.Name] = members.Of(pod, family)
+			p.known[i][pod.Name] = members.Of(pod, prefix)
 		}
 	}
 	p.memory = simulation.NewMemory(e.World, e.forgetful, caches)
@@ -118,20 +118,20 @@ func (p *process) caches() []simulation.Cache {
 }
 
 // podChanged does what the handlers of the controller do.
-func (p *process) podChanged(family int, pod *corev1.Pod, gone bool) {
-	was := p.known[family][pod.Name]
+func (p *process) podChanged(prefix int, pod *corev1.Pod, gone bool) {
+	was := p.known[prefix][pod.Name]
 	if gone {
-		delete(p.known[family], pod.Name)
+		delete(p.known[prefix], pod.Name)
 		p.worker.Add(name)
 		return
 	}
-	is := members.Of(pod, families[family])
-	p.known[family][pod.Name] = is
+	is := members.Of(pod, prefixes[prefix])
+	p.known[prefix][pod.Name] = is
 	switch {
 	case was == nil || was.UID != is.UID:
-		p.lastShown[family] = p.Now()
+		p.lastShown[prefix] = p.Now()
 		if !p.unaware {
-			p.syncer.Added(key, family)
+			p.syncer.Added(key, prefix)
 		}
 		p.worker.Add(name)
 	case was.Pod != is.Pod:

@@ -103,12 +103,12 @@ func podReady(pod *corev1.Pod) bool {
 	})
 }
 
-// count returns the figures of the group of a family.
-func count(family int, pods []*corev1.Pod, group *batchv1alpha1.PodReadinessGroup, jobs []*batchv1.Job) figures {
+// count returns the figures of the group of a prefix.
+func count(prefix int, pods []*corev1.Pod, group *batchv1alpha1.PodReadinessGroup, jobs []*batchv1.Job) figures {
 	f := figures{runs: map[types.UID]bool{}}
 	var members []*corev1.Pod
 	for _, pod := range pods {
-		if inFamily(pod) != family || pod.DeletionTimestamp != nil {
+		if prefixOf(pod) != prefix || pod.DeletionTimestamp != nil {
 			continue
 		}
 		members = append(members, pod)
@@ -129,15 +129,15 @@ func count(family int, pods []*corev1.Pod, group *batchv1alpha1.PodReadinessGrou
 	}
 	if group != nil && group.Spec.MinMember != nil {
 		f.size = int(*group.Spec.MinMember)
-	} else if f.size = stated(family, members); f.size == 0 {
+	} else if f.size = stated(prefix, members); f.size == 0 {
 		f.countOwners(members, jobs)
 	}
 	return f
 }
 
 // stated returns the largest size that a pod states.
-func stated(family int, pods []*corev1.Pod) (size int) {
-	sizeKey := families[family].SizeKey
+func stated(prefix int, pods []*corev1.Pod) (size int) {
+	sizeKey := prefixes[prefix].SizeKey
 	for _, pod := range pods {
 		for _, text := range []string{pod.Labels[sizeKey], pod.Annotations[sizeKey]} {
 			if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= 100_000 {

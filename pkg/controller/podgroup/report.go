@@ -85,7 +85,7 @@ func (r refusal) before(other refusal) bool {
 }
 
 // describe says what failed, and why, as it is for the first pod.
-func (r refusals) describe(family plan.Family) (d plan.Refused) {
+func (r refusals) describe(prefix plan.Prefix) (d plan.Refused) {
 	for uid, one := range r {
 		if d.Pod.Name == "" || one.before(r[d.Pod.UID]) {
 			d.Pod = plan.Ref{Name: one.name, UID: uid}
@@ -98,7 +98,7 @@ func (r refusals) describe(family plan.Family) (d plan.Refused) {
 	if len(r) > 1 {
 		pods += " and others" // how many changes with each try
 	}
-	d.Message = fmt.Sprintf("label %s cannot be set on %s: %s", family.ReadyKey, pods, why)
+	d.Message = fmt.Sprintf("label %s cannot be set on %s: %s", prefix.ReadyKey, pods, why)
 	d.Why = alike(strings.ReplaceAll(strings.ReplaceAll(why, strconv.Quote(d.Pod.Name), "pod"), string(d.Pod.UID), ""))
 	return d
 }
@@ -152,8 +152,8 @@ func failureOf(err error, before failure) failure {
 
 // noteRefusals keeps why pods could not be labeled until they are, and decides again if that has changed: the status says so.
 func (s *Syncer) noteRefusals(key cache.ObjectName, obs *snapshot, p plan.Plan, now refusals) plan.Plan {
-	s.memory.refuse(key, obs.family, now)
-	if now := now.describe(obs.Family); now != obs.Refused {
+	s.memory.refuse(key, obs.prefix, now)
+	if now := now.describe(obs.Prefix); now != obs.Refused {
 		obs.Refused = now
 		return plan.Decide(obs.Observed)
 	}
@@ -173,7 +173,7 @@ func (s *Syncer) reportProblems(key cache.ObjectName, obs *snapshot, p plan.Plan
 
 // reportProblem sends an event about the PodReadinessGroup, or else the pod, if the problem is a new one. An empty problem is none.
 func (s *Syncer) reportProblem(key cache.ObjectName, obs *snapshot, reason, problem string, pod plan.Ref, note string) {
-	if !s.memory.newProblem(key, obs.family, reason, problem) {
+	if !s.memory.newProblem(key, obs.prefix, reason, problem) {
 		return
 	}
 	regarding := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: key.Namespace, Name: pod.Name, UID: pod.UID}

@@ -35,31 +35,31 @@ const (
 )
 
 // checkLabel checks a patch when the controller decides to send it.
-func (p *process) checkLabel(family int, podName string, uid types.UID) {
+func (p *process) checkLabel(prefix int, podName string, uid types.UID) {
 	if known, found := p.labeled[uid]; found && known == p.unlabeled[uid] {
 		p.Fail(ruleAgain, "pod %s (%s)", podName, uid)
 	}
 	groupsSince := p.syncBegan.Add(-lag)
-	if p.firstLabels(family) && !p.groupUnread {
+	if p.firstLabels(prefix) && !p.groupUnread {
 		groupsSince = p.syncBegan // before the first label, what serves groups is asked
 	}
-	stable := p.seen[family].stable
+	stable := p.seen[prefix].stable
 	var last figures
 	for _, jobs := range p.past.jobs.since(p.syncBegan.Add(-fresh)) {
 		for _, groups := range p.past.groups.since(groupsSince) {
 			for _, pods := range p.past.pods.since(p.syncBegan.Add(-lag)) {
-				last = count(family, pods, one(groups), jobs)
+				last = count(prefix, pods, one(groups), jobs)
 				if last.runs[uid] && last.enough() && (stable || !last.mayGrow) {
 					return
 				}
 			}
 		}
 	}
-	p.Fail(ruleReady, "pod %s (%s) of family %d gets the label; it was last %+v, stable: %t", podName, uid, family, last, stable)
+	p.Fail(ruleReady, "pod %s (%s) of prefix %d gets the label; it was last %+v, stable: %t", podName, uid, prefix, last, stable)
 }
 
-// firstLabels returns whether the controller saw no pod of the family with the label.
-func (p *process) firstLabels(family int) bool { return p.seen[family].labeled == 0 }
+// firstLabels returns whether the controller saw no pod of the prefix with the label.
+func (p *process) firstLabels(prefix int) bool { return p.seen[prefix].labeled == 0 }
 
 func one(groups []*batchv1alpha1.PodReadinessGroup) *batchv1alpha1.PodReadinessGroup {
 	if len(groups) == 0 {
@@ -78,11 +78,11 @@ func (p *process) checkStatus(group *batchv1alpha1.PodReadinessGroup) {
 	if (s.Phase == batchv1alpha1.GroupReady) != (ready.Status == metav1.ConditionTrue) || (s.Phase == batchv1alpha1.GroupPending) != (s.ReadyTime == nil) {
 		p.Fail(ruleOutcome, "phase %s, ready at %v, condition %s", s.Phase, s.ReadyTime, ready.Status)
 	}
-	for family := range families {
+	for prefix := range prefixes {
 		for _, jobs := range p.past.jobs.since(p.syncBegan.Add(-lag)) {
 			for _, pods := range p.past.pods.since(p.syncBegan.Add(-lag)) {
-				f := count(family, pods, group, jobs)
-				if int(s.Pods) == f.pods && int(s.Running) == f.running && int(s.Ready) == f.labeled && p.explains(f, family, ready.Reason) {
+				f := count(prefix, pods, group, jobs)
+				if int(s.Pods) == f.pods && int(s.Running) == f.running && int(s.Ready) == f.labeled && p.explains(f, prefix, ready.Reason) {
 					return
 				}
 			}
@@ -92,10 +92,10 @@ func (p *process) checkStatus(group *batchv1alpha1.PodReadinessGroup) {
 }
 
 // explains returns whether the reason of the condition is the right one.
-func (p *process) explains(f figures, family int, reason string) bool {
+func (p *process) explains(f figures, prefix int, reason string) bool {
 	switch reason {
 	case plan.ReasonPodsRunning:
-		return f.enough() && (p.seen[family].stable || !f.mayGrow)
+		return f.enough() && (p.seen[prefix].stable || !f.mayGrow)
 	case plan.ReasonSettling:
 		return f.mayGrow && f.running > 0
 	case plan.ReasonSizeUnknown:
@@ -121,7 +121,7 @@ func (p *process) checkVisible() {
 			}
 		}
 		if n == 0 {
-			p.Fail(ruleVisible, "%s of family %d is refused since %s, and no event says so", of.request, of.family, p.Since(began))
+			p.Fail(ruleVisible, "%s of prefix %d is refused since %s, and no event says so", of.request, of.prefix, p.Since(began))
 		}
 		p.Seen["refusals made visible: "+of.request]++
 	}
@@ -133,24 +133,24 @@ func (p *process) checkMessage() {
 	if group == nil || p.ours.Refusals[updateGroup] != nil || p.ours.Refusals[getGroup] != nil {
 		return
 	}
-	family := shown(p.env)
+	prefix := shown(p.env)
 	ready := meta.FindStatusCondition(group.Status.Conditions, batchv1alpha1.ConditionReady)
 	for _, request := range []string{patchPod, getJob} {
-		if p.refusedNow[about{request, family}] && (ready == nil || !strings.Contains(ready.Message, denied)) {
+		if p.refusedNow[about{request, prefix}] && (ready == nil || !strings.Contains(ready.Message, denied)) {
 			p.Fail(ruleVisible, "%s is refused, and the condition is %+v", request, ready)
 		}
 	}
 }
 
-// shown is the family that the status is about: the first one that has pods.
+// shown is the prefix that the status is about: the first one that has pods.
 func shown(e *env) int {
 	for _, pod := range e.pods.Objects {
-		if inFamily(pod) == 0 {
+		if prefixOf(pod) == 0 {
 			return 0
 		}
 	}
 	for _, pod := range e.pods.Objects {
-		if inFamily(pod) == 1 {
+		if prefixOf(pod) == 1 {
 			return 1
 		}
 	}

@@ -91,7 +91,7 @@ func (p *process) checkReports(since time.Time) {
 		}
 	}
 	for reason, n := range reports {
-		if n > 2*len(families) {
+		if n > 2*len(prefixes) {
 			p.Fail(ruleReported, "%d events %s", n, reason)
 		}
 	}
@@ -132,10 +132,10 @@ func (e *env) checkRest() {
 	if e.versions() != before {
 		e.Fail(ruleWrites, "a sync writes something")
 	}
-	for family := range families {
-		f := count(family, e.pods.Objects, e.group(), e.jobs.Objects)
+	for prefix := range prefixes {
+		f := count(prefix, e.pods.Objects, e.group(), e.jobs.Objects)
 		if f.enough() && len(f.runs) > 0 && !f.unclear {
-			e.Fail(ruleIs, "the group of family %d is ready, and pods lack the label: %+v", family, f)
+			e.Fail(ruleIs, "the group of prefix %d is ready, and pods lack the label: %+v", prefix, f)
 		}
 	}
 	group := e.group()

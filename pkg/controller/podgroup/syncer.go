@@ -25,8 +25,8 @@ import (
 type Caches interface {
 	// Group returns a PodReadinessGroup, shared and read-only; nil if there is none.
 	Group(key cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error)
-	// Pods returns the pods of a group of the family with that number.
-	Pods(family int, key cache.ObjectName) ([]*members.Pod, error)
+	// Pods returns the pods of a group of the prefix with that number.
+	Pods(prefix int, key cache.ObjectName) ([]*members.Pod, error)
 }
 
 // Sizes says how many pods owners are meant to have, as members.Sizes does.
@@ -72,9 +72,9 @@ func NewSyncer(config SyncerConfig) *Syncer {
 	return &Syncer{config, newMemory(), children.NewGuard("pod", config.Clock), children.DenialsOf(config.Host)}
 }
 
-// Added notes that a pod was added to a group of the family with that number, so that the stabilization window of a
+// Added notes that a pod was added to a group of the prefix with that number, so that the stabilization window of a
 // group whose size nothing states begins again.
-func (s *Syncer) Added(key cache.ObjectName, family int) { s.memory.added(key, family, s.Clock.Now()) }
+func (s *Syncer) Added(key cache.ObjectName, prefix int) { s.memory.added(key, prefix, s.Clock.Now()) }
 
 // Sync looks at the groups of a name, and does what is to be done.
 func (s *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, error) {

@@ -52,10 +52,10 @@ func (c caches) Group(cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error
 	return group, nil
 }
 
-func (c caches) Pods(family int, _ cache.ObjectName) (all []*members.Pod, err error) {
-	seen := observation{stable: c.p.Since(c.p.lastShown[family]) >= window}
-	for _, stored := range c.p.pods[family].Objects {
-		pod := members.Of(stored, families[family])
+func (c caches) Pods(prefix int, _ cache.ObjectName) (all []*members.Pod, err error) {
+	seen := observation{stable: c.p.Since(c.p.lastShown[prefix]) >= window}
+	for _, stored := range c.p.pods[prefix].Objects {
+		pod := members.Of(stored, prefixes[prefix])
 		if pod.Labeled && !pod.Terminating && pod.Phase != plan.Failed {
 			seen.labeled++
 		}
@@ -64,7 +64,7 @@ func (c caches) Pods(family int, _ cache.ObjectName) (all []*members.Pod, err er
 		}
 		all = append(all, pod)
 	}
-	c.p.seen[family] = seen
+	c.p.seen[prefix] = seen
 	return all, nil
 }
 
@@ -75,20 +75,20 @@ func (s sizes) Read(ctx context.Context, group members.Group, owners []plan.Owne
 	if s.p.staleSizes {
 		age = 1 << 50
 	}
-	family := 0
-	if group.Family == families[1] {
-		family = 1
+	prefix := 0
+	if group.Prefix == prefixes[1] {
+		prefix = 1
 	}
 	all, err := s.p.sizes.Read(ctx, group, owners, age)
 	if s.p.panicked != nil {
 		panic(s.p.panicked)
 	}
 	if err == nil {
-		s.p.answered(about{getJob, family}, nil)
+		s.p.answered(about{getJob, prefix}, nil)
 		return all, nil
 	}
 	s.p.jobUnread = true
-	s.p.answered(about{getJob, family}, err)
+	s.p.answered(about{getJob, prefix}, err)
 	if !s.p.guessing {
 		return all, err
 	}
@@ -144,21 +144,21 @@ func (c podClient) Patch(_ context.Context, podName string, _ types.PatchType, d
 	if err := json.Unmarshal(data, &patch); err != nil {
 		return nil, err
 	}
-	uid, family := patch.Metadata.UID, 0
-	if patch.Metadata.Labels[families[1].ReadyKey] != "" {
-		family = 1
+	uid, prefix := patch.Metadata.UID, 0
+	if patch.Metadata.Labels[prefixes[1].ReadyKey] != "" {
+		prefix = 1
 	}
-	if len(patch.Metadata.Labels) != 1 || patch.Metadata.Labels[families[family].ReadyKey] != batchv1alpha1.PodGroupReadyValue {
+	if len(patch.Metadata.Labels) != 1 || patch.Metadata.Labels[prefixes[prefix].ReadyKey] != batchv1alpha1.PodGroupReadyValue {
 		panic("a patch of a pod that nobody expects: " + string(data))
 	}
-	c.p.checkLabel(family, podName, uid)
+	c.p.checkLabel(prefix, podName, uid)
 	removed := c.p.unlabeled[uid]
 	pod, err := simulation.Send(c.p.sender, &corev1.Pod{}, func(bool) (*corev1.Pod, error) {
 		live, found := c.p.env.pods.Get(podName)
 		switch {
 		case c.p.cluster.Refusals[patchPod] != nil:
 			err := c.p.denial()
-			c.p.sender.Denied(simulation.Request("patch", families[family].ReadyKey, &metav1.ObjectMeta{Name: string(uid)}), err)
+			c.p.sender.Denied(simulation.Request("patch", prefixes[prefix].ReadyKey, &metav1.ObjectMeta{Name: string(uid)}), err)
 			return nil, err
 		case !found:
 			return nil, simulation.ErrNotFound
@@ -170,13 +170,13 @@ func (c podClient) Patch(_ context.Context, podName string, _ types.PatchType, d
 		}
 		c.p.Note("  labels pod %s", podName)
 		c.p.Seen["pods labeled"]++
-		return c.p.env.pods.Change(live, func(pod *corev1.Pod) { pod.Labels[families[family].ReadyKey] = batchv1alpha1.PodGroupReadyValue }), nil
+		return c.p.env.pods.Change(live, func(pod *corev1.Pod) { pod.Labels[prefixes[prefix].ReadyKey] = batchv1alpha1.PodGroupReadyValue }), nil
 	})
 	if err == nil && !c.p.sender.Deposed {
 		c.p.labeled[uid] = removed
 	}
 	if err == nil || !apierrors.IsNotFound(err) {
-		c.p.answered(about{patchPod, family}, err)
+		c.p.answered(about{patchPod, prefix}, err)
 	}
 	return pod, err
 }

@@ -18,7 +18,7 @@ import (
 func TestLabelsRemovedByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newGroup(2), newPod("a", inGroup(0)), newPod("b", inGroup(0)))
-		key := plan.Families[0].ReadyKey
+		key := plan.Prefixes[0].ReadyKey
 		for range 5 * 60 * 10 {
 			r.pass(100 * time.Millisecond)
 			if len(r.labeled(0)) == 2 {

@@ -36,17 +36,17 @@ func (e *env) createPodNamed(podName string) {
 		e.pods.Create(pod)
 		return
 	}
-	family := families[0]
+	prefix := prefixes[0]
 	if e.Dice.Percent(e.faults.legacy) {
-		family = families[1]
+		prefix = prefixes[1]
 	}
-	pod.Labels[family.GroupKey] = name
+	pod.Labels[prefix.GroupKey] = name
 	if e.Dice.Percent(e.faults.stating) {
 		size := simulation.OneOf(e.Dice, "2", "2", "3", "3", "many", "0", "-1", "100001")
 		if e.Dice.Percent(50) {
-			pod.Labels[family.SizeKey] = size
+			pod.Labels[prefix.SizeKey] = size
 		} else {
-			pod.Annotations[family.SizeKey] = size
+			pod.Annotations[prefix.SizeKey] = size
 		}
 	}
 	if e.Dice.Percent(e.faults.owned) {
@@ -56,7 +56,7 @@ func (e *env) createPodNamed(podName string) {
 		pod.OwnerReferences = ownerRef(simulation.OneOf(e.Dice, e.jobs.Objects...))
 	}
 	pod = e.pods.Create(pod)
-	e.Note("pod %s (%s) of family %d is created, owners %d, size %q", podName, pod.UID, inFamily(pod), len(pod.OwnerReferences), pod.Labels[family.SizeKey]+pod.Annotations[family.SizeKey])
+	e.Note("pod %s (%s) of prefix %d is created, owners %d, size %q", podName, pod.UID, prefixOf(pod), len(pod.OwnerReferences), pod.Labels[prefix.SizeKey]+pod.Annotations[prefix.SizeKey])
 }
 
 // createJob creates a Job unless there is one of the name.
@@ -142,7 +142,7 @@ func (e *env) removeSomeLabel() {
 			e.Note("user removes the label of pod %s", pod.Name)
 			e.Seen["labels removed by users"]++
 			e.unlabeled[pod.UID]++
-			e.pods.Change(pod, func(p *corev1.Pod) { delete(p.Labels, families[inFamily(p)].ReadyKey) })
+			e.pods.Change(pod, func(p *corev1.Pod) { delete(p.Labels, prefixes[prefixOf(p)].ReadyKey) })
 			return
 		}
 	}

@@ -30,10 +30,10 @@ const (
 	maxOwners = 1000
 )
 
-// key names a group of one family.
+// key names a group of one prefix.
 type key struct {
 	cache.ObjectName
-	family string
+	prefix string
 }
 
 // loader reads groups.
@@ -59,8 +59,8 @@ func load(ctx context.Context, clients *cli.Clients, namespace, name string, now
 	if err := l.loadGroups(ctx); err != nil {
 		return nil, err
 	}
-	for _, family := range plan.Families {
-		if err := l.loadPods(ctx, family); err != nil {
+	for _, prefix := range plan.Prefixes {
+		if err := l.loadPods(ctx, prefix); err != nil {
 			return nil, err
 		}
 	}
@@ -95,9 +95,9 @@ func (l *loader) loadGroups(ctx context.Context) error {
 	}
 }
 
-// loadPods reads the pods of a family.
-func (l *loader) loadPods(ctx context.Context, family plan.Family) error {
-	options := metav1.ListOptions{Limit: pageSize, LabelSelector: family.GroupKey}
+// loadPods reads the pods of a prefix.
+func (l *loader) loadPods(ctx context.Context, prefix plan.Prefix) error {
+	options := metav1.ListOptions{Limit: pageSize, LabelSelector: prefix.GroupKey}
 	if l.name != "" {
 		options.LabelSelector += "=" + l.name
 	}
@@ -107,7 +107,7 @@ func (l *loader) loadPods(ctx context.Context, family plan.Family) error {
 			return fmt.Errorf("listing pods: %w", err)
 		}
 		for i := range list.Items {
-			l.add(&list.Items[i], family)
+			l.add(&list.Items[i], prefix)
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return nil
@@ -115,12 +115,12 @@ func (l *loader) loadPods(ctx context.Context, family plan.Family) error {
 	}
 }
 
-func (l *loader) add(pod *corev1.Pod, family plan.Family) {
-	kept := members.Of(pod, family)
+func (l *loader) add(pod *corev1.Pod, prefix plan.Prefix) {
+	kept := members.Of(pod, prefix)
 	if kept.Group == "" {
 		return
 	}
-	of := key{cache.NewObjectName(pod.Namespace, kept.Group), family.Name}
+	of := key{cache.NewObjectName(pod.Namespace, kept.Group), prefix.Name}
 	l.pods[of] = append(l.pods[of], kept)
 }
 
@@ -128,29 +128,29 @@ func (l *loader) add(pod *corev1.Pod, family plan.Family) {
 func (l *loader) rows(ctx context.Context) []Row {
 	rows := []Row{}
 	named := map[cache.ObjectName]bool{}
-	for _, family := range plan.Families {
+	for _, prefix := range plan.Prefixes {
 		for of, pods := range l.pods {
-			if of.family == family.Name {
+			if of.prefix == prefix.Name {
 				named[of.ObjectName] = true
-				rows = append(rows, l.row(ctx, of.ObjectName, family, pods))
+				rows = append(rows, l.row(ctx, of.ObjectName, prefix, pods))
 			}
 		}
 	}
 	for name := range l.groups {
 		if !named[name] {
-			rows = append(rows, l.row(ctx, name, plan.Families[0], nil))
+			rows = append(rows, l.row(ctx, name, plan.Prefixes[0], nil))
 		}
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Family, b.Family))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.LabelPrefix, b.LabelPrefix))
 	})
 	return rows
 }
 
-func (l *loader) row(ctx context.Context, name cache.ObjectName, family plan.Family, pods []*members.Pod) Row {
+func (l *loader) row(ctx context.Context, name cache.ObjectName, prefix plan.Prefix, pods []*members.Pod) Row {
 	group := l.groups[name]
-	obs := plan.Observed{Family: family, Group: group, Now: l.now}
-	r := Row{Namespace: name.Namespace, Name: name.Name, Family: family.Name, ReadyWhen: batchv1alpha1.ReadyWhenRunning}
+	obs := plan.Observed{Prefix: prefix, Group: group, Now: l.now}
+	r := Row{Namespace: name.Namespace, Name: name.Name, LabelPrefix: prefix.Name, ReadyWhen: batchv1alpha1.ReadyWhenRunning}
 	first := l.now.Unix()
 	for _, pod := range pods {
 		obs.Pods = append(obs.Pods, &pod.Pod)
@@ -183,7 +183,7 @@ func (l *loader) addOwners(ctx context.Context, name cache.ObjectName, obs *plan
 		obs.OwnersError = "too many owners"
 		return
 	}
-	sizes, err := l.sizes.Read(ctx, members.Group{Namespace: name.Namespace, Name: name.Name, Family: obs.Family}, owners, time.Hour)
+	sizes, err := l.sizes.Read(ctx, members.Group{Namespace: name.Namespace, Name: name.Name, Prefix: obs.Prefix}, owners, time.Hour)
 	obs.Owners = sizes
 	if err != nil {
 		obs.OwnersError = cli.Clean(err.Error())

@@ -71,7 +71,7 @@ func newClients(groups []runtime.Object, objects ...runtime.Object) (*cli.Client
 func lines(r *Report) (all []string) {
 	for i := range r.Items {
 		row := &r.Items[i]
-		all = append(all, fmt.Sprintf("%s %s %d %s %d/%d %d %s %t", row.Name, row.Family[:5], row.Size, row.Source, row.Running, row.Pods, row.Ready, row.State, row.PodReadinessGroup))
+		all = append(all, fmt.Sprintf("%s %s %d %s %d/%d %d %s %t", row.Name, row.LabelPrefix[:5], row.Size, row.Source, row.Running, row.Pods, row.Ready, row.State, row.PodReadinessGroup))
 	}
 	return all
 }
@@ -151,7 +151,7 @@ func TestOwnersAreBounded(t *testing.T) {
 func TestColumns(t *testing.T) {
 	terminal := cli.Terminal{ASCII: true}
 	row := Row{
-		Namespace: "ns", Name: "train", Family: "batch.jobset-apiserver.io", Size: 8, Source: "owners", Pods: 7, Running: 6, Ready: 5, State: batchv1alpha1.GroupDegraded,
+		Namespace: "ns", Name: "train", LabelPrefix: "batch.jobset-apiserver.io", Size: 8, Source: "owners", Pods: 7, Running: 6, Ready: 5, State: batchv1alpha1.GroupDegraded,
 		Message: "6 of 8 pods run", ReadyWhen: batchv1alpha1.ReadyWhenReady, CreateTime: metav1.NewTime(now.Add(-5 * time.Minute)),
 	}
 	diff(t, "wide table", []string{

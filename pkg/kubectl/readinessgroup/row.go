@@ -24,8 +24,8 @@ type Report struct {
 type Row struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Family is the family of the labels: the part before the slash.
-	Family string `json:"family"`
+	// LabelPrefix is the prefix of the label keys: the part before the slash.
+	LabelPrefix string `json:"family"`
 	// Size is the number of pods that the group is meant to have, and Source what says so. Both are absent if it is not known.
 	Size   int32       `json:"size,omitempty"`
 	Source plan.Source `json:"source,omitempty"`
@@ -72,7 +72,7 @@ func (r *Row) cells(t cli.Terminal, allNamespaces, wide bool, now time.Time) []s
 		size = cli.Number(int(r.Size))
 	}
 	cells := []string{
-		r.Name, r.Family, size, string(r.Source), cli.Number(int(r.Pods)), cli.Number(int(r.Running)), cli.Number(int(r.Ready)),
+		r.Name, r.LabelPrefix, size, string(r.Source), cli.Number(int(r.Pods)), cli.Number(int(r.Running)), cli.Number(int(r.Ready)),
 		t.Paint(stateColors[r.State], string(r.State)), cli.Duration(now.Sub(r.CreateTime.Time)),
 	}
 	if allNamespaces {

@@ -39,7 +39,7 @@ const DeactivatedByKey = GroupName + "/deactivated-by"
 // AdmissionKey is the annotation of a child that runs with the quota of its sequence: it differs for different admissions.
 const AdmissionKey = GroupName + "/admission"
 
-// Labels of pods that form a group, of either family.
+// Labels of pods that form a group, with either prefix.
 const (
 	// PodGroupKey is the name of the group that a pod belongs to.
 	PodGroupKey = GroupName + "/pod-group"
@@ -47,8 +47,8 @@ const (
 	PodGroupReadyKey = GroupName + "/pod-group-ready"
 	// PodGroupSizeKey is a label or an annotation of a pod: the number of pods of its group.
 	PodGroupSizeKey = GroupName + "/pod-group-size"
-	// LegacyPodGroupKey, LegacyPodGroupReadyKey and LegacyPodGroupSizeKey are the same for the family of keys that the first
-	// controller of pod groups used.
+	// LegacyPodGroupKey, LegacyPodGroupReadyKey and LegacyPodGroupSizeKey are the same with the prefix that the first controller of
+	// pod groups used.
 	LegacyPodGroupKey      = legacyPodGroupPrefix + "name"
 	LegacyPodGroupReadyKey = legacyPodGroupPrefix + "ready"
 	LegacyPodGroupSizeKey  = legacyPodGroupPrefix + "pod-group-size"

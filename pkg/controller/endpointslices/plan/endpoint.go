@@ -70,8 +70,8 @@ func known(s string) *string {
 	return &s
 }
 
-// FamilyOf returns the type of slice that has the address.
-func FamilyOf(address netip.Addr) discoveryv1.AddressType {
+// AddressTypeOf returns the type of slice that has the address.
+func AddressTypeOf(address netip.Addr) discoveryv1.AddressType {
 	if address.Is4() || address.Is4In6() {
 		return discoveryv1.AddressTypeIPv4
 	}

@@ -36,33 +36,33 @@ func (w *Writes) Empty() bool { return len(w.Create)+len(w.Update)+len(w.Delete)
 
 // Plan returns the writes for the pods of the Service of a JobSet. Existing slices are ours alone, and are not changed.
 // An endpoint stays in its slice, so that one pod costs one write whatever the number of pods. There is always a slice
-// of each family, if only an empty one: it shows that the Service is taken. Slices of an earlier Service of the
+// of each address type, if only an empty one: it shows that the Service is taken. Slices of an earlier Service of the
 // name are deleted.
 func Plan(set string, service *corev1.Service, pods []Pod, existing []*discoveryv1.EndpointSlice) (writes Writes) {
 	shape := shapeOf(set, service)
 	wanted := map[discoveryv1.AddressType]map[key]discoveryv1.Endpoint{}
-	for _, family := range service.Spec.IPFamilies {
-		wanted[discoveryv1.AddressType(family)] = map[key]discoveryv1.Endpoint{}
+	for _, ipFamily := range service.Spec.IPFamilies {
+		wanted[discoveryv1.AddressType(ipFamily)] = map[key]discoveryv1.Endpoint{}
 	}
 	for i := range pods {
 		for _, address := range pods[i].Addresses {
-			if family, ok := wanted[FamilyOf(address)]; ok {
+			if endpoints, ok := wanted[AddressTypeOf(address)]; ok {
 				e := pods[i].endpoint(address, service.Spec.PublishNotReadyAddresses)
-				family[keyOf(&e)] = e
+				endpoints[keyOf(&e)] = e
 			}
 		}
 	}
-	byFamily := map[discoveryv1.AddressType][]*discoveryv1.EndpointSlice{}
+	byType := map[discoveryv1.AddressType][]*discoveryv1.EndpointSlice{}
 	for _, slice := range existing {
 		if _, ok := wanted[slice.AddressType]; !ok || !metav1.IsControlledBy(slice, service) {
 			writes.Delete = append(writes.Delete, slice)
 			continue
 		}
-		byFamily[slice.AddressType] = append(byFamily[slice.AddressType], slice)
+		byType[slice.AddressType] = append(byType[slice.AddressType], slice)
 	}
-	for _, family := range slices.Sorted(maps.Keys(wanted)) {
-		shape.AddressType = family
-		writes.add(shape, wanted[family], byFamily[family])
+	for _, addressType := range slices.Sorted(maps.Keys(wanted)) {
+		shape.AddressType = addressType
+		writes.add(shape, wanted[addressType], byType[addressType])
 	}
 	return writes
 }
@@ -92,7 +92,7 @@ type draft struct {
 	changed   bool
 }
 
-// add plans the slices of one family of addresses. It takes the endpoints out of wanted that it finds in their places.
+// add plans the slices of one address type. It takes the endpoints out of wanted that it finds in their places.
 func (w *Writes) add(shape *discoveryv1.EndpointSlice, wanted map[key]discoveryv1.Endpoint, existing []*discoveryv1.EndpointSlice) {
 	existing = slices.Clone(existing)
 	slices.SortFunc(existing, func(a, b *discoveryv1.EndpointSlice) int { return cmp.Compare(a.Name, b.Name) })

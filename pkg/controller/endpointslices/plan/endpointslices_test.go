@@ -78,10 +78,10 @@ func (s *store) write(w Writes) {
 	}
 }
 
-func (s *store) addresses(family discoveryv1.AddressType) map[string]types.UID {
+func (s *store) addresses(addressType discoveryv1.AddressType) map[string]types.UID {
 	out := map[string]types.UID{}
 	for _, slice := range s.slices {
-		if slice.AddressType != family {
+		if slice.AddressType != addressType {
 			continue
 		}
 		for _, e := range slice.Endpoints {
@@ -161,7 +161,7 @@ func TestOnePodCostsOneWrite(t *testing.T) {
 	}
 }
 
-func TestFamilies(t *testing.T) {
+func TestIPFamilies(t *testing.T) {
 	s := store{slices: map[string]*discoveryv1.EndpointSlice{}}
 	both := service(func(s *corev1.Service) {
 		s.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}

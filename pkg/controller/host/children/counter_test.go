@@ -18,11 +18,11 @@ func TestOwnerCounterIsBounded(t *testing.T) {
 	for i := range MaxSeries + 5 {
 		c.Count(cache.NewObjectName("ns", fmt.Sprint("owner-", i)))
 	}
-	families, err := registry.Gather()
+	metrics, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(families[0].Metric); got != MaxSeries {
+	if got := len(metrics[0].Metric); got != MaxSeries {
 		t.Errorf("%d series, want %d", got, MaxSeries)
 	}
 }

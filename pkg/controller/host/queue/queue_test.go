@@ -233,19 +233,19 @@ func TestMetricsOfWorkers(t *testing.T) {
 	syncs.Reset()
 	busy, goOn := make(chan struct{}), make(chan struct{})
 	values := func() map[string]float64 {
-		families, err := legacyregistry.DefaultGatherer.Gather()
+		metrics, err := legacyregistry.DefaultGatherer.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]float64{}
-		for _, family := range families {
-			for _, metric := range family.GetMetric() {
+		for _, metric := range metrics {
+			for _, series := range metric.GetMetric() {
 				labels := map[string]string{}
-				for _, label := range metric.GetLabel() {
+				for _, label := range series.GetLabel() {
 					labels[label.GetName()] = label.GetValue()
 				}
-				if labels["controller"] == name && strings.HasPrefix(family.GetName(), "controller_runtime_") && metric.GetHistogram() == nil {
-					got[strings.TrimSpace(family.GetName()+" "+labels["result"])] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+				if labels["controller"] == name && strings.HasPrefix(metric.GetName(), "controller_runtime_") && series.GetHistogram() == nil {
+					got[strings.TrimSpace(metric.GetName()+" "+labels["result"])] = series.GetCounter().GetValue() + series.GetGauge().GetValue()
 				}
 			}
 		}

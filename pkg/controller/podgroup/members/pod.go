@@ -47,26 +47,26 @@ func (p *Pod) GetObjectMeta() metav1.Object {
 // Namespace returns the namespace of the pod.
 func (p *Pod) Namespace() string { return p.namespace.Value() }
 
-// Transform returns a transform that keeps of a pod what groups of the family need. It accepts its own results.
-func Transform(family plan.Family) func(obj any) (any, error) {
+// Transform returns a transform that keeps of a pod what groups of the prefix need. It accepts its own results.
+func Transform(prefix plan.Prefix) func(obj any) (any, error) {
 	return func(obj any) (any, error) {
 		if pod, ok := obj.(*corev1.Pod); ok {
-			return Of(pod, family), nil
+			return Of(pod, prefix), nil
 		}
 		return obj, nil
 	}
 }
 
 // Of returns what is kept of a pod.
-func Of(pod *corev1.Pod, family plan.Family) *Pod {
+func Of(pod *corev1.Pod, prefix plan.Prefix) *Pod {
 	kept := &Pod{
 		Pod: plan.Pod{
 			Name: pod.Name, UID: pod.UID, Owner: unique.Make(ownerOf(pod)).Value(),
-			SizeLabel: stated(pod.Labels[family.SizeKey]), SizeAnnotation: stated(pod.Annotations[family.SizeKey]),
+			SizeLabel: stated(pod.Labels[prefix.SizeKey]), SizeAnnotation: stated(pod.Annotations[prefix.SizeKey]),
 			Created: pod.CreationTimestamp.Unix(), Phase: phaseOf(pod.Status.Phase),
-			Terminating: pod.DeletionTimestamp != nil, Labeled: pod.Labels[family.ReadyKey] == batchv1alpha1.PodGroupReadyValue,
+			Terminating: pod.DeletionTimestamp != nil, Labeled: pod.Labels[prefix.ReadyKey] == batchv1alpha1.PodGroupReadyValue,
 		},
-		Group: unique.Make(pod.Labels[family.GroupKey]).Value(), namespace: unique.Make(pod.Namespace),
+		Group: unique.Make(pod.Labels[prefix.GroupKey]).Value(), namespace: unique.Make(pod.Namespace),
 	}
 	kept.version, _ = strconv.ParseUint(pod.ResourceVersion, 10, 64) // a version that is not well-formed counts as absent
 	for i := range pod.Status.Conditions {

@@ -29,13 +29,13 @@ func owned(version, kind, name string) []metav1.OwnerReference {
 }
 
 func TestWhatIsKeptOfAPod(t *testing.T) {
-	family := plan.Families[1]
+	prefix := plan.Prefixes[1]
 	created := metav1.NewTime(time.Unix(1000, 0))
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "a", UID: "uid-a", ResourceVersion: "17", CreationTimestamp: created, DeletionTimestamp: &created,
-			Labels:          map[string]string{family.GroupKey: "g", family.ReadyKey: "true", family.SizeKey: "3"},
-			Annotations:     map[string]string{family.SizeKey: strings.Repeat("9", 1000)},
+			Labels:          map[string]string{prefix.GroupKey: "g", prefix.ReadyKey: "true", prefix.SizeKey: "3"},
+			Annotations:     map[string]string{prefix.SizeKey: strings.Repeat("9", 1000)},
 			OwnerReferences: owned("batch/v1", "Job", "job"),
 		},
 		Status: corev1.PodStatus{
@@ -47,7 +47,7 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 			},
 		},
 	}
-	transformed, err := Transform(family)(pod)
+	transformed, err := Transform(prefix)(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +62,12 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	again, err := Transform(family)(kept)
+	again, err := Transform(prefix)(kept)
 	if err != nil || again != transformed {
 		t.Errorf("transformed twice: %v (%v)", again, err)
 	}
-	// A pod of another family is none of this one.
-	index, err = GroupIndex(Of(pod, plan.Families[0]))
+	// A pod of another prefix is none of this one.
+	index, err = GroupIndex(Of(pod, plan.Prefixes[0]))
 	if len(index) > 0 || err != nil {
 		t.Errorf("index of a pod without a group: %v (%v)", index, err)
 	}
@@ -95,7 +95,7 @@ func TestOwnersOfPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: tc.owners, Labels: tc.labels}}
-			diff(t, "owner", tc.want, Of(pod, plan.Families[0]).Owner)
+			diff(t, "owner", tc.want, Of(pod, plan.Prefixes[0]).Owner)
 		})
 	}
 }

@@ -46,7 +46,7 @@ var leaderWorkerSets = schema.GroupVersionResource{Group: "leaderworkerset.x-k8s
 // Group names a group.
 type Group struct {
 	Namespace, Name string
-	Family          plan.Family
+	Prefix          plan.Prefix
 }
 
 // Sizes reads how many pods owners are meant to have. It reads single objects when they decide about a group, and remembers what they
@@ -209,7 +209,7 @@ func podsOfJobSet(js *jobsetv1alpha2.JobSet, group Group) int64 {
 	sum, found := int64(0), false
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
-		if rj.Template.Spec.Template.Labels[group.Family.GroupKey] == group.Name {
+		if rj.Template.Spec.Template.Labels[group.Prefix.GroupKey] == group.Name {
 			found = true
 			sum += replicas(rj.Replicas) * podsOfJob(&rj.Template.Spec)
 		}
@@ -257,7 +257,7 @@ func (l *leaderWorkerSet) pods(group Group) int64 {
 		leader = &t.WorkerTemplate
 	}
 	carries := func(template *corev1.PodTemplateSpec) bool {
-		return template.Labels[group.Family.GroupKey] == group.Name
+		return template.Labels[group.Prefix.GroupKey] == group.Name
 	}
 	perGroup := int64(0)
 	if carries(leader) {

@@ -28,7 +28,7 @@ import (
 	ownfake "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/fake"
 )
 
-var train = Group{Namespace: "ns", Name: "train", Family: plan.Families[0]}
+var train = Group{Namespace: "ns", Name: "train", Prefix: plan.Prefixes[0]}
 
 func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}
@@ -43,7 +43,7 @@ func replicated(name, group string) jobsetv1alpha2.ReplicatedJob {
 	rj := jobsetv1alpha2.ReplicatedJob{Name: name, Replicas: ptr.To[int32](2)}
 	rj.Template.Spec.Parallelism = ptr.To[int32](3)
 	if group != "" {
-		rj.Template.Spec.Template.Labels = map[string]string{train.Family.GroupKey: group}
+		rj.Template.Spec.Template.Labels = map[string]string{train.Prefix.GroupKey: group}
 	}
 	return rj
 }
@@ -53,7 +53,7 @@ func lws(name string, leader, worker bool) *unstructured.Unstructured {
 	template := func(labeled bool) map[string]any {
 		labels := map[string]any{}
 		if labeled {
-			labels[train.Family.GroupKey] = train.Name
+			labels[train.Prefix.GroupKey] = train.Name
 		}
 		return map[string]any{"metadata": map[string]any{"labels": labels}, "spec": map[string]any{"containers": []any{}}}
 	}

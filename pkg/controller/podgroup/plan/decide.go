@@ -22,14 +22,14 @@ const (
 
 // Observed is one snapshot of a group. Nothing in it is changed.
 type Observed struct {
-	Family Family
+	Prefix Prefix
 	// Pods are the pods that carry the label of the group, in any order.
 	Pods []*Pod
 	// Group is the PodReadinessGroup of the name; nil if there is none.
 	Group *batchv1alpha1.PodReadinessGroup
 	// GroupUnknown means that there is a PodReadinessGroup of the name, and that the server cannot read it.
 	GroupUnknown bool
-	// ShowStatus means that the status of the PodReadinessGroup is about these pods, and not about those of another family.
+	// ShowStatus means that the status of the PodReadinessGroup is about these pods, and not about those of another prefix.
 	ShowStatus bool
 	// Owners are the sizes of those owners that were read.
 	Owners map[Owner]OwnerSize

@@ -53,7 +53,7 @@ func ended(ago int64) func(*Pod) {
 
 // observed is a group whose stabilization window is over.
 func observed(pods ...*Pod) Observed {
-	return Observed{Family: Families[0], Pods: pods, ShowStatus: true, Now: now, LastNew: now.Add(-time.Minute)}
+	return Observed{Prefix: Prefixes[0], Pods: pods, ShowStatus: true, Now: now, LastNew: now.Add(-time.Minute)}
 }
 
 func (o Observed) owned(sizes map[Owner]OwnerSize) Observed {

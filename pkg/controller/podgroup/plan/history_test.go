@@ -129,7 +129,7 @@ func (h *history) show() {
 }
 
 func (h *history) observe() Observed {
-	o := Observed{Family: Families[0], Now: h.now, LastNew: h.lastNew, ShowStatus: true}
+	o := Observed{Prefix: Prefixes[0], Now: h.now, LastNew: h.lastNew, ShowStatus: true}
 	for _, name := range slices.Sorted(maps.Keys(h.cached)) {
 		o.Pods = append(o.Pods, h.cached[name])
 	}

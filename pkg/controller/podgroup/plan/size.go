@@ -61,7 +61,7 @@ func sizeOf(o Observed) size {
 	if min := o.minMember(); min != nil {
 		return size{pods: *min, source: FromGroup}
 	}
-	stated := statedSize(o.Pods, o.Family)
+	stated := statedSize(o.Pods, o.Prefix)
 	if stated.pods > 0 {
 		return stated
 	}
@@ -78,7 +78,7 @@ func (o Observed) minMember() *int32 {
 }
 
 // statedSize returns the largest valid size that a pod states. Pods that are being deleted state nothing.
-func statedSize(pods []*Pod, family Family) size {
+func statedSize(pods []*Pod, prefix Prefix) size {
 	s := size{source: FromPods}
 	eachStated(pods, func(_ *Pod, n int32) { s.pods = max(s.pods, n) })
 	malformed := false
@@ -90,9 +90,9 @@ func statedSize(pods []*Pod, family Family) size {
 	})
 	switch {
 	case malformed:
-		s.problem = fmt.Sprintf("%s must be a number from 1 to %d on all pods of the group", family.SizeKey, MaxSize)
+		s.problem = fmt.Sprintf("%s must be a number from 1 to %d on all pods of the group", prefix.SizeKey, MaxSize)
 	case s.pod != nil:
-		s.problem = fmt.Sprintf("%s must be the same number on all pods of the group; the largest, %d, counts", family.SizeKey, s.pods)
+		s.problem = fmt.Sprintf("%s must be the same number on all pods of the group; the largest, %d, counts", prefix.SizeKey, s.pods)
 	}
 	return s
 }
@@ -201,7 +201,7 @@ func Needs(o Observed) []Owner {
 	if o.GroupUnknown {
 		return nil // whatever they say
 	}
-	if o.minMember() != nil || statedSize(o.Pods, o.Family).pods > 0 {
+	if o.minMember() != nil || statedSize(o.Pods, o.Prefix).pods > 0 {
 		return nil
 	}
 	c := countPods(o)

@@ -118,7 +118,7 @@ func TestConditionSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestAnotherFamilyWritesNoStatus(t *testing.T) {
+func TestAnotherPrefixWritesNoStatus(t *testing.T) {
 	o := observed(pods(2)...).grouped(group(2))
 	o.ShowStatus = false
 	p := Decide(o)

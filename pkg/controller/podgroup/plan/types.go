@@ -9,17 +9,17 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 )
 
-// Family are the keys by which pods form groups. A pod may belong to one group of each family.
-type Family struct {
-	// Name is the name of the family, for users and metrics.
+// Prefix is a prefix of label keys, with the keys by which pods form groups. A pod may belong to one group of each prefix.
+type Prefix struct {
+	// Name is the prefix itself. Metrics have it as the value of their label `family`.
 	Name string
 	// GroupKey is the label with the name of the group, ReadyKey the label that says that the group is ready, and SizeKey the label or
 	// annotation with the number of its pods.
 	GroupKey, ReadyKey, SizeKey string
 }
 
-// Families are all families.
-var Families = []Family{
+// Prefixes are all prefixes that count.
+var Prefixes = []Prefix{
 	{
 		Name:     batchv1alpha1.GroupName,
 		GroupKey: batchv1alpha1.PodGroupKey, ReadyKey: batchv1alpha1.PodGroupReadyKey, SizeKey: batchv1alpha1.PodGroupSizeKey,

@@ -22,13 +22,13 @@ import (
 // metric returns a value of this process; -1 if there is none.
 func metric(t *testing.T, name string) float64 {
 	t.Helper()
-	families, err := legacyregistry.DefaultGatherer.Gather()
+	metrics, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, family := range families {
-		if family.GetName() == "jobset_apiserver_backup_"+name {
-			return family.GetMetric()[0].GetGauge().GetValue() + family.GetMetric()[0].GetCounter().GetValue()
+	for _, metric := range metrics {
+		if metric.GetName() == "jobset_apiserver_backup_"+name {
+			return metric.GetMetric()[0].GetGauge().GetValue() + metric.GetMetric()[0].GetCounter().GetValue()
 		}
 	}
 	return -1
