@@ -13,7 +13,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "${root}"
 export LC_ALL=C GOWORK=off GOFLAGS=-mod=readonly
 
-# Packages of other modules whose types ours embed, whatever way. Generators read them and must not write there.
+# Packages of other modules whose types our types embed, whatever way. Generators read them and must not write there.
 readonly foreign_protobuf="k8s.io/api/core/v1 k8s.io/api/apps/v1 k8s.io/api/batch/v1"
 readonly foreign_machinery="
 k8s.io/apimachinery/pkg/util/intstr
@@ -125,7 +125,7 @@ helpers() {
   }
 }
 
-# Rule violations in packages of others are not ours to mend, so the report keeps ours only.
+# Rule violations in packages of others cannot be fixed here, so the report keeps those in our packages only.
 openapi() {
   local package readonly_packages=()
   for package in ${foreign_openapi} time; do readonly_packages+=(--readonly-pkg "${package}"); done

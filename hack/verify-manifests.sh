@@ -63,7 +63,7 @@ poll() {
 }
 
 # install_types <module@version> <checksum> <directory> <type>...: the real definitions of others, which their module has, so that their objects are
-# checked like ours.
+# checked like our objects.
 install_types() {
   local module=$1 sum=$2 directory=$3 info dir type files=()
   shift 3
@@ -117,7 +117,7 @@ check_flags() {
     program=bin/${words[0]%%[:@]*}
     seen=$((seen + 1))
     if [[ ! -x "${program}" ]]; then
-      fail "artifacts/${build}: image ${words[0]} must be named after a program of ours"
+      fail "artifacts/${build}: image ${words[0]} must be named after one of our programs"
     elif ! output=$("${program}" "${words[@]:1}" --help 2>&1); then
       fail "artifacts/${build}: ${program} refuses its flags: $(head -n 1 <<<"${output}")"
     fi
@@ -418,7 +418,7 @@ check_permissions() {
 
 may() { [[ "$(answers <<<"$*")" == true ]]; }
 
-# The built-in roles get their rules from a controller, a moment after the roles of ours were applied.
+# The built-in roles get their rules from a controller, a moment after our roles were applied.
 bind_users() {
   local role newest
   for role in view edit admin jobset-operator; do

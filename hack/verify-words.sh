@@ -34,6 +34,11 @@ at_most 0 "${relative}.*${relative}.*${relative}.*${relative}" 'divide the sente
 remaining=(
   "famil(y|ies) pkg/controller/jobset"
   "hands pkg/controller/leaderworkerset"
+  "ours pkg/controller/jobset"
+  "ours pkg/controller/leaderworkerset"
+  "ours pkg/kubectl/preview"
+  "theirs pkg/controller/jobset"
+  "theirs pkg/controller/leaderworkerset"
   "nudg(e|es|ed|ing) pkg/controller/leaderworkerset"
   "nudg(e|es|ed|ing) pkg/controller/host/children"
   "prompt(|ly) pkg/controller/leaderworkerset"
@@ -73,4 +78,6 @@ refuse 'prompt(|ly)' '(shell|command|confirmation) prompt' 'say when: at once, b
 refuse standing '' 'say what holds or is stored'
 refuse 'famil(y|ies)' 'IP famil|ipFamil|IPFamil|font-family|"family"|`family`|[Bb]y family of labels|by \(family|{\{family|{\.family' \
   'say what it is: a prefix of label keys, an IP family or a metric'
+refuse ours '' 'say whose it is: own, managed, our programs or the name of the program'
+refuse theirs 'keep theirs|"theirs", other\.step|attached to theirs' 'say whose it is, and name the thing again'
 exit "${status}"

@@ -75,7 +75,7 @@ func TestBadFlags(t *testing.T) {
 	}
 	defer taken.Close()
 	good := "--kubeconfig=" + writeFile(t, kubeconfig)
-	ours := []string{good, "--leader-elect-resource-namespace=ns", "--metrics-bind-address=0", "--health-probe-bind-address=0"}
+	ownFlags := []string{good, "--leader-elect-resource-namespace=ns", "--metrics-bind-address=0", "--health-probe-bind-address=0"}
 	var gates []string
 	for name := range features.Specs() {
 		gates = append(gates, string(name))
@@ -144,13 +144,13 @@ func TestBadFlags(t *testing.T) {
 			[]string{good}, "--leader-elect-resource-namespace: must be set outside of a cluster, to the namespace that holds the lease; " +
 				"use --leader-elect=false if there is one controller only"},
 		"a port in use for health": {
-			append(ours, "--health-probe-bind-address="+taken.Addr().String()),
+			append(ownFlags, "--health-probe-bind-address="+taken.Addr().String()),
 			"--health-probe-bind-address: listen tcp " + taken.Addr().String() + ": bind: address already in use; choose a free address, or 0 to switch it off"},
 		"a port in use for metrics": {
-			append(ours, "--metrics-bind-address="+taken.Addr().String()),
+			append(ownFlags, "--metrics-bind-address="+taken.Addr().String()),
 			"--metrics-bind-address: listen tcp " + taken.Addr().String() + ": bind: address already in use; choose a free address, or 0 to switch it off"},
 		"no certificate in the directory": {
-			append(ours, "--metrics-bind-address=127.0.0.1:0", "--metrics-cert-dir="+empty),
+			append(ownFlags, "--metrics-bind-address=127.0.0.1:0", "--metrics-cert-dir="+empty),
 			"--metrics-cert-dir: must hold tls.crt and tls.key: open " + empty + "/tls.crt: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ tool (
 	go.etcd.io/etcd/server/v3
 )
 
-// Versions of what our programs need too are theirs, so that it is compiled once.
+// What our programs need too has the same version as there, so that it is compiled once.
 require (
 	github.com/VividCortex/ewma v1.2.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

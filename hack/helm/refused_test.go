@@ -132,14 +132,14 @@ func answering(t *testing.T, objects map[string]string) *rest.Config {
 func TestRecordsOfTheStore(t *testing.T) {
 	const path = "/api/v1/namespaces/kube-system/configmaps/"
 	foreign := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{"uuid":"a"}}`
-	ours := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","annotations":{"meta.helm.sh/release-name":"jobset"}},"data":{"uuid":"a"}}`
+	owned := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","annotations":{"meta.helm.sh/release-name":"jobset"}},"data":{"uuid":"a"}}`
 	for name, tc := range map[string]struct {
 		objects map[string]string
 		want    []string
 	}{
 		"none exists":                     {nil, []string{"jobset-apiserver-store", "jobset-apiserver-lost-owners"}},
 		"a server has created one":        {map[string]string{path + "jobset-apiserver-store": foreign}, []string{"jobset-apiserver-lost-owners"}},
-		"they are those of this release":  {map[string]string{path + "jobset-apiserver-store": ours, path + "jobset-apiserver-lost-owners": ours}, []string{"jobset-apiserver-store", "jobset-apiserver-lost-owners"}},
+		"they are those of this release":  {map[string]string{path + "jobset-apiserver-store": owned, path + "jobset-apiserver-lost-owners": owned}, []string{"jobset-apiserver-store", "jobset-apiserver-lost-owners"}},
 		"they are those of other sources": {map[string]string{path + "jobset-apiserver-store": foreign, path + "jobset-apiserver-lost-owners": foreign}, nil},
 	} {
 		texts, err := release{values: "{}", cluster: answering(t, tc.objects)}.texts(t)

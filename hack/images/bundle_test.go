@@ -22,7 +22,7 @@ import (
 
 var linux = []golang.Platform{{OS: "linux", Arch: "amd64"}}
 
-// tinyBundle is a release of the tiny program under the names of ours, with our manifests and our chart.
+// tinyBundle is a release of the tiny program under our names, with our manifests and our chart.
 func tinyBundle(t *testing.T, below string) *bundle {
 	t.Helper()
 	r := tinyRelease(t, below)

@@ -29,7 +29,7 @@ const (
 	wantOnce = "must fire in a test and stay silent in another"
 )
 
-// ruleTests is the part of the format of promtool's test files that ours use.
+// ruleTests is the part of the format of promtool's test files that our tests use.
 type ruleTests struct {
 	RuleFiles          []string       `yaml:"rule_files"`
 	EvaluationInterval model.Duration `yaml:"evaluation_interval"`

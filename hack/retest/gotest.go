@@ -29,7 +29,7 @@ type results struct {
 
 // goTest runs go test with the arguments and the environment, and prints what it prints without -json.
 func goTest(args arguments, env []string, stdout, stderr io.Writer) (*results, error) {
-	// Signals are ours from here on, so that none ends retest while the tests run.
+	// This program handles signals from here on, so that none ends retest while the tests run.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)

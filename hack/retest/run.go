@@ -33,7 +33,7 @@ func run(state string, args []string, stdout, stderr io.Writer) (int, error) {
 		return 0, err
 	}
 	r := results.record()
-	r.Arguments, r.Environment = args, slices.DeleteFunc(slices.Clone(env), func(v string) bool { return !ours(v) })
+	r.Arguments, r.Environment = args, slices.DeleteFunc(slices.Clone(env), func(v string) bool { return !isTestVariable(v) })
 	failed := 0
 	for _, other := range append(earlier, r) {
 		for _, repetition := range other.Repeat {

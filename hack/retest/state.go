@@ -116,13 +116,13 @@ func appendTo(file, content string) error {
 	return errors.Join(err, out.Close())
 }
 
-// ours says that a variable of the environment belongs to the tests, so that they are repeated with the same value.
-func ours(variable string) bool {
+// isTestVariable says that a variable of the environment belongs to the tests, so that they are repeated with the same value.
+func isTestVariable(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return strings.HasPrefix(name, "JOBSET_") || strings.HasPrefix(name, "CLUSTER_") || name == "CGO_ENABLED" || name == "GOFLAGS"
 }
 
 // environment is the environment of the repetition: the present one, with the variables of tests as they were.
 func (r record) environment() []string {
-	return append(slices.DeleteFunc(os.Environ(), ours), r.Environment...)
+	return append(slices.DeleteFunc(os.Environ(), isTestVariable), r.Environment...)
 }

@@ -42,7 +42,7 @@ func TestAppliersOwnSteps(t *testing.T) {
 		names = append(names, applied.Spec.Steps[i].Name)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, names); diff != "" {
-		t.Errorf("steps after two managers applied theirs (-want +got):\n%s", diff)
+		t.Errorf("steps after two managers applied their steps (-want +got):\n%s", diff)
 	}
 	mine, err := applybatch.ExtractSequentialJob(applied, "other")
 	if err != nil {

@@ -74,26 +74,26 @@ func TestGoldenObjectsHaveEveryField(t *testing.T) {
 }
 
 // unset lists the fields of the types of a package that are zero, or lists without items.
-func unset(v reflect.Value, ours, path string) []string {
+func unset(v reflect.Value, pkgPath, path string) []string {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
 			return []string{path}
 		}
-		return unset(v.Elem(), ours, path)
+		return unset(v.Elem(), pkgPath, path)
 	case reflect.Slice:
 		if v.Len() == 0 {
 			return []string{path}
 		}
-		return unset(v.Index(0), ours, path+"[0]")
+		return unset(v.Index(0), pkgPath, path+"[0]")
 	case reflect.Struct:
-		if v.Type().PkgPath() != ours {
+		if v.Type().PkgPath() != pkgPath {
 			break
 		}
 		var out []string
 		for i := range v.NumField() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			out = append(out, unset(v.Field(i), ours, path+"."+name)...)
+			out = append(out, unset(v.Field(i), pkgPath, path+"."+name)...)
 		}
 		return out
 	}

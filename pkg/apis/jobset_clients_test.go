@@ -45,7 +45,7 @@ func TestApplyOwnsItemsOfLists(t *testing.T) {
 		names = append(names, job.Name)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, names); diff != "" {
-		t.Errorf("replicatedJobs after two managers applied theirs (-want +got):\n%s", diff)
+		t.Errorf("replicatedJobs after two managers applied their replicatedJobs (-want +got):\n%s", diff)
 	}
 
 	mine, err := jobsetapply.ExtractJobSet(applied, "queue")

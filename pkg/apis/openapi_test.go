@@ -152,7 +152,7 @@ func describe(s spec.Schema) string {
 	if s.MaxItems != nil {
 		out = append(out, fmt.Sprintf("at most %d items", *s.MaxItems))
 	}
-	// The generator states zero values as defaults of whatever has no pointer; these are not ours.
+	// The generator states zero values as defaults of whatever has no pointer; these are not our defaults.
 	switch text := fmt.Sprint(s.Default); text {
 	case "<nil>", "", "0", "map[]":
 	default:

@@ -59,7 +59,7 @@ func TestFieldsThatUpstreamLacksAreRemoved(t *testing.T) {
 				if err := json.Unmarshal(c.replace(t, s.storedJSON(t)), typed); err != nil {
 					t.Fatal(err)
 				}
-				s.write(t, http.MethodPut, "ours", mediaProtobuf, encoded(t, scheme, typed, kind.GroupVersion()))
+				s.write(t, http.MethodPut, "own", mediaProtobuf, encoded(t, scheme, typed, kind.GroupVersion()))
 			},
 		} {
 			s := newLacking(t, c)

@@ -29,10 +29,10 @@ const (
 	// suspended. The main cluster must allow the same for suspended Jobs.
 	MutablePodResourcesForSuspendedJobSets featuregate.Feature = "MutablePodResourcesForSuspendedJobSets"
 	// RestartOnFailureTarget restarts a set as soon as a Job is bound to fail, before its last pod has stopped. It is on by default, so
-	// that one slow pod delays only its own Job. This gate is ours alone.
+	// that one slow pod delays only its own Job. Upstream has no such gate.
 	RestartOnFailureTarget featuregate.Feature = "RestartOnFailureTarget"
 	// ExclusivePlacement lets the controller choose a topology domain for each Job of a set that asks for exclusive
-	// placement. It is on by default, since upstream's annotation needs no gate. This gate is ours alone.
+	// placement. It is on by default, since upstream's annotation needs no gate. Upstream has no such gate.
 	ExclusivePlacement featuregate.Feature = "ExclusivePlacement"
 	// JobSetWorkloadAwareSchedulingAPI allows sets to say how their pods are grouped for the scheduler of the cluster.
 	JobSetWorkloadAwareSchedulingAPI featuregate.Feature = "JobSetWorkloadAwareSchedulingAPI"

@@ -74,7 +74,7 @@ func run(t *testing.T, url string, args ...string) outcome {
 
 func TestVersion(t *testing.T) {
 	own := componentversion.Get().GitVersion
-	const ours = `{"featureGates":{"ElasticJobSet":true,"RestartJob":false,"InPlaceRestart":false},"version":"v1.4.0"}`
+	const served = `{"featureGates":{"ElasticJobSet":true,"RestartJob":false,"InPlaceRestart":false},"version":"v1.4.0"}`
 	controller := func(version string) string { return lease(helper.ControllerIdentity("host", "uuid", version)) }
 	client := "Client      " + own
 	apart := "warning: the plugin (" + own + ") and the server (v1.4.0) are more than 1 minor version apart, which is not supported"
@@ -85,11 +85,11 @@ func TestVersion(t *testing.T) {
 		want    outcome
 	}{
 		"everything is known": {
-			cluster: cluster{kubernetesPath: `{"gitVersion":"v1.36.3"}`, gatesPath: ours, leasePath: controller("v1.5.0")},
+			cluster: cluster{kubernetesPath: `{"gitVersion":"v1.36.3"}`, gatesPath: served, leasePath: controller("v1.5.0")},
 			want:    outcome{Lines: append(append([]string{client, "Server      v1.4.0", "Controller  v1.5.0", "Kubernetes  v1.36.3"}, gates...), apart)},
 		},
 		"an ordinary user": {
-			cluster: cluster{kubernetesPath: `{"gitVersion":"v1.36.3"}`, gatesPath: ours, leasePath: "forbidden"},
+			cluster: cluster{kubernetesPath: `{"gitVersion":"v1.36.3"}`, gatesPath: served, leasePath: "forbidden"},
 			want: outcome{Lines: append(append([]string{client, "Server      v1.4.0", "Controller  unknown", "Kubernetes  v1.36.3"}, gates...), apart,
 				"note: the version of the controller is not known: you may not")},
 		},
@@ -112,7 +112,7 @@ func TestVersion(t *testing.T) {
 		},
 		"as data": {
 			args:    []string{"-o", "jsonpath={.kind} {.client} {.server} {.controller} {.featureGates.ElasticJobSet}"},
-			cluster: cluster{kubernetesPath: `{"gitVersion":"v1.36.3"}`, gatesPath: ours, leasePath: controller("v1.5.0")},
+			cluster: cluster{kubernetesPath: `{"gitVersion":"v1.36.3"}`, gatesPath: served, leasePath: controller("v1.5.0")},
 			want:    outcome{Lines: []string{"JobSetVersions " + own + " v1.4.0 v1.5.0 true"}},
 		},
 		"the client only":   {args: []string{"--client"}, want: outcome{Lines: []string{"Client  " + own}}},

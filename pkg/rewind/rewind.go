@@ -4,7 +4,7 @@
 // Package rewind makes informers list again after the API that they watch has gone back to an earlier state, because
 // its etcd was restored. A watch that begins at a resource version of the future is silent until the API has that
 // version again, and what the informer knows stays that of the lost time: Jobs that are gone are taken for running.
-// Kubernetes asks administrators to restart all clients then; ours notice it themselves. See docs/operations/backup.md.
+// Kubernetes asks administrators to restart all clients then; our clients notice it themselves. See docs/operations/backup.md.
 package rewind
 
 import (

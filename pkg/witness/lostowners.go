@@ -83,7 +83,7 @@ func canonical(uid types.UID) (uuid.UUID, bool) {
 }
 
 // ReadLostOwners returns the list in a ConfigMap. It returns an error that names the entry if one is malformed, and
-// nothing for a ConfigMap without any entry of ours, as the manifests have it: that is the same as no ConfigMap.
+// nothing for a ConfigMap without any of our entries, as the manifests have it: that is the same as no ConfigMap.
 func ReadLostOwners(cm *corev1.ConfigMap) (*LostOwners, error) {
 	if !hasAny(cm.Data, dataNewUUID, dataRevision, dataMore, dataOthers) && !hasAny(cm.BinaryData, dataOwners) {
 		return nil, nil

@@ -92,7 +92,7 @@ func TestMalformedLostOwners(t *testing.T) {
 	}
 	for _, data := range []map[string]string{nil, {"other": "x"}} {
 		if list, err := witness.ReadLostOwners(&corev1.ConfigMap{Data: data}); list != nil || err != nil {
-			t.Errorf("data %v, which is none of ours: %+v, %v", data, list, err)
+			t.Errorf("data %v, which is none of our data: %+v, %v", data, list, err)
 		}
 	}
 }

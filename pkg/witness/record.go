@@ -105,7 +105,7 @@ func (r *Record) Accepts(refusal *Refusal) bool {
 }
 
 // Read returns the record in a ConfigMap. It returns an error that names the entry if one is malformed, and nothing for
-// a ConfigMap without any entry of ours, as the manifests have it: that is the same as no ConfigMap.
+// a ConfigMap without any of our entries, as the manifests have it: that is the same as no ConfigMap.
 func Read(cm *corev1.ConfigMap) (*Record, error) {
 	if !hasAny(cm.Data, dataUUID, dataFloor, dataRefusal, dataAccepted, dataRestored) {
 		return nil, nil

@@ -90,7 +90,7 @@ func TestRecordsAreReadAsWritten(t *testing.T) {
 	}
 	for _, data := range []map[string]string{nil, {"other": "x"}} {
 		if record, err := witness.Read(&corev1.ConfigMap{Data: data}); record != nil || err != nil {
-			t.Errorf("data %v, which is none of ours: %+v, %v", data, record, err)
+			t.Errorf("data %v, which is none of our data: %+v, %v", data, record, err)
 		}
 	}
 }

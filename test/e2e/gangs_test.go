@@ -42,7 +42,7 @@ func sizedGangSpec(group, slots string) string {
 // startGangCluster starts a cluster with the scheduling API and feature gates of the main API.
 func startGangCluster(t *testing.T, ending string, more ...string) *cluster {
 	t.Helper()
-	const ours = "--feature-gates=JobSetWorkloadAwareSchedulingAPI=true"
+	const gate = "--feature-gates=JobSetWorkloadAwareSchedulingAPI=true"
 	binaries, err := localcluster.TestBinaries(shared.Root)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func startGangCluster(t *testing.T, ending string, more ...string) *cluster {
 	if !strings.HasPrefix(version, "v1.36.") {
 		api += " --runtime-config=scheduling.k8s.io/" + string(gangs.V1alpha3) + "=true" // groupsInOlderVersion
 	}
-	return startCluster(t, ending, "CLUSTER_NODES=1", "CLUSTER_APISERVER_ARGS="+ours, "CLUSTER_CONTROLLER_ARGS="+ours,
+	return startCluster(t, ending, "CLUSTER_NODES=1", "CLUSTER_APISERVER_ARGS="+gate, "CLUSTER_CONTROLLER_ARGS="+gate,
 		"CLUSTER_KUBE_SCHEDULER_ARGS="+gates, "CLUSTER_KUBE_CONTROLLER_MANAGER_ARGS="+gates, "CLUSTER_KUBE_APISERVER_ARGS="+gates+" "+api)
 }
 

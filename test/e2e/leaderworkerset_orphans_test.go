@@ -10,7 +10,7 @@ import (
 )
 
 // TestOrphanedChildrenAreAdopted deletes a set without its children, and creates it again: its pods run on, and its
-// children have an owner again. So have the children of leader pods that lose theirs, as in a cluster that was restored
+// children have an owner again. So have the children of leader pods that lose their owner, as in a cluster that was restored
 // from a backup.
 func TestOrphanedChildrenAreAdopted(t *testing.T) {
 	t.Parallel()

@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	// ours are the names of metrics that docs/operations/metrics.md lists.
-	ours = regexp.MustCompile(`^(jobset|leaderworkerset|sequentialjob|podgroup|controller_runtime)_`)
+	// ownMetrics are the names of the metrics that docs/operations/metrics.md lists.
+	ownMetrics = regexp.MustCompile(`^(jobset|leaderworkerset|sequentialjob|podgroup|controller_runtime)_`)
 	// metricRow is a row of the page: name, type, labels.
 	metricRow = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)` \\| (\\w+) \\|([^|]*)\\|")
 	inTicks   = regexp.MustCompile("`([a-z_]+)`")
@@ -30,7 +30,7 @@ var (
 	suffix    = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// comparePage compares the metrics of both programs with docs/operations/metrics.md: every one of ours is on it with
+// comparePage compares the metrics of both programs with docs/operations/metrics.md: each of our metrics is on it with
 // its type and its labels, and it has no others.
 func comparePage(k *kubectl, tokenFile string) {
 	k.Helper()
@@ -68,7 +68,7 @@ func comparePage(k *kubectl, tokenFile string) {
 			}
 		}
 		for name := range want {
-			if ours.MatchString(name) && got[name] == "" {
+			if ownMetrics.MatchString(name) && got[name] == "" {
 				problems = append(problems, name+": is on the page and not exposed")
 			}
 		}
@@ -82,7 +82,7 @@ func comparePage(k *kubectl, tokenFile string) {
 func exposed(body string) map[string]string {
 	types, labels := map[string]string{}, map[string]map[string]bool{}
 	for _, line := range typeLine.FindAllStringSubmatch(body, -1) {
-		if ours.MatchString(line[1]) {
+		if ownMetrics.MatchString(line[1]) {
 			types[line[1]], labels[line[1]] = line[2], map[string]bool{}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// Programs of ours that do not run. Nothing else can run meanwhile.
+// Our programs that do not run. Nothing else can run meanwhile.
 var controlFaults = map[string]fault{
 	"the controller does not run": {
 		alone: true,
@@ -60,7 +60,7 @@ func withGates(gates string) func(*kubectl) {
 	}
 }
 
-// withoutProgram stops a program of ours until the end of the test.
+// withoutProgram stops one of our programs until the end of the test.
 func withoutProgram(component string) func(*kubectl) {
 	return func(k *kubectl) {
 		k.Helper()

@@ -25,7 +25,7 @@ import (
 // allOrders makes TestStartOrders try all 24 orders.
 const allOrders = "JOBSET_START_ORDERS"
 
-// parts of a cluster, as TestStartOrders starts them. Ours must never end by themselves.
+// parts of a cluster, as TestStartOrders starts them. Our programs must never end by themselves.
 const (
 	mainEtcd, mainAPI         = "etcd", "kube-apiserver"
 	ourServer, ourControllers = "jobset-apiserver", "jobset-controller"
@@ -117,7 +117,7 @@ func newParts(t *testing.T) *parts {
 	return p
 }
 
-// stop ends everything: ours as Kubernetes does, while the others run, and the others at once.
+// stop ends everything: our programs as Kubernetes does, while the others run, and the others at once.
 func (p *parts) stop(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()

@@ -26,7 +26,7 @@ import (
 
 // TestMainClusterRestored takes the etcd of the main cluster back to an earlier state, while our store goes on with the
 // later one: sets have been created, deleted and restarted since. Our programs run all the time, unless kube-apiserver
-// is away for so long that the controller loses its lease. It looks at what ours do alone, because the other
+// is away for so long that the controller loses its lease. It looks at what our programs do alone, because the other
 // controllers have to be started again. The test is the last one of the package: namespaces of others that were deleted
 // come back, too.
 func TestMainClusterRestored(t *testing.T) {
@@ -64,8 +64,8 @@ func TestMainClusterRestored(t *testing.T) {
 }
 
 // agree waits until the sets have exactly the Jobs that they need, except for Jobs that are being deleted. Jobs of earlier attempts are
-// deleted, and sets that were created have their Jobs. Jobs of the attempt that goes on come once the garbage collector, which is not ours,
-// has removed the former ones.
+// deleted, and sets that were created have their Jobs. Jobs of the attempt that goes on come once the garbage collector, which is part of
+// Kubernetes, has removed the former ones.
 func (r *mainRestored) agree(when string) {
 	r.Helper()
 	want := []string{"created 0", "created 0", "stays 0", "stays 0"}

@@ -27,9 +27,9 @@ func TestWebhookIsThatOfTheManifest(t *testing.T) {
 	if err := yaml.UnmarshalStrict(data, &manifest); err != nil {
 		t.Fatal(err)
 	}
-	ours := apiservice.Webhook(443, nil)
-	ours.Labels = manifest.Labels
-	if diff := cmp.Diff(ours, &manifest); diff != "" {
+	own := apiservice.Webhook(443, nil)
+	own.Labels = manifest.Labels
+	if diff := cmp.Diff(own, &manifest); diff != "" {
 		t.Errorf("Webhook (-) differs from artifacts/base/webhook.yaml (+):\n%s", diff)
 	}
 	webhook := manifest.Webhooks[0]

@@ -241,7 +241,7 @@ func (p *ControlPlane) EtcdBinary() string { return p.Program("etcd") }
 // Program is the path of a program that comes with the control plane, such as kubectl or etcdutl.
 func (p *ControlPlane) Program(name string) string { return filepath.Join(p.binaries, name) }
 
-// Own is the path of a program of ours: jobset-apiserver, jobset-controller or kubectl-jobset. All have the same version.
+// Own is the path of one of our programs: jobset-apiserver, jobset-controller or kubectl-jobset. All have the same version.
 func (p *ControlPlane) Own(name string) string { return filepath.Join(p.dir, name) }
 
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {

@@ -83,7 +83,7 @@ func copyProgram(from, to string) (err error) {
 	return err
 }
 
-// versionOf asks a program of ours for its version.
+// versionOf asks one of our programs for its version.
 func versionOf(ctx context.Context, program string) (string, error) {
 	out, err := output(ctx, "", program, "--version")
 	if err != nil {

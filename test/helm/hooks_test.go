@@ -94,8 +94,8 @@ func replacements(release string) *strings.Replacer {
 // TestHooksWaitForSets installs charts with the hooks of docs/operations/gitops.md, beside each other in one namespace.
 func TestHooksWaitForSets(t *testing.T) {
 	removeEverything(t)
-	ours := filepath.Join(shared.Root, "charts", "jobset-apiserver")
-	mustHelm(t, "install", "jobset", ours, "--set", "image.local=true,image.tag=v0.0.0-local")
+	own := filepath.Join(shared.Root, "charts", "jobset-apiserver")
+	mustHelm(t, "install", "jobset", own, "--set", "image.local=true,image.tag=v0.0.0-local")
 	available(t)
 	kubectlImage(t)
 	t.Cleanup(deleteHooks)

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// programs are ours, by the names of hack/cluster.sh.
+// programs are our programs, by the names of hack/cluster.sh.
 var programs = []string{"apiserver", "controller"}
 
-// process is a program of ours that runs with a limit on its memory.
+// process is one of our programs that runs with a limit on its memory.
 type process struct {
 	name string
 	pid  int

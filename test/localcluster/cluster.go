@@ -169,7 +169,7 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// Program is the path of a program of ours, as the cluster uses it.
+// Program is the path of one of our programs, as the cluster uses it.
 func (c *Cluster) Program(name string) string {
 	if dir := os.Getenv("CLUSTER_BIN"); dir != "" {
 		return filepath.Join(dir, name)

@@ -27,7 +27,7 @@ func (c *supervisor) kwokPath(elements ...string) string {
 	return c.path(append([]string{"kwok", "clusters", c.name}, elements...)...)
 }
 
-// kwokctl runs in a session of its own: what it starts stays in its process group and must not end with ours on Ctrl-C.
+// kwokctl runs in a session of its own: what it starts stays in its process group and must not end with the group of this program on Ctrl-C.
 func (c *supervisor) kwokctl(args ...string) error {
 	version, err := Version(c.binaries)
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *supervisor) flattenKubeconfig() error {
 	return errors.Join(clientcmd.WriteToFile(*config, c.kubeconfig()), os.Remove(c.path("kubeconfig.kwok")))
 }
 
-// linkControlPlane puts logs and pid files of the control plane beside ours.
+// linkControlPlane puts logs and pid files of the control plane beside those of our programs.
 func (c *supervisor) linkControlPlane() error {
 	var errs []error
 	link := func(kind, name, as string) {

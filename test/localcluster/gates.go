@@ -71,8 +71,8 @@ func (s *settings) readGates(value string) error {
 	if err := s.gates.Set(value); err != nil {
 		return fmt.Errorf("%s: %w; must have the form of --feature-gates, such as InPlaceRestart=true", gatesVariable, err)
 	}
-	ours := []string{"--feature-gates=" + value}
-	s.apiServerArgs, s.controllerArgs = append(ours, s.apiServerArgs...), append(ours, s.controllerArgs...)
+	flags := []string{"--feature-gates=" + value}
+	s.apiServerArgs, s.controllerArgs = append(flags, s.apiServerArgs...), append(flags, s.controllerArgs...)
 	return nil
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 )
 
-// component is a program of ours, or the etcd of its own, as it runs in a cluster: with the identity of its service
+// component is one of our programs, or the etcd of its own, as it runs in a cluster: with the identity of its service
 // account and the permissions of artifacts/base/rbac.
 type component struct {
 	// name is the one in pids/ and logs/; the control plane has an etcd of its own.

@@ -90,7 +90,7 @@ func (p *processes) start(name string, command ...string) error {
 	return p.startIn(nil, name, command...)
 }
 
-// startIn is start with variables of the environment besides ours.
+// startIn is start with variables of the environment besides those of this process.
 func (p *processes) startIn(environment []string, name string, command ...string) error {
 	if err := writeFile(p.file(name, ".command"), lines(command)); err != nil {
 		return err

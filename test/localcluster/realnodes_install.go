@@ -25,7 +25,7 @@ import (
 // podVersion is the tag of our images on real nodes.
 const podVersion = "v0.0.0-local"
 
-// podPrograms are the programs of ours that run as pods, and the objects that own their pods.
+// podPrograms are our programs that run as pods, and the objects that own their pods.
 var podPrograms = []struct{ image, workload string }{
 	{"jobset-apiserver", "statefulsets/jobset-apiserver"},
 	{"jobset-controller", "deployments/jobset-controller"},

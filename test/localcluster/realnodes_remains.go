@@ -30,7 +30,7 @@ func (c *supervisor) contained() []int {
 		if err != nil || !lives(pid) {
 			continue
 		}
-		if theirs, err := os.Readlink(filepath.Join("/proc", entry.Name(), "ns", "mnt")); err != nil || theirs == own {
+		if other, err := os.Readlink(filepath.Join("/proc", entry.Name(), "ns", "mnt")); err != nil || other == own {
 			continue
 		}
 		mounts, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "mountinfo"))
@@ -58,7 +58,7 @@ func (c *supervisor) endContainers(timeout time.Duration) error {
 }
 
 // mountsBelow returns the mount points below a directory, the innermost first. The octal escapes of
-// /proc/self/mountinfo do not occur in paths of ours.
+// /proc/self/mountinfo do not occur in our paths.
 func mountsBelow(dir string) ([]string, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {

@@ -24,7 +24,7 @@ const Usage = `Usage: hack/cluster.sh up | down [--keep-logs] | status
   up      start what does not run; may be called again at any time
   down    stop everything and remove the data; logs are kept in _output/failed/ after a start that failed, or if told so
   status  list the processes; fails when one of them does not run
-  stop    stop one component of ours and keep its data; start brings it back
+  stop    stop one of our components and keep its data; start brings it back
 
 Environment (values for the Kubernetes control plane are read when it is created):
   CLUSTER_DIR                  directory of the cluster                      (.cluster in the checkout)

@@ -161,7 +161,7 @@ func (c *cluster) record(ctx context.Context) (*witness.Record, error) {
 	return record, err
 }
 
-// run runs a program of ours and returns what it prints and whether it succeeded.
+// run runs one of our programs and returns what it prints and whether it succeeded.
 func (c *cluster) run(t *testing.T, program string, args ...string) (string, error) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), timeout)

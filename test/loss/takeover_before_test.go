@@ -77,7 +77,7 @@ func (o *takeover) begin(t *testing.T) {
 	o.awaitUIDs(t)
 	// The garbage collector must not see the deletions in our store. Its watch ends with the server.
 	o.serve(t, on(o.right))
-	if _, err := o.ours.Delete(t.Context(), "/registry/jobset-apiserver/leaderworkerset.x-k8s.io/leaderworkersets/", clientv3.WithPrefix()); err != nil {
+	if _, err := o.etcd.Delete(t.Context(), "/registry/jobset-apiserver/leaderworkerset.x-k8s.io/leaderworkersets/", clientv3.WithPrefix()); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -119,7 +119,7 @@ func (o *takeover) createSets(t *testing.T) {
 	})
 }
 
-// rest waits until nothing writes to the children any more: another controller may have written a status later than ours looked at it.
+// rest waits until nothing writes to the children any more: another controller may have written a status after jobset-controller looked at it.
 func (o *takeover) rest(t *testing.T) {
 	t.Helper()
 	var last map[string]string

@@ -43,8 +43,8 @@ type takeover struct {
 	uids map[string]types.UID
 	// service is the file with our APIService.
 	service string
-	// ours is the etcd of our server.
-	ours *clientv3.Client
+	// etcd is the etcd of our server.
+	etcd *clientv3.Client
 	// was has the versions of all children before the take-over.
 	was map[string]string
 }
@@ -98,11 +98,11 @@ func (s *stage) newTakeover(t *testing.T) *takeover {
 		stage: s, namespace: s.cluster.namespace(t, "taken"), uids: map[string]types.UID{}, kubectl: filepath.Join(binaries, "kubectl"),
 		page: runbook.Open(t, filepath.Join("..", "..", "docs", "operations", "take-over.md")),
 	}
-	o.ours, err = clientv3.New(clientv3.Config{Endpoints: []string{embedded.Endpoint(s.right)}})
+	o.etcd, err = clientv3.New(clientv3.Config{Endpoints: []string{embedded.Endpoint(s.right)}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = o.ours.Close() })
+	t.Cleanup(func() { _ = o.etcd.Close() })
 	return o
 }
 
@@ -150,7 +150,7 @@ func (o *takeover) killImports(t *testing.T) {
 
 // imported returns an error unless so many objects are imported.
 func (o *takeover) imported(ctx context.Context, count int64) error {
-	got, err := o.ours.Get(ctx, "/registry/jobset-apiserver/"+importer.Marks+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := o.etcd.Get(ctx, "/registry/jobset-apiserver/"+importer.Marks+"/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err == nil && got.Count < count {
 		err = fmt.Errorf("%d objects", got.Count)
 	}

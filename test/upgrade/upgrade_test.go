@@ -31,7 +31,7 @@ var (
 )
 
 const (
-	// setsVariable is how many objects of ours there are, of all kinds together.
+	// setsVariable is how many of our objects there are, of all kinds together.
 	setsVariable = "JOBSET_UPGRADE_SETS"
 	fewSets      = 20
 	// gates are on in both versions, so that all kinds are served.

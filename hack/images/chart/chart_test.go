@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ours is the chart of this repository.
-var ours = filepath.Join("..", "..", "..", "charts", "jobset-apiserver")
+// chartDir is the directory of the chart of this repository.
+var chartDir = filepath.Join("..", "..", "..", "charts", "jobset-apiserver")
 
 func load(t *testing.T, dir string) *Chart {
 	t.Helper()
@@ -38,9 +38,9 @@ func pack(t *testing.T, c *Chart) []byte {
 
 // TestPack checks that the archive depends on the content of the chart only, and has all files in the order that Helm expects.
 func TestPack(t *testing.T) {
-	first := pack(t, load(t, ours))
+	first := pack(t, load(t, chartDir))
 	copied := filepath.Join(t.TempDir(), "copy")
-	if err := os.CopyFS(copied, os.DirFS(ours)); err != nil {
+	if err := os.CopyFS(copied, os.DirFS(chartDir)); err != nil {
 		t.Fatal(err)
 	}
 	if second := pack(t, load(t, copied)); !bytes.Equal(first, second) {
@@ -57,7 +57,7 @@ func TestPack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(load(t, ours).files, unpacked.files); diff != "" {
+	if diff := cmp.Diff(load(t, chartDir).files, unpacked.files); diff != "" {
 		t.Errorf("(-directory +archive):\n%s", diff)
 	}
 	file, err := unpacked.Write(filepath.Join(t.TempDir(), "new"))
@@ -68,14 +68,14 @@ func TestPack(t *testing.T) {
 
 // TestRelease checks that a release changes Chart.yaml only.
 func TestRelease(t *testing.T) {
-	c := load(t, ours)
+	c := load(t, chartDir)
 	if err := c.Release("v1.2.3-rc.1", map[string]string{"a": "sha256:1"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Publish("registry.example.com/team"); err != nil {
 		t.Fatal(err)
 	}
-	before, err := load(t, ours).Metadata()
+	before, err := load(t, chartDir).Metadata()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestRelease(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
-	for name, content := range load(t, ours).files {
+	for name, content := range load(t, chartDir).files {
 		if name != metadataFile && !bytes.Equal(content, c.files[name]) {
 			t.Errorf("%s must not change", name)
 		}

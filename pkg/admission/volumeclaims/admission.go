@@ -76,7 +76,7 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate refuses JobSets that would take over a volume claim that is not theirs.
+// Validate refuses JobSets that would take over a volume claim of another owner.
 func (p *Plugin) Validate(ctx context.Context, attributes admission.Attributes, _ admission.ObjectInterfaces) error {
 	if attributes.GetResource().GroupResource() != jobset.Resource("jobsets") || attributes.GetSubresource() != "" {
 		return nil

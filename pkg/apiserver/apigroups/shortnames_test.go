@@ -21,9 +21,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
-// wellKnown are the short names of kinds of Kubernetes and of products that run beside ours. If two kinds have a short name in common, the
-// kind of the API group that discovery lists first gets the commands for the other one: `kubectl delete sj x` deleted a SequentialJob in
-// place of a ScaledJob of KEDA.
+// wellKnown are the short names of kinds of Kubernetes and of products that run beside this one. If two kinds have a short name in
+// common, the kind of the API group that discovery lists first gets the commands for the other one: `kubectl delete sj x` deleted a
+// SequentialJob in place of a ScaledJob of KEDA.
 var wellKnown = map[string][]string{
 	"Kubernetes": {
 		"cj", "cm", "cr", "crd", "crds", "cs", "csr", "deploy", "ds", "ep", "ev", "hpa", "ing", "limits", "netpol", "no", "ns", "pc", "pdb", "po", "pv", "pvc",

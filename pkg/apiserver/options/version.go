@@ -26,7 +26,7 @@ func kubernetesVersion() *version.Version {
 }
 
 // pinKubernetesVersion keeps the library from taking our version for its own. At start it derives the Kubernetes
-// version to emulate from the version stamped into the binary; ours is far below the first version of its feature gates
+// version to emulate from the version stamped into the binary; that of this program is far below the first version of its feature gates
 // and CEL functions, and all of them would be off.
 func pinKubernetesVersion(gate featuregate.MutableVersionedFeatureGate) error {
 	pinned := kubernetesVersion()

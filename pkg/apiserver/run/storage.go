@@ -20,7 +20,7 @@ import (
 )
 
 // openStore makes sure that the storage can be used, as far as no other server is needed for that: the files for an external etcd can be
-// read, or the directory of an embedded one is ours. It returns the embedded etcd, if there is one.
+// read, or this process has locked the directory of an embedded one. It returns the embedded etcd, if there is one.
 func openStore(s *options.StorageOptions, external *genericoptions.EtcdOptions) (*etcd.Server, error) {
 	transport := &external.StorageConfig.Transport
 	if len(transport.ServerList) > 0 {

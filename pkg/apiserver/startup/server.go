@@ -35,7 +35,7 @@ const (
 // Server answers while the API server waits. Its methods can be called on nil, and then do nothing.
 type Server struct {
 	clock    clock.PassiveClock
-	listener *ours
+	listener *startupListener
 	http     *http.Server
 	// ended is closed when no more connections are accepted.
 	ended chan struct{}
@@ -48,7 +48,7 @@ type Server struct {
 
 // Start answers on the port until the API server does. What the filters answer needs nothing that the server waits for.
 func Start(listener *net.TCPListener, config *tls.Config, filters ...func(http.Handler) http.Handler) *Server {
-	s := &Server{clock: clock.RealClock{}, listener: &ours{TCPListener: listener}, ended: make(chan struct{})}
+	s := &Server{clock: clock.RealClock{}, listener: &startupListener{TCPListener: listener}, ended: make(chan struct{})}
 	s.http = &http.Server{
 		Handler: s, ReadTimeout: requestTimeout, WriteTimeout: 2 * requestTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(io.Discard, "", 0),
@@ -71,7 +71,7 @@ func Start(listener *net.TCPListener, config *tls.Config, filters ...func(http.H
 // has one request, and few seconds for it. A shutdown of http.Server would close those whose requests have not been
 // read.
 func (s *Server) Listener() net.Listener {
-	return &theirs{Listener: s.listener.TCPListener, take: func() {
+	return &apiListener{Listener: s.listener.TCPListener, take: func() {
 		_ = s.listener.Close()
 		<-s.ended
 		_ = s.listener.SetDeadline(time.Time{})
@@ -150,14 +150,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(status)
 }
 
-// ours is the port as the server of this package sees it. It can stop to accept connections without closing the port.
-type ours struct {
+// startupListener is the port as the server of this package sees it. It can stop to accept connections without closing the port.
+type startupListener struct {
 	*net.TCPListener
 	over atomic.Bool
 }
 
 // Accept implements net.Listener.
-func (l *ours) Accept() (net.Conn, error) {
+func (l *startupListener) Accept() (net.Conn, error) {
 	conn, err := l.TCPListener.Accept()
 	if err != nil && l.over.Load() {
 		return nil, net.ErrClosed
@@ -166,20 +166,20 @@ func (l *ours) Accept() (net.Conn, error) {
 }
 
 // Close makes Accept return, and leaves the port open.
-func (l *ours) Close() error {
+func (l *startupListener) Close() error {
 	l.over.Store(true)
 	return l.SetDeadline(time.Unix(1, 0))
 }
 
-// theirs is the port as the server sees it that follows. It is that server's with the first connection that it wants.
-type theirs struct {
+// apiListener is the port as the API server sees it. That server gets the port with the first connection that it wants.
+type apiListener struct {
 	net.Listener
 	take func()
 	once sync.Once
 }
 
 // Accept implements net.Listener.
-func (l *theirs) Accept() (net.Conn, error) {
+func (l *apiListener) Accept() (net.Conn, error) {
 	l.once.Do(l.take)
 	return l.Listener.Accept()
 }

@@ -11,8 +11,8 @@ import (
 
 // Callers decides who may ask, and who is known.
 type Callers struct {
-	// Authorities are the authorities of client certificates; ok is false as long as there are none. A caller with a certificate of theirs has
-	// a share of its own.
+	// Authorities are the authorities of client certificates; ok is false as long as there are none. A caller with a
+	// certificate that they have signed has a share of its own.
 	Authorities func() (options x509.VerifyOptions, ok bool)
 	// Names are the common names of the only certificates that may ask. When empty, anybody may.
 	Names []string

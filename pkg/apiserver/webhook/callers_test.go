@@ -61,13 +61,13 @@ func (a *authority) sign(t *testing.T, name string) tls.Certificate {
 
 // TestCallers connects with certificates of the authority and of another one.
 func TestCallers(t *testing.T) {
-	ours, other := newAuthority(t), newAuthority(t)
+	trusted, other := newAuthority(t), newAuthority(t)
 	roots := x509.NewCertPool()
-	roots.AddCert(ours.certificate)
+	roots.AddCert(trusted.certificate)
 	loaded := func() (x509.VerifyOptions, bool) {
 		return x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
 	}
-	kubeAPIServer, user, impostor := ours.sign(t, "kube-apiserver"), ours.sign(t, "user"), other.sign(t, "kube-apiserver")
+	kubeAPIServer, user, impostor := trusted.sign(t, "kube-apiserver"), trusted.sign(t, "user"), other.sign(t, "kube-apiserver")
 	cases := map[string]struct {
 		callers     Callers
 		certificate *tls.Certificate
@@ -110,14 +110,14 @@ func TestCallers(t *testing.T) {
 
 // TestKnownCallersHaveTheirOwnTurns shows that others cannot use up the turns of a caller with a certificate.
 func TestKnownCallersHaveTheirOwnTurns(t *testing.T) {
-	ours := newAuthority(t)
-	pair := ours.sign(t, "kube-apiserver")
+	trusted := newAuthority(t)
+	pair := trusted.sign(t, "kube-apiserver")
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	roots := x509.NewCertPool()
-	roots.AddCert(ours.certificate)
+	roots.AddCert(trusted.certificate)
 	h := newHandler(Callers{Authorities: func() (x509.VerifyOptions, bool) {
 		return x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
 	}}, Webhook{Path: path, Mutate: labels})

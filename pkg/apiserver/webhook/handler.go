@@ -42,7 +42,7 @@ type Webhook struct {
 	Mutate func(pod *corev1.Pod, namespace string) error
 }
 
-// handler answers the questions of one webhook. Callers with a certificate have turns of their own; all others share theirs by address.
+// handler answers the questions of one webhook. Callers with a certificate have turns of their own; all others share turns by address.
 type handler struct {
 	mutate             func(pod *corev1.Pod, namespace string) error
 	callers            Callers

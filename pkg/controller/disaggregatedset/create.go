@@ -17,8 +17,8 @@ import (
 // create creates a child. One that exists and that the set controls is as good; if it has lost the labels by which
 // caches know it, it gets them back. It returns whether there is one now.
 func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T) (bool, error) {
-	ours := func(existing T) bool { return metav1.IsControlledBy(existing, a.ds) || orphanFor(a.ds, existing) }
-	if w.StillTaken(ctx, child, children.NamesTakenFor, ours) {
+	isChild := func(existing T) bool { return metav1.IsControlledBy(existing, a.ds) || orphanFor(a.ds, existing) }
+	if w.StillTaken(ctx, child, children.NamesTakenFor, isChild) {
 		a.nameTaken(child.GetName())
 		return false, nil
 	}

@@ -40,7 +40,7 @@ type discovery struct {
 
 func (d discovery) EndpointSlices(string) discoveryv1client.EndpointSliceInterface {
 	return sliceClient{p: d.p, client: simulation.Client[*discoveryv1.EndpointSlice]{
-		Resource: d.p.slices, Sender: d.p.sender, Own: isOurs, Created: d.p.rules.created, Deleted: d.p.rules.deleted,
+		Resource: d.p.slices, Sender: d.p.sender, Own: isManaged, Created: d.p.rules.created, Deleted: d.p.rules.deleted,
 	}}
 }
 

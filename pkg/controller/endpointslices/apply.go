@@ -32,11 +32,11 @@ var errNamespaceEnds = errors.New("the namespace is being terminated")
 func (c *Syncer) planned(obs *observed) endpointslices.Writes {
 	pods, left := obs.pods, obs.verdict == byCluster && !switched(obs.service)
 	if left {
-		pods = known(pods, obs.ours) // the cluster writes the others
+		pods = known(pods, obs.managed) // the cluster writes the others
 	}
-	writes := endpointslices.Plan(obs.key.Name, obs.service, pods, obs.ours)
+	writes := endpointslices.Plan(obs.key.Name, obs.service, pods, obs.managed)
 	// Whoever deletes slices of a set that is gone is right.
-	if left || obs.set == nil || obs.set.deleted && len(obs.ours) == 0 || c.bars(obs, operationCreate) {
+	if left || obs.set == nil || obs.set.deleted && len(obs.managed) == 0 || c.bars(obs, operationCreate) {
 		writes.Create = nil
 	}
 	if c.bars(obs, operationUpdate) {
@@ -84,9 +84,9 @@ func (c *Syncer) createAll(ctx context.Context, obs *observed, wanted []*discove
 }
 
 // known returns those pods that slices list.
-func known(pods []endpointslices.Pod, ours []*discoveryv1.EndpointSlice) (listed []endpointslices.Pod) {
+func known(pods []endpointslices.Pod, managed []*discoveryv1.EndpointSlice) (listed []endpointslices.Pod) {
 	listing := sets.New[types.UID]()
-	for _, slice := range ours {
+	for _, slice := range managed {
 		for i := range slice.Endpoints {
 			if ref := slice.Endpoints[i].TargetRef; ref != nil {
 				listing.Insert(ref.UID)
@@ -144,11 +144,11 @@ func (c *Syncer) wrote(obs *observed, resource, operation, version string) {
 	c.consistency.Wrote(obs.key, resource, version)
 }
 
-// deleteSlices deletes slices of ours. Those that must not be deleted are emptied: they may list addresses that other pods have by now.
-func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, ours []*discoveryv1.EndpointSlice) error {
+// deleteSlices deletes our slices. Those that must not be deleted are emptied: they may list addresses that other pods have by now.
+func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, managed []*discoveryv1.EndpointSlice) error {
 	client := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace)
 	var refusals []error
-	for _, slice := range ours {
+	for _, slice := range managed {
 		var err error
 		if !c.bars(obs, operationDelete) {
 			c.memory.wrote(obs.key, slice.Name, goneVersion)
@@ -189,7 +189,7 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, ours []*discov
 // Whoever has refused an update before is asked first: the next address would be refused again.
 func (c *Syncer) take(ctx context.Context, obs *observed) error {
 	if d := c.memory.denialOf(obs.key, obs.set.id()); d.has(operationUpdate) {
-		if slice := cmp.Or(obs.written, firstOf(obs.ours)); slice != nil {
+		if slice := cmp.Or(obs.written, firstOf(obs.managed)); slice != nil {
 			if err := c.update(ctx, obs, slice); err != nil {
 				return err
 			}
@@ -198,11 +198,11 @@ func (c *Syncer) take(ctx context.Context, obs *observed) error {
 	return c.switchOver(ctx, obs)
 }
 
-func firstOf(ours []*discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
-	if len(ours) == 0 {
+func firstOf(managed []*discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	if len(managed) == 0 {
 		return nil
 	}
-	return ours[0]
+	return managed[0]
 }
 
 // leave lets the controllers of the cluster find pods for the Service again.
@@ -261,7 +261,7 @@ func (c *Syncer) back(ctx context.Context, obs *observed) (time.Duration, error)
 			return min(max(since, leavingPoll), leavingTimeout-since), ignoreRefused(err)
 		}
 	}
-	return 0, ignoreRefused(c.deleteSlices(ctx, obs, obs.ours))
+	return 0, ignoreRefused(c.deleteSlices(ctx, obs, obs.managed))
 }
 
 // ignoreRefused returns an error that is no refusal. What is refused is tried again when its denial ends.

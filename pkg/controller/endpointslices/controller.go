@@ -67,7 +67,7 @@ type Config struct {
 	Workers int
 	// Mode is the mode of sets without the annotation: jobsetv1alpha2.ServiceEndpointsCluster or jobsetv1alpha2.ServiceEndpointsController.
 	Mode string
-	// Canary finds out whether the cluster resolves names from slices of ours; nil for no check.
+	// Canary finds out whether the cluster resolves names from our slices; nil for no check.
 	Canary *Canary
 	// Handle is filled in while the controller runs; nil if no other controller uses it.
 	Handle *Handle

@@ -252,7 +252,7 @@ func TestDeletedSet(t *testing.T) {
 	})
 }
 
-// TestForeignWritesAreRepaired deletes and changes a slice of ours behind the back of the controller.
+// TestForeignWritesAreRepaired deletes and changes one of our slices behind the back of the controller.
 func TestForeignWritesAreRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, one(newJobSet("js", "controller", 1)), newService("js"), podOf("js", 0, true))

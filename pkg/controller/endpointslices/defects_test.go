@@ -46,8 +46,8 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"pods that vanish unnoticed":                {Mutant: mutant{handler: without("pods", "delete")}, Rules: []string{ruleStale}},
 		"pods whose changes go unnoticed":           {Mutant: mutant{handler: without("pods", "update")}, Rules: []string{ruleStale, ruleMissing}},
 		"readiness that nobody sees":                {Mutant: mutant{need: of("pods", withoutReadiness)}, Rules: []string{ruleMissing}},
-		"slices of others that pass for ours":       {Mutant: mutant{need: of("endpointslices", adopted)}, Rules: []string{simulation.RuleOthers}},
-		"a Service of others that passes for ours":  {Mutant: mutant{need: of("services", withOwner)}, Rules: []string{ruleIs, ruleOwned}, First: 805},
+		"foreign slices that pass as our own":       {Mutant: mutant{need: of("endpointslices", adopted)}, Rules: []string{simulation.RuleOthers}},
+		"a foreign Service that passes as our own":  {Mutant: mutant{need: of("services", withOwner)}, Rules: []string{ruleIs, ruleOwned}, First: 805},
 		"a shared Service that passes for unshared": {Mutant: mutant{need: of("jobsets", unshared)}, Rules: []string{ruleIs}},
 		"changes of slices that go unnoticed":       {Mutant: mutant{handler: without("endpointslices", "update", "delete")}, Rules: []string{ruleMissing}},
 	})

@@ -163,7 +163,7 @@ func TestRefusedServices(t *testing.T) {
 				r.updateSet(newJobSet("js", "controller", 1), "2")
 				r.pass(leavingTimeout + 5*time.Second)
 				if got := r.listed(); len(got) > 0 {
-					t.Errorf("addresses of ours are %v, and the cluster writes them", got)
+					t.Errorf("our addresses are %v, and the cluster writes them", got)
 				}
 				if event := r.event(); !strings.Contains(event, "the change of the selector of the Service js is refused") {
 					t.Errorf("the event is %q", event)
@@ -195,7 +195,7 @@ func TestRefusedServices(t *testing.T) {
 				r.change(podOf("js", 0, true).Name, end)
 				r.pass(2 * time.Second)
 				if got := r.listed(); len(got) != 1 || got["js-w-1-0"] == "" {
-					t.Errorf("nobody else writes the addresses, and those of ours are %v", got)
+					t.Errorf("nobody else writes the addresses, and our addresses are %v", got)
 				}
 				before := d.refused.Load()
 				r.pass(time.Hour)
@@ -228,7 +228,7 @@ func TestRefusedInEachWay(t *testing.T) {
 		d.refuses.Store(false)
 		r.pass(deniedFirst + leavingTimeout)
 		if got := r.listed(); !r.selects("js") || len(got) > 0 {
-			t.Errorf("the cluster writes the addresses: %t; those of ours are %v", r.selects("js"), got)
+			t.Errorf("the cluster writes the addresses: %t; our addresses are %v", r.selects("js"), got)
 		}
 	})
 }

@@ -119,17 +119,17 @@ func (e *env) service() *corev1.Service {
 	return svc
 }
 
-// ours returns the stored slices of the controller.
-func (e *env) ours() (ours []*discoveryv1.EndpointSlice) {
+// managed returns the stored slices of the controller.
+func (e *env) managed() (managed []*discoveryv1.EndpointSlice) {
 	for _, slice := range e.slices.Objects {
-		if isOurs(slice) {
-			ours = append(ours, slice)
+		if isManaged(slice) {
+			managed = append(managed, slice)
 		}
 	}
-	return ours
+	return managed
 }
 
-func isOurs(slice *discoveryv1.EndpointSlice) bool {
+func isManaged(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[discoveryv1.LabelManagedBy] == "controller.jobset-apiserver.io"
 }
 

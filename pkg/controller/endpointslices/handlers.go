@@ -119,7 +119,7 @@ func (c *Syncer) concerns(key cache.ObjectName) bool {
 	if s := c.set(key); s != nil && c.asks(s) {
 		return true
 	}
-	return len(c.taken(key)) > 0 || len(c.ours(key)) > 0
+	return len(c.taken(key)) > 0 || len(c.managed(key)) > 0
 }
 
 // onPods counts pods, and looks at the set of a pod when its address comes, goes or changes.

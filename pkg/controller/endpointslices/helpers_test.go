@@ -178,7 +178,7 @@ func (r *rig) change(name string, change func(*corev1.Pod)) {
 	}
 }
 
-// listed returns the addresses in slices of ours, by host name.
+// listed returns the addresses in our slices, by host name.
 func (r *rig) listed() map[string]string {
 	r.Helper()
 	list, err := r.kube.DiscoveryV1().EndpointSlices("ns").List(r.Context(), metav1.ListOptions{LabelSelector: "endpointslice.kubernetes.io/managed-by=controller.jobset-apiserver.io"})

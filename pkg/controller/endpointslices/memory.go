@@ -120,8 +120,8 @@ func (m *memory) kept(key cache.ObjectName, slice *discoveryv1.EndpointSlice) {
 }
 
 // saw notes what a plan is made of.
-func (m *memory) saw(key cache.ObjectName, ours []*discoveryv1.EndpointSlice) {
-	for _, slice := range ours {
+func (m *memory) saw(key cache.ObjectName, managed []*discoveryv1.EndpointSlice) {
+	for _, slice := range managed {
 		m.wrote(key, slice.Name, versionOf(slice))
 	}
 }
@@ -130,15 +130,15 @@ func (m *memory) saw(key cache.ObjectName, ours []*discoveryv1.EndpointSlice) {
 func (m *memory) foreign(key cache.ObjectName, slice *discoveryv1.EndpointSlice, gone bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ours, known := m.versions[key][slice.Name]
+	version, known := m.versions[key][slice.Name]
 	switch {
 	case gone:
 		delete(m.versions[key], slice.Name)
-		return known && ours != goneVersion
+		return known && version != goneVersion
 	case m.busy[key]:
 		return false
 	}
-	return !known || versionOf(slice) > ours
+	return !known || versionOf(slice) > version
 }
 
 func versionOf(slice *discoveryv1.EndpointSlice) uint64 {

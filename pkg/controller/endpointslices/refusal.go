@@ -30,11 +30,11 @@ const (
 	ReasonNamedTargetPort = "NamedTargetPort"
 	// ReasonNotPermitted means that the controller may not watch EndpointSlices.
 	ReasonNotPermitted = "NotPermitted"
-	// ReasonSlicesRefused means that the API refuses slices of ours, or that of the canary record.
+	// ReasonSlicesRefused means that the API refuses our slices, or that of the canary record.
 	ReasonSlicesRefused = "SlicesRefused"
 	// ReasonServiceRefused means that the API refuses the change of the selector of the Service, or the Service of the canary record.
 	ReasonServiceRefused = "ServiceRefused"
-	// ReasonCanaryNotResolved means that the cluster does not resolve names from slices of ours.
+	// ReasonCanaryNotResolved means that the cluster does not resolve names from our slices.
 	ReasonCanaryNotResolved = "CanaryNotResolved"
 	// ReasonControllerOff means that the program runs without this controller.
 	ReasonControllerOff = "ControllerOff"

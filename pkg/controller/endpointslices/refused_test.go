@@ -28,8 +28,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/permission"
 )
 
-// TestServicesThatAreNotOurs leaves a Service alone that others have to do with, and says why.
-func TestServicesThatAreNotOurs(t *testing.T) {
+// TestForeignServices leaves a Service alone that others have to do with, and says why.
+func TestForeignServices(t *testing.T) {
 	shares := func(js *jobsetv1alpha2.JobSet) { js.Spec.Network.Subdomain = "js" }
 	for name, tc := range map[string]struct {
 		sets    []*jobsetv1alpha2.JobSet

@@ -223,7 +223,7 @@ func (r *rules) checkTold() {
 	js := r.set(name)
 	if js == nil || js.DeletionTimestamp != nil || r.service() == nil || !metav1.IsControlledBy(r.service(), js) {
 		r.untold = time.Time{} // there is no object to report it on
-	} else if !r.asks(js) && len(r.ours()) == 0 && !switched(r.service()) {
+	} else if !r.asks(js) && len(r.managed()) == 0 && !switched(r.service()) {
 		r.untold = time.Time{} // nothing is left to be refused
 	} else if reason, _, _ := r.process.handle.Refusal(js); !r.mutant.silent && (reason == endpoints.ReasonSlicesRefused || reason == endpoints.ReasonServiceRefused) {
 		r.told() // the condition says so

@@ -20,7 +20,7 @@ import (
 // created checks a slice that was just stored.
 func (r *rules) created(slice *discoveryv1.EndpointSlice) {
 	r.Seen["slices created"]++
-	for _, other := range r.ours() {
+	for _, other := range r.managed() {
 		if other.Name != slice.Name && r.process.created[other.Name] && metav1.GetControllerOf(other).UID == metav1.GetControllerOf(slice).UID && !r.late {
 			r.Fail(ruleOnce, "%s is created beside %s", slice.Name, other.Name)
 		}
@@ -77,9 +77,9 @@ func (r *rules) patched(p *process, before *corev1.Service, selector map[string]
 	if js != nil && !metav1.IsControlledBy(before, js) && r.Since(js.CreationTimestamp.Time) > 2*time.Minute {
 		r.Fail(ruleOwned, "%s of another owner", before.UID)
 	}
-	ours := r.names(isOurs)
+	managed := r.names(isManaged)
 	for _, pod := range r.pods.Objects {
-		if r.resolves(pod) && r.Since(r.runs[pod.UID]) > shownAfter && !ours.Has(resolved{pod.UID, pod.Status.PodIP}) {
+		if r.resolves(pod) && r.Since(r.runs[pod.UID]) > shownAfter && !managed.Has(resolved{pod.UID, pod.Status.PodIP}) {
 			r.Fail(ruleGap, "the Service is taken, and our slices do not have %s", pod.Name)
 		}
 	}

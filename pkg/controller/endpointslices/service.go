@@ -120,7 +120,7 @@ func (c *Syncer) serviceNameOf(obs *observed) string {
 	if obs.set != nil && obs.set.service != "" {
 		return obs.set.service
 	}
-	for _, slice := range obs.ours {
+	for _, slice := range obs.managed {
 		return slice.Labels[discoveryv1.LabelServiceName]
 	}
 	for _, name := range c.taken(obs.key) {

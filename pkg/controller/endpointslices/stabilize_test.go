@@ -116,11 +116,11 @@ func (e *env) checkRest() {
 	if e.main.Last != before && !e.mutant.careless {
 		e.Fail(ruleWake, "a sync changes something")
 	}
-	svc, ours := e.service(), e.ours()
+	svc, managed := e.service(), e.managed()
 	if svc == nil {
 		e.Seen["at rest: no Service"]++
-		if len(ours) > 0 {
-			e.Fail(ruleIs, "there is no Service, and there is %s", ours[0].Name)
+		if len(managed) > 0 {
+			e.Fail(ruleIs, "there is no Service, and there is %s", managed[0].Name)
 		}
 		return
 	}
@@ -140,8 +140,8 @@ func (e *env) checkRest() {
 	}
 	if !byUs {
 		e.Seen["at rest: by the cluster"]++
-		if switched(svc) || len(ours) > 0 {
-			e.Fail(ruleIs, "the cluster is to write, the selector is %v, and there are %d slices of ours", svc.Spec.Selector, len(ours))
+		if switched(svc) || len(managed) > 0 {
+			e.Fail(ruleIs, "the cluster is to write, the selector is %v, and there are %d of our slices", svc.Spec.Selector, len(managed))
 		}
 		return
 	}
@@ -150,10 +150,10 @@ func (e *env) checkRest() {
 		return
 	}
 	e.Seen["at rest: by us"]++
-	if names := e.names(isOurs); !switched(svc) || len(ours) != 1 || !names.Equal(pods) {
-		e.Fail(ruleIs, "we are to write, the selector is %v, there are %d slices of ours, with %v, and the pods are %v", svc.Spec.Selector, len(ours), names, pods)
+	if names := e.names(isManaged); !switched(svc) || len(managed) != 1 || !names.Equal(pods) {
+		e.Fail(ruleIs, "we are to write, the selector is %v, there are %d of our slices, with %v, and the pods are %v", svc.Spec.Selector, len(managed), names, pods)
 	}
-	cluster := e.names(func(s *discoveryv1.EndpointSlice) bool { return !isOurs(s) })
+	cluster := e.names(func(s *discoveryv1.EndpointSlice) bool { return !isManaged(s) })
 	if cluster.Len() > 0 {
 		e.Fail(ruleIs, "we write, and the cluster has %v", cluster)
 	}

@@ -56,16 +56,16 @@ func (l *switchLimiter) forget(key cache.ObjectName) {
 }
 
 // turn returns the time until the writer of a Service's addresses may change; 0 if it may change now, or is to stay. A
-// Service whose addresses neither the cluster nor the controller writes does not wait, nor does one for which slices of
-// ours have been written already.
+// Service whose addresses neither the cluster nor the controller writes does not wait, nor does one for which our slices
+// have been written already.
 func (c *Syncer) turn(obs *observed, view *view) time.Duration {
 	switch {
 	case obs.service == nil, obs.verdict == undecided, (obs.verdict == byUs) == switched(obs.service):
 		c.limiter.forget(obs.key)
 		return 0
-	case obs.verdict == byUs && len(obs.ours) > 0:
+	case obs.verdict == byUs && len(obs.managed) > 0:
 		return 0
-	case obs.verdict == byCluster && (obs.denial.holds(obs.now) || len(obs.ours) == 0 && len(view.podsOf(obs.key, obs.serviceName)) > 0):
+	case obs.verdict == byCluster && (obs.denial.holds(obs.now) || len(obs.managed) == 0 && len(view.podsOf(obs.key, obs.serviceName)) > 0):
 		return 0
 	}
 	pods := 1

@@ -38,8 +38,8 @@ const (
 type observed struct {
 	key cache.ObjectName
 	// set is nil if there is none.
-	set  *set
-	ours []*discoveryv1.EndpointSlice
+	set     *set
+	managed []*discoveryv1.EndpointSlice
 	// service is nil if there is none of the name, or none that is headless.
 	serviceName string
 	service     *corev1.Service
@@ -50,7 +50,7 @@ type observed struct {
 	// denial is what the API refuses, and turn the time until the Service may be switched.
 	denial denial
 	turn   time.Duration
-	// written is the slice of ours that was written last.
+	// written is our slice that was written last.
 	written *discoveryv1.EndpointSlice
 	// pace is what waited.
 	pace pace
@@ -73,7 +73,7 @@ func (o *observed) triesAgain() bool {
 
 // bare returns whether there is no address yet, and never was, as in a set that is suspended. Then there is nothing to write.
 func (o *observed) bare() bool {
-	return o.verdict == byUs && o.service != nil && len(o.ours) == 0 && len(o.pods) == 0
+	return o.verdict == byUs && o.service != nil && len(o.managed) == 0 && len(o.pods) == 0
 }
 
 // Sync looks at a set, and writes what is due.
@@ -93,8 +93,8 @@ func (c *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 	if !c.consistency.VersionsShown(key) {
 		return queue.Caches(queue.LagRetry), nil
 	}
-	obs := &observed{key: key, set: c.set(key), ours: c.ours(key), now: c.Clock.Now()}
-	if !c.consistency.DeletionsShown(key, consistency.ChildrenOf(obs.ours)) {
+	obs := &observed{key: key, set: c.set(key), managed: c.managed(key), now: c.Clock.Now()}
+	if !c.consistency.DeletionsShown(key, consistency.ChildrenOf(obs.managed)) {
 		return queue.Caches(queue.LagRetry), nil
 	}
 	c.chooseWriter(obs, view)
@@ -107,10 +107,10 @@ func (c *Syncer) Sync(ctx context.Context, key cache.ObjectName) (queue.Due, err
 // act does what is to be done now, and returns when to look again.
 func (c *Syncer) act(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
 	obs.turn = c.turn(obs, view)
-	if obs.turn > 0 && (obs.verdict == byUs || len(obs.ours) == 0) {
+	if obs.turn > 0 && (obs.verdict == byUs || len(obs.managed) == 0) {
 		return obs.turn, nil
 	}
-	if obs.verdict == byCluster && len(obs.ours) == 0 {
+	if obs.verdict == byCluster && len(obs.managed) == 0 {
 		// The label is there if another client has deleted the slices.
 		if err := c.leaveOnly(ctx, obs); err != nil || !c.abandoned(obs, view) {
 			return 0, err
@@ -149,9 +149,9 @@ func (c *Syncer) forget(key cache.ObjectName) {
 
 // reconcile brings slices and Service to where they should be, and returns when to look again.
 func (c *Syncer) reconcile(ctx context.Context, obs *observed, view *view) (time.Duration, error) {
-	c.memory.saw(obs.key, obs.ours)
+	c.memory.saw(obs.key, obs.managed)
 	end := c.memory.writing(obs.key)
-	defer func() { end(c.ours(obs.key), func() { c.lookAt(obs.key) }) }()
+	defer func() { end(c.managed(obs.key), func() { c.lookAt(obs.key) }) }()
 	switch {
 	case obs.service == nil:
 		return c.withoutService(ctx, obs)
@@ -207,12 +207,12 @@ func (c *Syncer) takeOrNot(ctx context.Context, obs *observed) (time.Duration, e
 	return 0, nil
 }
 
-// leaveOnly gives back a Service for which there are no slices of ours.
+// leaveOnly gives back a Service that has none of our slices.
 func (c *Syncer) leaveOnly(ctx context.Context, obs *observed) error {
 	return ignoreRefused(c.leave(ctx, obs))
 }
 
-// withoutAddresses takes the Service before the cluster has anything to write, if slices of ours are known to be
+// withoutAddresses takes the Service before the cluster has anything to write, if our slices are known to be
 // stored. The first address brings us back.
 func (c *Syncer) withoutAddresses(ctx context.Context, obs *observed) (time.Duration, error) {
 	if switched(obs.service) || !c.accepted.Load() {
@@ -228,7 +228,7 @@ func (c *Syncer) withoutService(ctx context.Context, obs *observed) (time.Durati
 			return left, nil // the garbage collector does it
 		}
 	}
-	return 0, ignoreRefused(c.deleteSlices(ctx, obs, obs.ours))
+	return 0, ignoreRefused(c.deleteSlices(ctx, obs, obs.managed))
 }
 
 // ends returns whether the garbage collector is about to delete the Service with its set.
@@ -278,10 +278,10 @@ func (c *Syncer) asked(obs *observed) (verdict, refusal) {
 		return byUs, refusal{}
 	}
 	resolves, why, lasting := c.Canary.answer()
-	switch inHand := len(obs.ours)+len(c.taken(obs.key)) > 0; {
+	switch began := len(obs.managed)+len(c.taken(obs.key)) > 0; {
 	case resolves:
 		return byUs, refusal{}
-	case inHand && !lasting:
+	case began && !lasting:
 		return undecided, refusal{} // a controller has just started, and an earlier one, for which the record resolved, has taken the Service
 	}
 	return byCluster, why

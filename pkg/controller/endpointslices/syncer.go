@@ -105,18 +105,18 @@ func (c *Syncer) set(key cache.ObjectName) *set {
 	return s
 }
 
-// ours returns our slices of a set.
-func (c *Syncer) ours(key cache.ObjectName) (ours []*discoveryv1.EndpointSlice) {
+// managed returns our slices of a set.
+func (c *Syncer) managed(key cache.ObjectName) (managed []*discoveryv1.EndpointSlice) {
 	objs, err := c.slices.ByIndex(indexSet, key.String())
 	if err != nil {
 		return nil // the index exists
 	}
 	for _, obj := range objs {
 		if slice, ok := obj.(*discoveryv1.EndpointSlice); ok {
-			ours = append(ours, slice)
+			managed = append(managed, slice)
 		}
 	}
-	return ours
+	return managed
 }
 
 // taken returns the names of the Services of a set that are taken.

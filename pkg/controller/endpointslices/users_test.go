@@ -128,20 +128,20 @@ func (e *env) meddle() {
 	}
 }
 
-// meddleWithSlices is what a user may do to a slice of ours.
+// meddleWithSlices is what a user may do to one of our slices.
 func (e *env) meddleWithSlices() {
-	ours := e.ours()
+	managed := e.managed()
 	switch {
-	case len(ours) == 0:
+	case len(managed) == 0:
 	case e.Dice.Percent(50):
-		e.Note("somebody deletes slice %s", ours[0].Name)
+		e.Note("somebody deletes slice %s", managed[0].Name)
 		e.process.undone(e.Now())
 		e.Seen["slices deleted by others"]++
-		e.slices.Delete(ours[0], metav1.DeletePropagationBackground)
+		e.slices.Delete(managed[0], metav1.DeletePropagationBackground)
 	default:
-		e.Note("somebody empties slice %s", ours[0].Name)
+		e.Note("somebody empties slice %s", managed[0].Name)
 		e.process.undone(e.Now())
-		e.slices.Change(ours[0], func(s *discoveryv1.EndpointSlice) { s.Endpoints = nil })
+		e.slices.Change(managed[0], func(s *discoveryv1.EndpointSlice) { s.Endpoints = nil })
 	}
 }
 

@@ -102,7 +102,7 @@ func TestWorkloadDeletedByOthers(t *testing.T) {
 	}
 }
 
-// A Workload with another owner may have the name. It is not a Workload of ours that the cache does not show yet.
+// A Workload with another owner may have the name. It is not one of our Workloads that the cache does not show yet.
 func TestTakenNameIsAnError(t *testing.T) {
 	sequence := metav1.OwnerReference{APIVersion: "batch.jobset-apiserver.io/v1alpha1", Kind: "SequentialJob", Name: "etl", UID: "etl-1", Controller: ptr.To(true)}
 	wanted := &plan.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", OwnerReferences: []metav1.OwnerReference{sequence}}}

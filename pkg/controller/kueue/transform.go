@@ -50,7 +50,7 @@ func metaOf(read *unstructured.Unstructured) metav1.ObjectMeta {
 	if owner := metav1.GetControllerOfNoCopy(read); owner != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
-	if by, ours := read.GetAnnotations()[batchv1alpha1.DeactivatedByKey]; ours {
+	if by, deactivated := read.GetAnnotations()[batchv1alpha1.DeactivatedByKey]; deactivated {
 		kept.Annotations = map[string]string{batchv1alpha1.DeactivatedByKey: by}
 	}
 	return kept

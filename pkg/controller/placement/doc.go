@@ -9,7 +9,7 @@
 //
 // A domain is taken if it has pods or a present assignment of another Job of a JobSet, exclusive or not, whose priority
 // is not lower; or any, if the preemption policy is Never. An assignment takes all domains of other keys that share a
-// node with its own. Jobs of lower priority do not take a domain; theirs is chosen only if there is none without, and
+// node with its own. Jobs of lower priority do not take a domain; the domain of one is chosen only if there is none without, and
 // Result.Displaces names them. Pods of no JobSet only take room.
 //
 // Domains that are not taken are preferred in this order: with room now; with room once pods of lower priority have

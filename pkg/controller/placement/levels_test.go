@@ -62,7 +62,7 @@ func bestSpread(racks []location, size int) spread {
 func TestLevelsAreCloseToTheOptimum(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2))
 	const cases = 1_500
-	var ours, optimum, equal int
+	var chosen, optimum, equal int
 	for range cases {
 		racks := make([]location, 2+dice.IntN(8))
 		w := new(world)
@@ -80,12 +80,12 @@ func TestLevelsAreCloseToTheOptimum(t *testing.T) {
 		if got.zones != best.zones || got.changes != got.blocks-1 {
 			t.Fatalf("got %+v, the best is %+v: %d of %v", got, best, size, racks)
 		}
-		ours, optimum = ours+got.sum(), optimum+best.sum()
+		chosen, optimum = chosen+got.sum(), optimum+best.sum()
 		if got == best {
 			equal++
 		}
 	}
-	ratio := float64(ours) / float64(optimum)
+	ratio := float64(chosen) / float64(optimum)
 	t.Logf("%d of %d are the optimum; zones, blocks and changes together are %.4f of it", equal, cases, ratio)
 	if ratio > 1.02 || equal < cases*95/100 {
 		t.Errorf("%d of %d are the optimum, and the ratio is %.4f", equal, cases, ratio)

@@ -11,7 +11,7 @@ import (
 type Cluster struct {
 	Nodes []Node
 	Pods  []Pod
-	// Daemons are the DaemonSets. Each node that they match and that has no pod of theirs yet gets one.
+	// Daemons are the DaemonSets. Each node that they match and that has no pod of them yet gets one.
 	Daemons []Daemon
 }
 

@@ -30,7 +30,7 @@ import (
 func TestBothPrefixes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newGroup(1), newPod("a", inGroup(0)), newPod("b", inGroup(1)), newPod("c", nil))
-		diff(t, "pods of ours", []string{"a"}, r.labeled(0))
+		diff(t, "our pods", []string{"a"}, r.labeled(0))
 		diff(t, "pods of the other", []string{"b"}, r.labeled(1))
 		diff(t, "patches", 2, count(r.kube.Actions(), "patch", "pods"))
 	})

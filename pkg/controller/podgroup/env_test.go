@@ -59,11 +59,11 @@ type env struct {
 	*simulation.World
 	faults faults
 
-	// cluster is the server of pods and Jobs, and ours that of PodReadinessGroups.
-	cluster, ours *simulation.Server
-	pods          *simulation.Resource[*corev1.Pod]
-	jobs          *simulation.Resource[*batchv1.Job]
-	groups        *simulation.Resource[*batchv1alpha1.PodReadinessGroup]
+	// cluster is the server of pods and Jobs, and aggregated that of PodReadinessGroups.
+	cluster, aggregated *simulation.Server
+	pods                *simulation.Resource[*corev1.Pod]
+	jobs                *simulation.Resource[*batchv1.Job]
+	groups              *simulation.Resource[*batchv1alpha1.PodReadinessGroup]
 	// ended are the pods whose grace is over.
 	ended map[types.UID]bool
 	// unlabeled counts how often a user has removed the label of a pod.
@@ -83,17 +83,17 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	d := simulation.NewDice(seed, stream)
 	e := &env{
 		mutant: m, World: simulation.NewWorld(d, trace), faults: randomFaults(d), ended: map[types.UID]bool{}, unlabeled: map[types.UID]int{},
-		cluster: &simulation.Server{}, ours: &simulation.Server{},
+		cluster: &simulation.Server{}, aggregated: &simulation.Server{},
 	}
 	e.RandomTrouble()
-	e.cluster.Last, e.ours.Last = 1, 1000 // the two servers count apart
+	e.cluster.Last, e.aggregated.Last = 1, 1000 // the two servers count apart
 	e.cluster.Ahead = simulation.OneOf(d, 0, 0, 5*time.Second, -5*time.Second, time.Minute)
-	e.ours.Ahead = simulation.OneOf(d, 0, 0, 7*time.Second, -time.Minute)
-	e.cluster.Refusals, e.ours.Refusals = map[string]error{}, map[string]error{}
+	e.aggregated.Ahead = simulation.OneOf(d, 0, 0, 7*time.Second, -time.Minute)
+	e.cluster.Refusals, e.aggregated.Refusals = map[string]error{}, map[string]error{}
 	e.pods = simulation.NewResource[*corev1.Pod](e.World, e.cluster, "pod")
 	e.pods.Stays = func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning && !e.ended[pod.UID] }
 	e.jobs = simulation.NewResource[*batchv1.Job](e.World, e.cluster, "job")
-	e.groups = simulation.NewResource[*batchv1alpha1.PodReadinessGroup](e.World, e.ours, "podreadinessgroup")
+	e.groups = simulation.NewResource[*batchv1alpha1.PodReadinessGroup](e.World, e.aggregated, "podreadinessgroup")
 	e.past = newPast(e)
 	for range d.IntN(3) {
 		e.createPod()
@@ -131,7 +131,7 @@ func labeled(pod *corev1.Pod) bool {
 }
 
 // versions is the number of writes of both servers.
-func (e *env) versions() int { return e.cluster.Last + e.ours.Last }
+func (e *env) versions() int { return e.cluster.Last + e.aggregated.Last }
 
 func ownerRef(job *batchv1.Job) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}

@@ -130,7 +130,7 @@ func (p *process) checkVisible() {
 // checkMessage checks that the condition says what was refused in the last sync.
 func (p *process) checkMessage() {
 	group := p.group()
-	if group == nil || p.ours.Refusals[updateGroup] != nil || p.ours.Refusals[getGroup] != nil {
+	if group == nil || p.aggregated.Refusals[updateGroup] != nil || p.aggregated.Refusals[getGroup] != nil {
 		return
 	}
 	prefix := shown(p.env)

@@ -228,7 +228,7 @@ func (e *env) server(request string) *simulation.Server {
 	if request == patchPod || request == getJob {
 		return e.cluster
 	}
-	return e.ours
+	return e.aggregated
 }
 
 func (e *env) refuse(request string) {

@@ -30,11 +30,11 @@ func TestFailuresThatPass(t *testing.T) {
 		for what, tc := range map[string]struct {
 			change         func(*batchv1alpha1.SequentialJob)
 			verb, resource string
-			ours           bool
+			aggregated     bool
 		}{
 			"the child is not created":   {verb: "create", resource: "jobs"},
 			"the child is not suspended": {change: func(sj *batchv1alpha1.SequentialJob) { started(sj); suspended(sj) }, verb: "patch", resource: "jobs"},
-			"the finalizer is not added": {verb: "patch", resource: "sequentialjobs", ours: true},
+			"the finalizer is not added": {verb: "patch", resource: "sequentialjobs", aggregated: true},
 			"the child of a deleted sequence is not deleted": {
 				change: func(sj *batchv1alpha1.SequentialJob) { started(sj); deleted(sj) }, verb: "delete", resource: "jobs",
 			},
@@ -49,7 +49,7 @@ func TestFailuresThatPass(t *testing.T) {
 				}
 				r := newRigAt(t, now, sj, owned...)
 				client := &r.kube.Fake
-				if tc.ours {
+				if tc.aggregated {
 					client = &r.client.Fake
 				}
 				client.PrependReactor(tc.verb, tc.resource, func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, failure })

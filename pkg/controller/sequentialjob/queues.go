@@ -92,9 +92,9 @@ func (q queues) workloadOfChild(availability kueue.Availability, child plan.Chil
 	case w == nil || w.DeletionTimestamp != nil:
 		return hostplan.None[*plan.Workload]()
 	}
-	_, ours := w.Annotations[batchv1alpha1.DeactivatedByKey]
+	_, deactivated := w.Annotations[batchv1alpha1.DeactivatedByKey]
 	return hostplan.Of(&plan.Workload{
-		Name: w.Name, ResourceVersion: w.ResourceVersion, UID: w.UID, Active: w.Active(), Deactivated: ours, Message: kueueplan.Waiting(w),
+		Name: w.Name, ResourceVersion: w.ResourceVersion, UID: w.UID, Active: w.Active(), Deactivated: deactivated, Message: kueueplan.Waiting(w),
 	})
 }
 

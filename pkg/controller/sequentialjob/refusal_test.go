@@ -99,7 +99,7 @@ func TestRefusalsAreReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change         func(*batchv1alpha1.SequentialJob)
 		ofJob          func(*batchv1.Job)
-		ours           bool
+		aggregated     bool
 		verb, resource string
 		// err is what the API says, if that matters.
 		err error
@@ -111,9 +111,9 @@ func TestRefusalsAreReported(t *testing.T) {
 		"a webhook denies the deletion of the child":       {change: ended, verb: "delete", resource: "jobs", err: errDenied},
 		"the finalizer is not removed": {change: deleted, ofJob: func(job *batchv1.Job) {
 			job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-		}, ours: true, verb: "patch", resource: "sequentialjobs", passes: true},
+		}, aggregated: true, verb: "patch", resource: "sequentialjobs", passes: true},
 		"a label is not put back":  {change: func(*batchv1alpha1.SequentialJob) {}, ofJob: unlabelled, verb: "patch", resource: "jobs", passes: true},
-		"the status is not stored": {change: suspended, ours: true, verb: "update", resource: "sequentialjobs", passes: true},
+		"the status is not stored": {change: suspended, aggregated: true, verb: "update", resource: "sequentialjobs", passes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sj := newSequence(started, tc.change)
@@ -124,7 +124,7 @@ func TestRefusalsAreReported(t *testing.T) {
 			now := testclock.NewFakePassiveClock(time.Now())
 			r := newRigAt(t, now, sj, job)
 			err := cmp.Or(tc.err, errRefused)
-			if tc.ours {
+			if tc.aggregated {
 				refuse(r.client, tc.verb, tc.resource, err)
 			} else {
 				refuse(r.kube, tc.verb, tc.resource, err)

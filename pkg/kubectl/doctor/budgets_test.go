@@ -76,7 +76,7 @@ func TestBudgets(t *testing.T) {
 		message string
 	}{
 		"none":              {cluster{}, OK, fine},
-		"a label of theirs": {cluster{objects: one("app", "llm"), sets: []runtime.Object{set()}}, Warn, blocks + "team/guard (jobset train)" + use},
+		"a label of pods":   {cluster{objects: one("app", "llm"), sets: []runtime.Object{set()}}, Warn, blocks + "team/guard (jobset train)" + use},
 		"the name of a set": {cluster{objects: one(jobsetv1alpha2.JobSetNameKey, "train"), sets: []runtime.Object{set()}}, Warn, blocks + "team/guard (jobset train)" + use},
 		"one Job of a set":  {cluster{objects: one(jobsetv1alpha2.JobIndexKey, "1"), sets: []runtime.Object{set()}}, Warn, blocks + "team/guard (jobset train)" + use},
 		"another set":       {cluster{objects: one(jobsetv1alpha2.JobSetNameKey, "other"), sets: []runtime.Object{set()}}, OK, fine},

@@ -31,7 +31,7 @@ type paramPolicy struct {
 }
 
 // policyParams checks that the server may read the parameters of admission policies about our kinds. kube-apiserver may read everything, so
-// that such a policy works for other kinds and refuses each write of ours.
+// that such a policy works for other kinds and refuses each write of our kinds.
 func policyParams(ctx context.Context, p *inspection) finding {
 	policies, err := p.paramPolicies(ctx)
 	if err != nil {

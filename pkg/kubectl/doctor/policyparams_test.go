@@ -37,7 +37,7 @@ func samePolicy(*admissionregistrationv1.ValidatingAdmissionPolicy) {}
 
 func TestPolicyParams(t *testing.T) {
 	const fine = "the server may read the parameters of all admission policies about our kinds"
-	const ours = "jobset.x-k8s.io"
+	const group = "jobset.x-k8s.io"
 	noConfigMaps := []string{"get configmaps", "list configmaps", "watch configmaps"}
 	mutating := []runtime.Object{
 		&admissionregistrationv1.MutatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "defaults"}, Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
@@ -59,23 +59,23 @@ func TestPolicyParams(t *testing.T) {
 		message, fix string
 	}{
 		"there are none":    {status: OK, message: fine},
-		"it may read them":  {objects: limits(ours, "v1", "ConfigMap", samePolicy), status: OK, message: fine},
+		"it may read them":  {objects: limits(group, "v1", "ConfigMap", samePolicy), status: OK, message: fine},
 		"about other kinds": {objects: limits("apps", "v1", "ConfigMap", samePolicy), denied: noConfigMaps, status: OK, message: fine},
-		"no binding":        {objects: limits(ours, "v1", "ConfigMap", samePolicy)[:1], denied: noConfigMaps, status: OK, message: fine},
+		"no binding":        {objects: limits(group, "v1", "ConfigMap", samePolicy)[:1], denied: noConfigMaps, status: OK, message: fine},
 		"it may not read ConfigMaps": {
-			objects: limits(ours, "v1", "ConfigMap", samePolicy), denied: noConfigMaps, status: Fail,
+			objects: limits(group, "v1", "ConfigMap", samePolicy), denied: noConfigMaps, status: Fail,
 			message: "ValidatingAdmissionPolicy limits refuses each write of our kinds that it matches: its parameters are configmaps, and jobset-apiserver may not get, list or watch them",
 			fix: "kubectl create clusterrole jobset-policy-params-configmaps --verb=get,list,watch --resource=configmaps && " +
 				"kubectl label clusterrole jobset-policy-params-configmaps jobset-apiserver.io/aggregate-to-policy-params=true",
 		},
 		"it may not watch them": {
-			objects: limits(ours, "v1", "ConfigMap", samePolicy), denied: noConfigMaps[2:], status: Fail,
+			objects: limits(group, "v1", "ConfigMap", samePolicy), denied: noConfigMaps[2:], status: Fail,
 			message: "ValidatingAdmissionPolicy limits refuses each write of our kinds that it matches: its parameters are configmaps, and jobset-apiserver may not watch them",
 			fix: "kubectl create clusterrole jobset-policy-params-configmaps --verb=get,list,watch --resource=configmaps && " +
 				"kubectl label clusterrole jobset-policy-params-configmaps jobset-apiserver.io/aggregate-to-policy-params=true",
 		},
 		"failures are ignored": {
-			objects: limits(ours, "v1", "ConfigMap", func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
+			objects: limits(group, "v1", "ConfigMap", func(p *admissionregistrationv1.ValidatingAdmissionPolicy) {
 				p.Spec.FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
 			}), denied: noConfigMaps, status: Warn,
 			message: "ValidatingAdmissionPolicy limits is ignored for our kinds: its parameters are configmaps, and jobset-apiserver may not get, list or watch them",
@@ -83,7 +83,7 @@ func TestPolicyParams(t *testing.T) {
 				"kubectl label clusterrole jobset-policy-params-configmaps jobset-apiserver.io/aggregate-to-policy-params=true",
 		},
 		"Secrets are no parameters": {
-			objects: limits(ours, "v1", "Secret", samePolicy), denied: []string{"get secrets", "list secrets", "watch secrets"}, status: Fail,
+			objects: limits(group, "v1", "Secret", samePolicy), denied: []string{"get secrets", "list secrets", "watch secrets"}, status: Fail,
 			message: "ValidatingAdmissionPolicy limits refuses each write of our kinds that it matches: its parameters are secrets, and jobset-apiserver may not get, list or watch them",
 			fix:     "use ConfigMaps for the parameters   # the server must not read Secrets",
 		},
@@ -94,7 +94,7 @@ func TestPolicyParams(t *testing.T) {
 				"kubectl label clusterrole jobset-policy-params-limits jobset-apiserver.io/aggregate-to-policy-params=true",
 		},
 		"the kind is not served": {
-			objects: limits(ours, "v1", "Other", samePolicy), status: Fail, message: "the resource of Other in v1 could not be read: kube-apiserver does not serve it",
+			objects: limits(group, "v1", "Other", samePolicy), status: Fail, message: "the resource of Other in v1 could not be read: kube-apiserver does not serve it",
 		},
 		"policies may not be read": {
 			refused: map[string]error{"validatingadmissionpolicies": forbidden("validatingadmissionpolicies")}, status: Warn,

@@ -28,15 +28,15 @@ func TestGroupsOfPodsFollowFromFlags(t *testing.T) {
 
 // TestPermissionsForLeaderWorkerSetsFollowFromTheirServer has them left to another controller.
 func TestPermissionsForLeaderWorkerSetsFollowFromTheirServer(t *testing.T) {
-	ours := service(cli.LeaderWorkerSet, "True", "Passed", "")
-	theirs := ours.DeepCopy()
-	unstructured.RemoveNestedField(theirs.Object, "spec", "service")
+	aggregated := service(cli.LeaderWorkerSet, "True", "Passed", "")
+	local := aggregated.DeepCopy()
+	unstructured.RemoveNestedField(local.Object, "spec", "service")
 	for name, c := range map[string]struct {
 		cluster cluster
 		want    bool
 	}{
-		"jobset-apiserver serves them":   {cluster{services: []runtime.Object{ours}}, true},
-		"custom resources":               {cluster{services: []runtime.Object{theirs}}, false},
+		"jobset-apiserver serves them":   {cluster{services: []runtime.Object{aggregated}}, true},
+		"custom resources":               {cluster{services: []runtime.Object{local}}, false},
 		"nobody serves them":             {cluster{}, false},
 		"APIServices that are not known": {cluster{refused: map[string]error{"apiservices": errors.New("broken")}}, true},
 	} {

@@ -62,8 +62,8 @@ func webhook(ctx context.Context, p *inspection) (Status, string) {
 
 // leaderWorkerSets is the APIService of LeaderWorkerSets; nil if there is none, or if it could not be read.
 func (p *inspection) leaderWorkerSets() *unstructured.Unstructured {
-	ours := outage.Name(cli.LeaderWorkerSet)
-	i := slices.IndexFunc(outage.Kinds(), func(kind cli.Kind) bool { return outage.Name(kind) == ours })
+	name := outage.Name(cli.LeaderWorkerSet)
+	i := slices.IndexFunc(outage.Kinds(), func(kind cli.Kind) bool { return outage.Name(kind) == name })
 	if i >= len(p.services) {
 		return nil
 	}

@@ -31,7 +31,7 @@ func podWebhook(change func(w *admissionregistrationv1.MutatingWebhook)) *admiss
 	w := admissionregistrationv1.MutatingWebhook{
 		Name: "mpod.kb.io", FailurePolicy: ptr.To(admissionregistrationv1.Fail),
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{
-			CABundle: bundleOf("ours"),
+			CABundle: bundleOf("own"),
 			Service:  &admissionregistrationv1.ServiceReference{Namespace: "jobset-system", Name: "jobset-apiserver-webhook", Path: ptr.To("/mutate--v1-pod")},
 		},
 	}
@@ -56,7 +56,7 @@ func TestWebhook(t *testing.T) {
 	const config = "MutatingWebhookConfiguration jobset-apiserver-pods"
 	const good = "kube-apiserver asks the server of LeaderWorkerSets about their pods"
 	const foreign = ", but must ask Service jobset-system/jobset-apiserver-webhook with path /mutate--v1-pod; apply the manifests of jobset-apiserver"
-	ours := trusting(base64.StdEncoding.EncodeToString(bundleOf("older", "ours")))
+	trusted := trusting(base64.StdEncoding.EncodeToString(bundleOf("older", "own")))
 	custom := service(cli.LeaderWorkerSet, "True", "Local", "")
 	unstructured.RemoveNestedField(custom.Object, "spec", "service")
 	with := func(services []runtime.Object, change func(w *admissionregistrationv1.MutatingWebhook)) cluster {
@@ -67,7 +67,7 @@ func TestWebhook(t *testing.T) {
 		status  Status
 		message string
 	}{
-		"all is well":                  {with(ours, unchanged), OK, good},
+		"all is well":                  {with(trusted, unchanged), OK, good},
 		"the APIService has no bundle": {with(trusting(""), unchanged), OK, good},
 		"the same bundle, not in PEM": {with(trusting(base64.StdEncoding.EncodeToString([]byte("x"))), func(w *admissionregistrationv1.MutatingWebhook) {
 			w.ClientConfig.CABundle = []byte("x")
@@ -76,51 +76,51 @@ func TestWebhook(t *testing.T) {
 		"LeaderWorkerSets are custom resources": {cluster{services: []runtime.Object{custom}}, OK, "no webhook is needed, because jobset-apiserver does not serve LeaderWorkerSets"},
 		"APIServices cannot be read":            {cluster{refused: map[string]error{"apiservices": errors.New("broken")}}, Fail, "APIServices could not be read: broken"},
 		"there is none": {
-			cluster{services: ours}, Fail, "there is no " + config + ", so pods of LeaderWorkerSets start without their index and environment; apply the manifests of jobset-apiserver",
+			cluster{services: trusted}, Fail, "there is no " + config + ", so pods of LeaderWorkerSets start without their index and environment; apply the manifests of jobset-apiserver",
 		},
 		"it is forbidden": {
-			cluster{services: ours, refused: map[string]error{"mutatingwebhookconfigurations": forbidden("mutatingwebhookconfigurations")}}, Warn,
+			cluster{services: trusted, refused: map[string]error{"mutatingwebhookconfigurations": forbidden("mutatingwebhookconfigurations")}}, Warn,
 			"you have no permission to read " + config + "; the ClusterRole jobset-doctor grants it",
 		},
 		"it cannot be read": {
-			cluster{services: ours, refused: map[string]error{"mutatingwebhookconfigurations": errors.New("broken")}}, Fail, config + " could not be read: broken",
+			cluster{services: trusted, refused: map[string]error{"mutatingwebhookconfigurations": errors.New("broken")}}, Fail, config + " could not be read: broken",
 		},
 		"it is empty": {
-			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.Name = "another" }), Fail,
+			with(trusted, func(w *admissionregistrationv1.MutatingWebhook) { w.Name = "another" }), Fail,
 			config + " has no webhook mpod.kb.io, so pods of LeaderWorkerSets start without their index and environment; apply the manifests of jobset-apiserver",
 		},
 		"another Service": {
-			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Namespace = "lws-system" }), Fail,
+			with(trusted, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Namespace = "lws-system" }), Fail,
 			config + " asks Service lws-system/jobset-apiserver-webhook with path /mutate--v1-pod" + foreign,
 		},
 		"the Service of earlier versions": {
-			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Name = "jobset-apiserver" }), Warn,
+			with(trusted, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Name = "jobset-apiserver" }), Warn,
 			config + " asks Service jobset-system/jobset-apiserver with path /mutate--v1-pod, which drops servers that are not ready, so no pod of a LeaderWorkerSet is " +
 				"created while a store is refused; apply the manifests of jobset-apiserver, which ask Service jobset-system/jobset-apiserver-webhook with path /mutate--v1-pod",
 		},
 		"no path": {
-			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Path = nil }), Fail,
+			with(trusted, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service.Path = nil }), Fail,
 			config + " asks Service jobset-system/jobset-apiserver-webhook without a path" + foreign,
 		},
 		"a URL": {
-			with(ours, func(w *admissionregistrationv1.MutatingWebhook) {
+			with(trusted, func(w *admissionregistrationv1.MutatingWebhook) {
 				w.ClientConfig.Service, w.ClientConfig.URL = nil, ptr.To("https://example.com")
 			}), Fail, config + " asks URL https://example.com" + foreign,
 		},
-		"no address": {with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service = nil }), Fail, config + " asks nobody" + foreign},
+		"no address": {with(trusted, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.Service = nil }), Fail, config + " asks nobody" + foreign},
 		"no bundle": {
-			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.CABundle = nil }), Fail,
+			with(trusted, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.CABundle = nil }), Fail,
 			config + " has no caBundle, so kube-apiserver does not trust the server and refuses pods of LeaderWorkerSets; set that of the APIServices",
 		},
 		"another bundle": {
-			with(ours, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.CABundle = bundleOf("theirs") }), Fail,
+			with(trusted, func(w *admissionregistrationv1.MutatingWebhook) { w.ClientConfig.CABundle = bundleOf("other") }), Fail,
 			"caBundle of " + config + " has no certificate in common with that of APIService v1.leaderworkerset.x-k8s.io; set the same in both",
 		},
 		"the bundle of the APIService is malformed": {
 			with(trusting("?"), unchanged), Fail, "caBundle of APIService v1.leaderworkerset.x-k8s.io could not be read: illegal base64 data at input byte 0",
 		},
 		"pods are admitted without an answer": {
-			with(ours, func(w *admissionregistrationv1.MutatingWebhook) {
+			with(trusted, func(w *admissionregistrationv1.MutatingWebhook) {
 				w.FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
 			}), Warn, "failurePolicy of " + config + " must be Fail, not Ignore: while the server is away, pods of LeaderWorkerSets start without their index and environment",
 		},

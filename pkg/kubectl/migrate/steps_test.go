@@ -213,14 +213,14 @@ func TestNothingToMove(t *testing.T) {
 			"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1alpha2.jobset.x-k8s.io"}, "spec": spec,
 		}}
 	}
-	ours := service(map[string]any{"service": map[string]any{"name": "jobset-apiserver", "namespace": "jobset-system"}})
+	aggregated := service(map[string]any{"service": map[string]any{"name": "jobset-apiserver", "namespace": "jobset-system"}})
 	for name, tc := range map[string]struct {
 		direction Direction
 		objects   []runtime.Object
 		want      string
 	}{
 		"no definition": {ToServer, nil, nothing[ToServer]},
-		"routed":        {ToServer, []runtime.Object{definition, ours}, nothing[ToServer]},
+		"routed":        {ToServer, []runtime.Object{definition, aggregated}, nothing[ToServer]},
 		"not routed":    {ToCRD, []runtime.Object{definition, service(map[string]any{})}, nothing[ToCRD]},
 	} {
 		t.Run(name, func(t *testing.T) {

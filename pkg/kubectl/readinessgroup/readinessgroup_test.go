@@ -53,7 +53,9 @@ func newGroup(name string, minMember *int32) *batchv1alpha1.PodReadinessGroup {
 	}
 }
 
-func ours(group string) map[string]string { return map[string]string{batchv1alpha1.PodGroupKey: group} }
+func inGroup(group string) map[string]string {
+	return map[string]string{batchv1alpha1.PodGroupKey: group}
+}
 func legacy(group string, ready bool) map[string]string {
 	labels := map[string]string{batchv1alpha1.LegacyPodGroupKey: group}
 	if ready {
@@ -84,12 +86,12 @@ func diff(t *testing.T, what string, want, got any) {
 }
 
 func TestGroups(t *testing.T) {
-	sized := ours("sized")
+	sized := inGroup("sized")
 	sized[batchv1alpha1.PodGroupSizeKey] = "3"
 	clients, _, _ := newClients(
 		[]runtime.Object{newGroup("pair", ptr.To[int32](2)), newGroup("empty", nil)},
 		newJob("job", 4),
-		newPod("a", corev1.PodRunning, ours("pair"), ""), newPod("b", corev1.PodPending, ours("pair"), ""),
+		newPod("a", corev1.PodRunning, inGroup("pair"), ""), newPod("b", corev1.PodPending, inGroup("pair"), ""),
 		newPod("c", corev1.PodRunning, legacy("train", true), "job"), newPod("d", corev1.PodFailed, legacy("train", false), "job"),
 		newPod("e", corev1.PodSucceeded, legacy("bare", true), ""),
 		newPod("f", corev1.PodRunning, sized, ""),
@@ -116,7 +118,7 @@ func TestGroups(t *testing.T) {
 
 // TestWhatCannotBeRead has a user who may not read PodReadinessGroups and Jobs.
 func TestWhatCannotBeRead(t *testing.T) {
-	clients, kube, own := newClients(nil, newPod("a", corev1.PodRunning, ours("train"), "job"))
+	clients, kube, own := newClients(nil, newPod("a", corev1.PodRunning, inGroup("train"), "job"))
 	own.PrependReactor("list", "podreadinessgroups", func(clientgotesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "podreadinessgroups"}, "", nil)
 	})
@@ -137,7 +139,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 func TestOwnersAreBounded(t *testing.T) {
 	var objects []runtime.Object
 	for i := range maxOwners + 1 {
-		objects = append(objects, newPod(fmt.Sprint("p", i), corev1.PodRunning, ours("train"), fmt.Sprint("job", i)))
+		objects = append(objects, newPod(fmt.Sprint("p", i), corev1.PodRunning, inGroup("train"), fmt.Sprint("job", i)))
 	}
 	clients, kube, _ := newClients(nil, objects...)
 	report, err := load(t.Context(), clients, "ns", "", now)

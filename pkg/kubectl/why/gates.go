@@ -23,7 +23,7 @@ const gateOfRoles = string(features.DisaggregatedSet)
 var gatesPath = path.Join("/apis", cli.JobSet.GroupVersion.String(), "featuregates")
 
 // readGates reads the feature gates of the server, if one of them may be why the object could not be read. Other
-// servers of JobSets do not report theirs.
+// servers of JobSets do not report their gates.
 func (l *loader) readGates(ctx context.Context) {
 	if l.e.kind().gate == "" || l.document == nil {
 		return

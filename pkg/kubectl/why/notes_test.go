@@ -63,8 +63,8 @@ func TestNoteOnExclusivePlacement(t *testing.T) {
 			js.Annotations = exclusive
 			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{"kueue.x-k8s.io/podset-required-topology": "rack"}
 		}},
-		"through node selectors":             {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations = selected }},
-		"with a controller that is not ours": {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations, js.Status.Attempts = exclusive, nil }},
+		"through node selectors":  {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations = selected }},
+		"with another controller": {change: func(js *jobsetv1alpha2.JobSet) { js.Annotations, js.Status.Attempts = exclusive, nil }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -196,7 +196,7 @@ func memoryLimit(pod *corev1.Pod, container string) string {
 	return "it has no limit: its node ran out of memory"
 }
 
-// podsFailed looks for Jobs that try again after pods of theirs failed.
+// podsFailed looks for Jobs that try again after some of their pods failed.
 func podsFailed(d *diagnosis) []Finding {
 	for _, job := range d.current {
 		if jobEnded(job) || job.Status.Ready != nil && *job.Status.Ready >= podsWanted(job) {

@@ -31,7 +31,7 @@ type Cluster struct {
 	Dir string
 	// Upstream means that the controllers of upstream run in place of our programs, and that sets are stored in kube-apiserver.
 	Upstream bool
-	// Script is hack/cluster.sh, with the environment of which programs of ours are stopped and started.
+	// Script is hack/cluster.sh, with the environment of which our programs are stopped and started.
 	Script string
 	// Kube and JobSets are the administrator's clients, without limits. They speak protobuf; JobSets speaks JSON to
 	// clusters without a directory, and to those with upstream's controllers.
@@ -119,7 +119,7 @@ func (c *Cluster) address(port string) (string, error) {
 	return address.String(), nil
 }
 
-// Do stops or starts a program of ours, apiserver or controller, or in place of that upstream's controller of JobSets.
+// Do stops or starts one of our programs, apiserver or controller, or in place of that upstream's controller of JobSets.
 func (c *Cluster) Do(ctx context.Context, action, component string) error {
 	if c.Dir == "" {
 		return fmt.Errorf("%s of %s: %w", action, component, ErrNotLocal)

@@ -226,9 +226,9 @@ func TestClusterOfUpstream(t *testing.T) {
 		t.Errorf("sets are synced by %s", got)
 	}
 	if err := c.Do(t.Context(), "stop", "apiserver"); err == nil || !strings.Contains(err.Error(), "stop of apiserver: upstream has no such program") {
-		t.Errorf("stopping a program of ours: %v", err)
+		t.Errorf("stopping one of our programs: %v", err)
 	}
-	if !isOurs("upstream-lws") || isOurs("kube-apiserver") {
+	if !isOwn("upstream-lws") || isOwn("kube-apiserver") {
 		t.Error("upstream's controllers take the place of our programs, and nothing else does")
 	}
 }

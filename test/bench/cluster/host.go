@@ -47,11 +47,11 @@ func (c *Cluster) Host(ctx context.Context) (report.Host, error) {
 	if err != nil {
 		return h, fmt.Errorf("asking jobset-apiserver for its version: %w", err)
 	}
-	var ours version.Info
-	if err := json.Unmarshal(data, &ours); err != nil {
+	var own version.Info
+	if err := json.Unmarshal(data, &own); err != nil {
 		return h, fmt.Errorf("reading the version of jobset-apiserver: %w", err)
 	}
-	h.Program = ours.GitVersion
+	h.Program = own.GitVersion
 	return h, nil
 }
 

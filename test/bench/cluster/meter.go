@@ -179,22 +179,22 @@ func (w *Window) forgetRestarted() error {
 
 // addCPU adds the CPU times without those that the processes would have used anyway.
 func (w *Window) addCPU(now map[string]time.Duration, passed time.Duration, to *report.Phase) {
-	var total, ours time.Duration
+	var total, own time.Duration
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		used := now[name] - w.cpu[name] - time.Duration(float64(w.meter.idle[name])*passed.Seconds())
 		used = max(used, 0)
 		to.Add("cpu/"+name, report.UnitSeconds, used.Seconds())
 		total += used
-		if isOurs(name) {
-			ours += used
+		if isOwn(name) {
+			own += used
 		}
 	}
 	to.Add("cpu/total", report.UnitSeconds, total.Seconds())
-	to.Add("cpu/ours", report.UnitSeconds, ours.Seconds())
+	to.Add("cpu/own", report.UnitSeconds, own.Seconds())
 }
 
-// isOurs returns whether a process is one of ours, or of upstream where that runs in place of them.
-func isOurs(process string) bool {
+// isOwn returns whether a process is one of our programs, or of upstream where that runs in place of them.
+func isOwn(process string) bool {
 	return slices.Contains([]string{"jobset-apiserver", "jobset-controller", "jobset-etcd"}, process) || strings.HasPrefix(process, upstreamPrefix)
 }
 

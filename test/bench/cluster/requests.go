@@ -101,7 +101,7 @@ func (c *Cluster) Profile(ctx context.Context, program, name string, seconds int
 	return data, nil
 }
 
-// Heap is what a program of ours has allocated. What is garbage counts too, until it is collected.
+// Heap is what one of our programs has allocated. What is garbage counts too, until it is collected.
 func (c *Cluster) Heap(ctx context.Context, program string) (float64, error) {
 	metrics, err := c.Metrics(ctx, program)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Cluster) Heap(ctx context.Context, program string) (float64, error) {
 	return 0, fmt.Errorf("%s does not report the size of its heap", program)
 }
 
-// LiveHeap is what a program of ours has in its heap after its garbage is collected. The program must run with --profiling.
+// LiveHeap is what one of our programs has in its heap after its garbage is collected. The program must run with --profiling.
 func (c *Cluster) LiveHeap(ctx context.Context, program string) (float64, error) {
 	if _, err := c.read(ctx, program, "/debug/pprof/heap", map[string]string{"gc": "1"}); err != nil {
 		return 0, fmt.Errorf("collecting the garbage of %s, which must run with --profiling: %w", program, err)

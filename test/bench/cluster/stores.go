@@ -15,7 +15,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
-// group is a part of the keys of all objects that are ours, in whatever store.
+// group is a part of the keys of all objects of our kinds, in whatever store.
 const group = "/jobset.x-k8s.io/"
 
 // addStores adds the sizes of the two stores: what their databases hold, and what of it are JobSets.

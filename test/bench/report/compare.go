@@ -131,12 +131,12 @@ func Comparison(scenarios []*Scenario) string {
 		for _, process := range []string{"total", "kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler"} {
 			r.writeRatios(columns, phase, "cpu/"+process, "cpu/"+process)
 		}
-		r.writeCounts(columns, phase, "cpu/ours", func(q phaseResult) quantity { return q.figure("cpu/ours") })
+		r.writeCounts(columns, phase, "cpu/own", func(q phaseResult) quantity { return q.figure("cpu/own") })
 		r.writeCounts(columns, phase, "writes to kube-apiserver for each Job", func(q phaseResult) quantity { return q.writes(notSets) })
 		r.writeCounts(columns, phase, "... of endpoints", func(q phaseResult) quantity { return q.writes(isEndpoints) })
 		r.writeCounts(columns, phase, "changes of each JobSet", func(q phaseResult) quantity { return q.figure(ChangesOfSets) })
 	}
 	_ = columns.Flush() // writing to memory does not fail
-	fmt.Fprintln(&out, "\nfloor: medians. Other columns: medians of the ratios to floor in the same round, with their spread; cpu/ours in seconds, and writes and changes as numbers.")
+	fmt.Fprintln(&out, "\nfloor: medians. Other columns: medians of the ratios to floor in the same round, with their spread; cpu/own in seconds, and writes and changes as numbers.")
 	return out.String()
 }

@@ -17,7 +17,7 @@ func TestComparisonHasOneColumnForEachVariant(t *testing.T) {
 		}
 	}
 	set := calls(8)
-	set["cpu/total"], set["cpu/ours"], set[ChangesOfSets] = []float64{3, 4}, []float64{0.5, 0.7}, []float64{3, 3}
+	set["cpu/total"], set["cpu/own"], set[ChangesOfSets] = []float64{3, 4}, []float64{0.5, 0.7}, []float64{3, 3}
 	text := Comparison([]*Scenario{
 		repeated("floor", "start", jobs, calls(0)), repeated("big", "start", jobs, set), repeated("big+compact", "start", jobs, calls(2)),
 	})
@@ -25,7 +25,7 @@ func TestComparisonHasOneColumnForEachVariant(t *testing.T) {
 	for _, want := range []string{
 		"FIGURE floor labeled-jobs set set+compact",
 		"start: cpu/total 2 s (2 - 2) - 1.75 (1.50 - 2) 1 (1 - 1)",
-		"start: cpu/ours - - 0.600 (0.500 - 0.700) -",
+		"start: cpu/own - - 0.600 (0.500 - 0.700) -",
 		"start: writes to kube-apiserver for each Job 1 - 3 1.50",
 		"start: ... of endpoints 0 - 2 0.500",
 		"start: changes of each JobSet - - 3 (3 - 3) -",

@@ -137,7 +137,7 @@ func (r results) highest(figure string) quantity {
 	q := quantity{text: "largest of all phases: " + figure, value: math.Inf(-1)}
 	for name, s := range r {
 		if isUpstream(name) {
-			continue // its sets are stored where ours are not
+			continue // its sets are stored where the sets of jobset-apiserver are not
 		}
 		for _, p := range s.Phases {
 			if f := p.Figure(figure); f != nil {

@@ -24,7 +24,7 @@ type rival struct {
 }
 
 const (
-	// programs is the figure of the peak memory of the programs that only the sets need, together: ours, or the controller of upstream for
+	// programs is the figure of the peak memory of the programs that only the sets need, together: our programs, or the controller of upstream for
 	// sets of that kind. It is a sum of figures.
 	programs = "peak/programs"
 	// programsAndStore adds how much the resident memory of kube-apiserver and its etcd has grown since before there were sets.
@@ -121,8 +121,8 @@ var ourPrograms = []string{"jobset-apiserver", "jobset-controller", "jobset-etcd
 // addUpstream adds what sets cost beside sets of upstream, if those were measured.
 func (r results) addUpstream(add func(figure, unit string, limit float64, q quantity)) {
 	for _, v := range rivals() {
-		if theirs := v.of(r, Upstream); theirs.known {
-			add(v.scenario+" "+v.phase+": "+v.figure+" / upstream", "", v.limit, v.of(r, "").over(theirs))
+		if upstream := v.of(r, Upstream); upstream.known {
+			add(v.scenario+" "+v.phase+": "+v.figure+" / upstream", "", v.limit, v.of(r, "").over(upstream))
 		}
 	}
 }
@@ -136,22 +136,22 @@ func BesideUpstream(scenarios []*Scenario) string {
 	}
 	var out bytes.Buffer
 	columns := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(columns, "FIGURE\tupstream\tours\tours / upstream")
+	fmt.Fprint(columns, "FIGURE\tupstream\town\town / upstream")
 	for _, variant := range r.variants()[1:] {
-		fmt.Fprintf(columns, "\t%s", sets("ours", variant)+" / upstream")
+		fmt.Fprintf(columns, "\t%s", sets("own", variant)+" / upstream")
 	}
 	fmt.Fprintln(columns)
 	rows := 0
 	for _, v := range rivals() {
-		theirs := v.of(r, Upstream)
-		if !theirs.known {
+		upstream := v.of(r, Upstream)
+		if !upstream.known {
 			continue
 		}
 		rows++
-		ours := v.of(r, "")
-		fmt.Fprintf(columns, "%s %s: %s\t%s\t%s\t%s", v.scenario, v.phase, v.figure, number(theirs.value), number(ours.value), cell(ours.over(theirs)))
+		own := v.of(r, "")
+		fmt.Fprintf(columns, "%s %s: %s\t%s\t%s\t%s", v.scenario, v.phase, v.figure, number(upstream.value), number(own.value), cell(own.over(upstream)))
 		for _, variant := range r.variants()[1:] {
-			fmt.Fprintf(columns, "\t%s", cell(v.of(r, variant).over(theirs)))
+			fmt.Fprintf(columns, "\t%s", cell(v.of(r, variant).over(upstream)))
 		}
 		fmt.Fprintln(columns)
 	}

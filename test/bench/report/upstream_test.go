@@ -17,17 +17,17 @@ func TestSetsBesideUpstream(t *testing.T) {
 		}
 		return figures
 	}
-	ours := of(5, 9, map[string]float64{"jobset-apiserver": 100, "jobset-controller": 50, "kube-apiserver": 900})
-	theirs := of(10, 9, map[string]float64{"upstream-jobset": 60, "upstream-lws": 40, "kube-apiserver": 950})
-	theirs["stored/etcd/jobset bytes"] = []float64{7, 7} // where ours are not stored
+	own := of(5, 9, map[string]float64{"jobset-apiserver": 100, "jobset-controller": 50, "kube-apiserver": 900})
+	upstream := of(10, 9, map[string]float64{"upstream-jobset": 60, "upstream-lws": 40, "kube-apiserver": 950})
+	upstream["stored/etcd/jobset bytes"] = []float64{7, 7} // where the sets of jobset-apiserver are not stored
 	scenarios := []*Scenario{
-		repeated("floor", "start", jobs, of(4, 8, nil)), repeated("big", "start", jobs, ours), repeated("big+endpoints", "start", jobs, of(4, 8, nil)),
-		repeated("big+upstream", "start", jobs, theirs),
+		repeated("floor", "start", jobs, of(4, 8, nil)), repeated("big", "start", jobs, own), repeated("big+endpoints", "start", jobs, of(4, 8, nil)),
+		repeated("big+upstream", "start", jobs, upstream),
 	}
 	text := BesideUpstream(scenarios)
 	got := strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
-		"FIGURE upstream ours ours / upstream ours+endpoints / upstream",
+		"FIGURE upstream own own / upstream own+endpoints / upstream",
 		"big start: wall 10 5 0.500 (0.500 - 0.500) 0.400 (0.400 - 0.400)",
 		"big start: cpu/total 9.50 9.50 1 (1 - 1)",
 		"big start: peak/programs 60 150 2.50 (2.50 - 2.50) -",

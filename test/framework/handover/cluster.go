@@ -33,7 +33,7 @@ type Cluster struct {
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 
-	// Servers is how many servers of ours there are to be. More than one have an etcd of their own.
+	// Servers is how many of our servers there are to be. More than one have an etcd of their own.
 	Servers int
 	// Groups are routed to our server. Nil stands for the only one that no definition of upstream has.
 	Groups []schema.GroupVersion

@@ -31,7 +31,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
-// publicManifests are the directories of the manifests that users copy: ours, and those that are examples of upstream.
+// publicManifests are the directories of the manifests that users copy: our manifests, and the examples of upstream.
 var publicManifests = []string{"artifacts/examples", "test/parity/cluster/testdata/examples"}
 
 // publicObjects is a directory of all objects of our kinds in publicManifests, each with a name of its own, and the files they are from.

@@ -238,8 +238,8 @@ func (m *migrated) badRequests(t *testing.T) {
 // served compares what the server serves with the source.
 func (m *migrated) served(t *testing.T, server *framework.Server) {
 	t.Helper()
-	ours := newEnv(t, server, server.Config(t))
-	client, err := dynamic.NewForConfig(ours.config)
+	aggregated := newEnv(t, server, server.Config(t))
+	client, err := dynamic.NewForConfig(aggregated.config)
 	if err != nil {
 		t.Fatal(err)
 	}

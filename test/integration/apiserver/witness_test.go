@@ -39,7 +39,7 @@ func newInstallation(t *testing.T) {
 	t.Cleanup(forget)
 }
 
-// deleteOwned deletes everything that can have an owner of ours and has one. No garbage collector runs here.
+// deleteOwned deletes everything that can have an owner of our kinds and has one. No garbage collector runs here.
 func deleteOwned(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -126,7 +126,7 @@ func etcdVolumes(ctx context.Context) error {
 	return nil
 }
 
-// volume makes a volume for a claim: a directory of this machine, which pods on both nodes see, as if the volume were attached to theirs.
+// volume makes a volume for a claim: a directory of this machine, which pods on both nodes see, as if the volume were attached to their node.
 func volume(ctx context.Context, claim string) error {
 	dir := filepath.Join(shared.Dir, "volumes", claim)
 	if err := errors.Join(os.MkdirAll(dir, 0o750), os.Chown(dir, 65532, 65532)); err != nil {

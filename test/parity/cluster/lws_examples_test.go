@@ -61,7 +61,7 @@ func TestLWSRow6_1_01_Sample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := slices.DeleteFunc(revisions.Items, func(r appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(&r, set) }) // StatefulSets have theirs
+	own := slices.DeleteFunc(revisions.Items, func(r appsv1.ControllerRevision) bool { return !metav1.IsControlledBy(&r, set) }) // StatefulSets have revisions, too
 	if len(own) != 1 || own[0].Name != name+"-6859c84d69-1" || own[0].Revision != 1 {
 		t.Errorf("revisions: %v", own)
 	}

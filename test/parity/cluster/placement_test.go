@@ -82,7 +82,7 @@ func (e *env) ownPods(fields ...string) []string {
 }
 
 // awaitDomains waits until so many pods of each of the Jobs run in a domain of their own, and returns the domains of
-// the Jobs in order. The Jobs must have had theirs before they had pods.
+// the Jobs in order. The Jobs must have had a domain before they had pods.
 func (e *env) awaitDomains(set string, d *domains, pods int, jobs ...string) (chosen []string) {
 	e.Helper()
 	e.awaitJobs(jobs...)

@@ -89,7 +89,7 @@ func TestRow7_2_05_FailurePolicyDefault(t *testing.T) {
 	}
 }
 
-// Upstream's typed client cannot send 0, which so arrives as 1. Ours can.
+// Upstream's typed client cannot send 0, which so arrives as 1. Our client can.
 func TestRow7_2_12_Replicas(t *testing.T) {
 	t.Run("-1 is refused", func(t *testing.T) {
 		e := newEnv(t, released)

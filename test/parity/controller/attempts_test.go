@@ -20,7 +20,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// These tests have no row of upstream's: the history of a set is ours.
+// These tests have no row of upstream's: only this project has the history of a set.
 
 func podsRestart(policy corev1.RestartPolicy) func(*jobSet) {
 	return func(js *jobSet) {

@@ -77,7 +77,7 @@ func live(t *testing.T) {
 	create(t, groups)
 	complete(t, sets)
 	scale(t, groups)
-	notOurs(t, groups)
+	checkWriters(t, groups)
 	remove(t, groups, sets)
 
 	report, err := asking.Stop(t.Context())
@@ -160,8 +160,8 @@ func complete(t *testing.T, namespace string) {
 	})
 }
 
-// notOurs looks at who has written the fields of upstream's set and of its children.
-func notOurs(t *testing.T, namespace string) {
+// checkWriters looks at who has written the fields of upstream's set and of its children.
+func checkWriters(t *testing.T, namespace string) {
 	t.Helper()
 	for _, resource := range []schema.GroupVersionResource{
 		leaderWorkerSets.WithResource("leaderworkersets"), {Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "services"},
@@ -212,7 +212,7 @@ func writers(t *testing.T, groups, sets string) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	ours, upstreams := 0, 0
+	own, upstreams := 0, 0
 	lines := bufio.NewScanner(file)
 	for lines.Buffer(nil, 1<<20); lines.Scan(); {
 		var event auditv1.Event
@@ -225,11 +225,11 @@ func writers(t *testing.T, groups, sets string) {
 		case event.ObjectRef.Namespace == groups && user == upstreamsAccount:
 			upstreams++
 		case event.ObjectRef.Namespace == sets && strings.HasPrefix(user, ourAccounts):
-			ours++
+			own++
 		}
 	}
-	if lines.Err() != nil || ours == 0 || upstreams == 0 {
-		t.Errorf("the audit log has %d writes of our controller and %d of upstream's (%v)", ours, upstreams, lines.Err())
+	if lines.Err() != nil || own == 0 || upstreams == 0 {
+		t.Errorf("the audit log has %d writes of our controller and %d of upstream's (%v)", own, upstreams, lines.Err())
 	}
 }
 

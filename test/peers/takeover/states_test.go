@@ -35,7 +35,7 @@ type state struct {
 
 func (s *state) begin(t *testing.T, o *takeover) {
 	t.Helper()
-	for _, by := range []string{"ours", "upstream"} {
+	for _, by := range []string{"own", "upstream"} {
 		each := s.of(t, o, by)
 		if s.groups != nil {
 			set := o.newGroups(each.name)
@@ -47,7 +47,7 @@ func (s *state) begin(t *testing.T, o *takeover) {
 			o.create(t, set)
 		}
 	}
-	for _, by := range []string{"ours", "upstream"} {
+	for _, by := range []string{"own", "upstream"} {
 		s.reach(s.of(t, o, by))
 	}
 }

@@ -60,7 +60,7 @@ func TestTakeOver(t *testing.T) {
 	o.remove(t, "set-9")
 	o.delete(t, leaderWorkerSets, "groups-2")
 	o.awaitMore(t, -8)
-	o.goOn(t, "ours")
+	o.goOn(t, "own")
 	migrate(t, "to-server") // there is nothing left to move
 
 	if err := controller.Terminate(); err != nil {

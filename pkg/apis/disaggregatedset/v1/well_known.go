@@ -28,11 +28,11 @@ const (
 	// ConditionProgressing means that roles are being created, or rolled.
 	ConditionProgressing = "Progressing"
 	// ConditionChildCreationFailure means that children of the set cannot be created or updated: the API refuses them, other objects have
-	// their names, or another party undoes each write. It has the reasons of JobCreationFailure of JobSets, and NameConflict. This
-	// condition is ours; upstream has none for it.
+	// their names, or another party undoes each write. It has the reasons of JobCreationFailure of JobSets, and NameConflict.
+	// Upstream has no such condition.
 	ConditionChildCreationFailure = "ChildCreationFailure"
 	// ConditionRolesBlocked means that a fault keeps a LeaderWorkerSet of the set from having all its groups. Its reason is the reason of the
-	// LeaderWorkerSet, so that a fault has one word in all kinds. This condition is ours; upstream has none for it.
+	// LeaderWorkerSet, so that a fault has one word in all kinds. Upstream has no such condition.
 	ConditionRolesBlocked = "RolesBlocked"
 	// ConditionReady is the condition of a scaler that has a role.
 	ConditionReady = "Ready"

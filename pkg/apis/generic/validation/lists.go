@@ -69,7 +69,7 @@ func (s *Sizes) lists(path *field.Path, v reflect.Value) {
 	}
 }
 
-// childPath returns the path of a field. Types of ours have no JSON names, which begin with a small letter; fields
+// childPath returns the path of a field. Our types have no JSON names, which begin with a small letter; fields
 // whose names begin with an abbreviation are no lists, and hold none.
 func childPath(path *field.Path, f reflect.StructField) *field.Path {
 	name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")

@@ -31,32 +31,28 @@ const (
 	// JobSetStartupPolicyCompleted is True when all replicatedJobs of an InOrder start have started.
 	JobSetStartupPolicyCompleted = "StartupPolicyCompleted"
 	// ChildNameConflict is True while an object exists under the name of a Job that the set needs, and the set does not
-	// own it. The set waits until that object is gone. This condition is ours; upstream has none for it.
+	// own it. The set waits until that object is gone. Upstream has no such condition.
 	ChildNameConflict = "ChildNameConflict"
-	// JobCreationFailure is True while a Job, the Service or a volume claim of the set cannot be created. This condition is ours;
-	// upstream has none for it.
+	// JobCreationFailure is True while a Job, the Service or a volume claim of the set cannot be created. Upstream has no such condition.
 	JobCreationFailure = "JobCreationFailure"
 	// PodCreationFailure is True while the API refuses pods of the set to the Job controller, for example because a quota
-	// is used up or a PriorityClass is missing. It has the same reasons as JobCreationFailure. This condition is ours;
-	// upstream has none for it.
+	// is used up or a PriorityClass is missing. It has the same reasons as JobCreationFailure. Upstream has no such condition.
 	PodCreationFailure = "PodCreationFailure"
-	// PodsUnschedulable is True while pods of the set have waited for a node for some time. This condition is ours; upstream
-	// has none for it.
+	// PodsUnschedulable is True while pods of the set have waited for a node for some time. Upstream has no such condition.
 	PodsUnschedulable = "PodsUnschedulable"
 	// PlacementPending is True while the set waits for topology domains, because it asks for exclusive placement and other
-	// sets have them. This condition is ours; upstream has none for it.
+	// sets have them. Upstream has no such condition.
 	PlacementPending = "PlacementPending"
 	// Retried is True of a set that had failed and was retried while it was suspended: it no longer counts as failed, and
-	// runs once it is resumed. This condition is ours; upstream has none for it.
+	// runs once it is resumed. Upstream has no such condition.
 	Retried = "Retried"
-	// Held is True while the controller leaves the set alone until a user resumes or deletes it. This condition is ours; upstream
-	// has none for it.
+	// Held is True while the controller leaves the set alone until a user resumes or deletes it. Upstream has no such condition.
 	Held = "Held"
 	// RestartRulesMissing is True while Jobs of a set that restarts in place lack restart rules that the set has for its containers, because
-	// kube-apiserver has left them out. Their pods are recreated when they fail. This condition is ours; upstream has none for it.
+	// kube-apiserver has left them out. Their pods are recreated when they fail. Upstream has no such condition.
 	RestartRulesMissing = "RestartRulesMissing"
 	// ServiceEndpointsByCluster is True while the controllers of the cluster write the addresses of the headless Service
-	// although the set asks for those of ServiceEndpointsController. This condition is ours; upstream has none for it.
+	// although the set asks for those of ServiceEndpointsController. Upstream has no such condition.
 	ServiceEndpointsByCluster = "ServiceEndpointsByCluster"
 )
 
@@ -138,19 +134,18 @@ const ExecutionAttemptKey = "jobset.sigs.k8s.io/execution-attempt"
 // ReleasedKey is the annotation of a child Job that holds the generation of the set for which the controller last let
 // the Job run. While the Job is suspended because the set is, it holds "suspended-in-attempt-" and the number of the
 // attempt in which that happened; it is empty if there was none. A Job that is suspended although it was released for
-// the present generation was suspended by another party, and stays suspended until that party resumes it. The key is
-// ours; upstream has none for this.
+// the present generation was suspended by another party, and stays suspended until that party resumes it. Upstream has no such key.
 const ReleasedKey = "jobset-apiserver.io/released-at-generation"
 
 // PlacementKey is the annotation of a child Job with exclusive placement whose domain the scheduler chooses; its value
-// is PlacementByAffinity. The key is ours; upstream has none for this.
+// is PlacementByAffinity. Upstream has no such key.
 const PlacementKey = "jobset-apiserver.io/placement"
 
 // PlacementByAffinity is the value of PlacementKey: pods attract those of their Job, and repel those of others.
 const PlacementByAffinity = "affinity"
 
 // AvoidedNodesKey is the annotation of a child Job whose pods keep off nodes; its value is the names of these, separated by commas.
-// The key is ours; upstream has none for this.
+// Upstream has no such key.
 const AvoidedNodesKey = "jobset-apiserver.io/avoided-nodes"
 
 // Keys that users and administrators set, and that the controller passes on (docs/reference/jobset.md#other-keys).
@@ -159,7 +154,7 @@ const (
 	// names the domain.
 	ExclusiveKey = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 	// PlacementLevelsKey is the annotation of a set with exclusive placement that names labels of nodes, the outermost first and separated by
-	// commas: the domains of its Jobs lie in as few values of each as possible. The key is ours; upstream has none for this.
+	// commas: the domains of its Jobs lie in as few values of each as possible. Upstream has no such key.
 	PlacementLevelsKey = "jobset-apiserver.io/placement-levels"
 	// MaxPlacementLevels is how many of these labels count.
 	MaxPlacementLevels = 4
@@ -176,32 +171,30 @@ const (
 	// DisableInPlaceRestartKey is the annotation of a set that lets its agents pass the restart barrier.
 	DisableInPlaceRestartKey = "jobset.sigs.k8s.io/disable-in-place-restart"
 	// ScaleReplicatedJobKey is the annotation of a set that names the replicatedJob whose size the scale subresource changes.
-	// The key is ours; upstream has none for this.
+	// Upstream has no such key.
 	ScaleReplicatedJobKey = "jobset-apiserver.io/scale-replicated-job"
 	// CheckpointStepKey is the annotation of a set in which its job reports the step of its last checkpoint, a decimal number
-	// from 0 to 9223372036854775807. The key is ours; upstream has none for this.
+	// from 0 to 9223372036854775807. Upstream has no such key.
 	CheckpointStepKey = "jobset-apiserver.io/checkpoint-step"
 	// AvoidFailedNodesKey is the annotation of a set that holds for how long the pods of later attempts keep off a node on
 	// which an attempt failed: a duration like 90m, from 0s, for not at all, to 720h. The flag of the controller gives the
-	// default. The key is ours; upstream has none for this.
+	// default. Upstream has no such key.
 	AvoidFailedNodesKey = "jobset-apiserver.io/avoid-failed-nodes"
 	// MetadataKey is the annotation of a set that says which keys its Jobs and pods get. The only value is
-	// MetadataCompact; without the annotation they have the identity keys as labels and as annotations alike. The key is
-	// ours; upstream has none for this.
+	// MetadataCompact; without the annotation they have the identity keys as labels and as annotations alike. Upstream has no such key.
 	MetadataKey = "jobset-apiserver.io/metadata"
 	// MetadataCompact gives Jobs and pods the identity keys as labels, and as annotations only what the pod template reads
 	// through the downward API.
 	MetadataCompact = "compact"
 	// ServiceEndpointsKey is the annotation of a set that says who writes the addresses of its headless Service: ServiceEndpointsCluster or
-	// ServiceEndpointsController. The flag of the controller gives the default. The key is ours; upstream has none for this.
+	// ServiceEndpointsController. The flag of the controller gives the default. Upstream has no such key.
 	ServiceEndpointsKey = "jobset-apiserver.io/service-endpoints"
 	// ServiceEndpointsCluster leaves the addresses to the controllers of the cluster.
 	ServiceEndpointsCluster = "cluster"
 	// ServiceEndpointsController lets the controller of JobSets write EndpointSlices.
 	ServiceEndpointsController = "controller"
 	// EndpointsKey is the key of a label that no pod carries. While the selector of a Service has it, the controllers of
-	// the cluster find no pods for the Service. The value is ServiceEndpointsController. The key is ours; upstream has
-	// none for this.
+	// the cluster find no pods for the Service. The value is ServiceEndpointsController. Upstream has no such key.
 	EndpointsKey = "jobset-apiserver.io/endpoints"
 	// QueueNameKey is the label of a set that names the queue of Kueue which decides when the set runs.
 	QueueNameKey = "kueue.x-k8s.io/queue-name"

@@ -49,22 +49,22 @@ func TestAttempts(t *testing.T) {
 		attempts []jobset.Attempt
 		want     []refusal
 	}{
-		"ours: ten attempts pass":  {attempts: history(10)},
-		"ours: eleven attempts":    {attempts: history(11), want: only("status.attempts", tooMany, "must have at most 10 items")},
-		"ours: any first number":   {attempts: history(1, func(a *jobset.Attempt) { a.Number = 7 })},
-		"ours: number 0":           {attempts: history(1, func(a *jobset.Attempt) { a.Number = 0 }), want: only("status.attempts[0].number", invalid, "must be 1 or more")},
-		"ours: two of one number":  {attempts: history(2, func(a *jobset.Attempt) { a.Number = 1 }), want: only("status.attempts[1].number", invalid, "must be greater than that of the previous attempt")},
-		"ours: an unknown trigger": {attempts: history(1, func(a *jobset.Attempt) { a.Trigger = "Luck" }), want: only("status.attempts[0].trigger", notSupported, `supported values: "Start", "FailurePolicy", "Requested", "Resume", "Preemption", "Retry"`)},
-		"ours: an unknown scope":   {attempts: history(1, func(a *jobset.Attempt) { a.Scope = "Pod" }), want: only("status.attempts[0].scope", notSupported, `supported values: "JobSet", "ReplicatedJob", "Job"`)},
-		"ours: an unknown outcome": {attempts: history(1, func(a *jobset.Attempt) { a.Outcome, a.EndTime = "Lost", ended }), want: only("status.attempts[0].outcome", notSupported, `supported values: "Completed", "Failed", "Restarted", "Suspended", "Cancelled"`)},
-		"ours: an end of the last": {attempts: history(2, func(a *jobset.Attempt) { a.Outcome, a.EndTime = jobset.OutcomeCompleted, ended })},
-		"ours: an end, no outcome": {attempts: history(1, func(a *jobset.Attempt) { a.EndTime = ended }), want: only("status.attempts[0].outcome", required, "must be set when endTime is set")},
-		"ours: an outcome, no end": {attempts: history(1, func(a *jobset.Attempt) { a.Outcome = jobset.OutcomeFailed }), want: only("status.attempts[0].endTime", required, "must be set when outcome is set")},
-		"ours: a negative index":   {attempts: history(1, func(a *jobset.Attempt) { a.JobIndex = ptr.To[int32](-1) }), want: only("status.attempts[0].jobIndex", invalid, "must be 0 or more")},
-		"ours: texts at their bound": {attempts: history(1, func(a *jobset.Attempt) {
+		"own: ten attempts pass":  {attempts: history(10)},
+		"own: eleven attempts":    {attempts: history(11), want: only("status.attempts", tooMany, "must have at most 10 items")},
+		"own: any first number":   {attempts: history(1, func(a *jobset.Attempt) { a.Number = 7 })},
+		"own: number 0":           {attempts: history(1, func(a *jobset.Attempt) { a.Number = 0 }), want: only("status.attempts[0].number", invalid, "must be 1 or more")},
+		"own: two of one number":  {attempts: history(2, func(a *jobset.Attempt) { a.Number = 1 }), want: only("status.attempts[1].number", invalid, "must be greater than that of the previous attempt")},
+		"own: an unknown trigger": {attempts: history(1, func(a *jobset.Attempt) { a.Trigger = "Luck" }), want: only("status.attempts[0].trigger", notSupported, `supported values: "Start", "FailurePolicy", "Requested", "Resume", "Preemption", "Retry"`)},
+		"own: an unknown scope":   {attempts: history(1, func(a *jobset.Attempt) { a.Scope = "Pod" }), want: only("status.attempts[0].scope", notSupported, `supported values: "JobSet", "ReplicatedJob", "Job"`)},
+		"own: an unknown outcome": {attempts: history(1, func(a *jobset.Attempt) { a.Outcome, a.EndTime = "Lost", ended }), want: only("status.attempts[0].outcome", notSupported, `supported values: "Completed", "Failed", "Restarted", "Suspended", "Cancelled"`)},
+		"own: an end of the last": {attempts: history(2, func(a *jobset.Attempt) { a.Outcome, a.EndTime = jobset.OutcomeCompleted, ended })},
+		"own: an end, no outcome": {attempts: history(1, func(a *jobset.Attempt) { a.EndTime = ended }), want: only("status.attempts[0].outcome", required, "must be set when endTime is set")},
+		"own: an outcome, no end": {attempts: history(1, func(a *jobset.Attempt) { a.Outcome = jobset.OutcomeFailed }), want: only("status.attempts[0].endTime", required, "must be set when outcome is set")},
+		"own: a negative index":   {attempts: history(1, func(a *jobset.Attempt) { a.JobIndex = ptr.To[int32](-1) }), want: only("status.attempts[0].jobIndex", invalid, "must be 0 or more")},
+		"own: texts at their bound": {attempts: history(1, func(a *jobset.Attempt) {
 			a.ReplicatedJob, a.Rule, a.User, a.Reason, a.EndUser, a.EndReason = long(253), long(128), long(256), strings.Repeat("ä", 1024), long(256), strings.Repeat("ä", 1024)
 		})},
-		"ours: texts beyond their bound": {
+		"own: texts beyond their bound": {
 			attempts: history(1, func(a *jobset.Attempt) {
 				a.ReplicatedJob, a.Rule, a.User, a.Reason, a.EndUser, a.EndReason = long(254), long(129), long(257), long(1025), long(257), long(1025)
 			}),
@@ -77,10 +77,10 @@ func TestAttempts(t *testing.T) {
 				{"status.attempts[0].endReason", tooLong, "may not be more than 1024 characters"},
 			},
 		},
-		"ours: a cause at its bound": {attempts: caused(func(c *jobset.FailureCause) {
+		"own: a cause at its bound": {attempts: caused(func(c *jobset.FailureCause) {
 			c.Job, c.Pod, c.Node, c.Container, c.Reason, c.Message = long(253), long(253), long(253), long(253), long(1024), long(1024)
 		})},
-		"ours: a cause beyond its bound": {
+		"own: a cause beyond its bound": {
 			attempts: caused(func(c *jobset.FailureCause) {
 				c.Job, c.Pod, c.Node, c.Container, c.Reason, c.Message = long(254), long(254), long(254), long(254), long(1025), long(1025)
 			}),
@@ -93,11 +93,11 @@ func TestAttempts(t *testing.T) {
 				{"status.attempts[0].firstCause.message", tooLong, "may not be more than 1024 bytes"},
 			},
 		},
-		"ours: a cause without a Job": {
+		"own: a cause without a Job": {
 			attempts: caused(func(c *jobset.FailureCause) { c.Job = "" }),
 			want:     only("status.attempts[0].firstCause.job", required, "must be the name of the failed Job"),
 		},
-		"ours: an attempt that never ended before the last": {
+		"own: an attempt that never ended before the last": {
 			attempts: append(history(1), jobset.Attempt{Number: 2, Trigger: jobset.TriggerRetry, Scope: jobset.ScopeJobSet}),
 			want:     only("status.attempts[0].endTime", required, "must be set for every attempt but the last"),
 		},

@@ -97,12 +97,12 @@ func TestFailurePolicy(t *testing.T) {
 				jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet}, jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet}),
 			want: only("spec.failurePolicy.rules[2].name", duplicate, "must be unique in the policy, but rules [0 2 3] have it"),
 		},
-		"ours a pattern that does not compile": {
+		"own a pattern that does not compile": {
 			change: rule(func(r *jobset.FailurePolicyRule) { r.OnJobFailureMessagePatterns = []string{"ok", "exit code (1"} }),
 			want: only("spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]", invalid,
 				"must be an RE2 regular expression: missing closing ): `exit code (1`"),
 		},
-		"ours a pattern with a look-ahead, which RE2 lacks": {
+		"own a pattern with a look-ahead, which RE2 lacks": {
 			change: rule(func(r *jobset.FailurePolicyRule) { r.OnJobFailureMessagePatterns = []string{"(?=a)"} }),
 			want: only("spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]", invalid,
 				"must be an RE2 regular expression: invalid or unsupported Perl syntax: `(?=`"),

@@ -13,7 +13,7 @@ import (
 )
 
 // The keys of the tables begin with the row that the case covers: "3.2" for the schema-level checks, "3.4-5c" and "3.5-4"
-// for upstream's rules, by number, "ours" for refusals beyond upstream, "ratchet" for stored errors.
+// for upstream's rules, by number, "own" for rules that upstream does not have, "ratchet" for stored errors.
 
 // refusal is what a user sees of an error: where, what kind, and what to do.
 type refusal struct {

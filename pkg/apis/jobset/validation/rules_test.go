@@ -88,14 +88,14 @@ func TestNames(t *testing.T) {
 			change: func(js *jobset.JobSet) { js.Name = "0train" },
 			want:   only("metadata.name", invalid, dns1035+named),
 		},
-		"ours a generated name": {
+		"own a generated name": {
 			change: func(js *jobset.JobSet) { js.GenerateName, js.Name = "train-", "train-x1" },
 		},
-		"ours a name with a dot": {
+		"own a name with a dot": {
 			change: func(js *jobset.JobSet) { js.Name = "my.train" },
 			want:   only("metadata.name", invalid, dns1035+named),
 		},
-		"ours a name with a dot of a set without replicatedJobs": {
+		"own a name with a dot of a set without replicatedJobs": {
 			change: func(js *jobset.JobSet) { js.Name, js.Spec.ReplicatedJobs = "my.train", nil },
 		},
 		"3.4-5c a replicatedJob in capitals": {
@@ -126,12 +126,12 @@ func TestNames(t *testing.T) {
 			change: namedSet(52, 1, 1),
 			want:   only("metadata.name", invalid, tooLongName("pods", 51, strings.Repeat("a", 52)+"-w-0-0-xxxxx")),
 		},
-		"ours a replicatedJob that is too long for a short set": {
+		"own a replicatedJob that is too long for a short set": {
 			change: func(js *jobset.JobSet) { js.Spec.ReplicatedJobs[1].Name = strings.Repeat("w", 50) },
 			want: only("spec.replicatedJobs[1].name", invalid,
 				tooLongName("pods", 47, "train-"+strings.Repeat("w", 50)+"-1-3-xxxxx")+"; or shorten metadata.name"),
 		},
-		"ours the name of the set is blamed once": {
+		"own the name of the set is blamed once": {
 			change: func(js *jobset.JobSet) { js.Name = strings.Repeat("a", 60) },
 			want:   only("metadata.name", invalid, tooLongName("pods", 44, strings.Repeat("a", 60)+"-launcher-0-0-xxxxx")),
 		},
@@ -201,7 +201,7 @@ func TestStartup(t *testing.T) {
 			change: dependsOn(1, "launcher", "nobody"),
 			want:   only("spec.replicatedJobs[1].dependsOn[1].name", invalid, `must be the name of a replicatedJob that is listed before "workers"`),
 		},
-		"ours a dependency on itself": {
+		"own a dependency on itself": {
 			change: dependsOn(1, "workers"),
 			want:   only("spec.replicatedJobs[1].dependsOn[0].name", invalid, "must not be the replicatedJob itself, which would never start: set it to an earlier one"),
 		},

@@ -92,7 +92,7 @@ func TestSchedulingOfGroups(t *testing.T) {
 			change: wholeSet(gangOf(10)), opts: scheduled,
 			want: only("spec.scheduling.schedulingPolicy.gang.minCount", invalid, "must be at most 9, the number of pods of the group that run at the same time"),
 		},
-		"ours: more pods than run at the same time": {
+		"own: more pods than run at the same time": {
 			change: wholeSet(gangOf(9), onJob(func(rj *jobset.ReplicatedJob) { rj.Template.Spec.Completions = ptr.To[int32](3) })), opts: scheduled,
 			want: only("spec.scheduling.schedulingPolicy.gang.minCount", invalid, "must be at most 7, the number of pods of the group that run at the same time"),
 		},
@@ -134,7 +134,7 @@ func TestSchedulingOfTemplates(t *testing.T) {
 			change: wholeSet(nil, onPod(func(p *corev1.PodTemplateSpec) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{} })), opts: scheduled,
 			want: only("spec.replicatedJobs[1].template.spec.template.spec.schedulingGroup", forbidden, ownGroup),
 		},
-		"ours: Jobs that make groups": {
+		"own: Jobs that make groups": {
 			change: wholeSet(nil, onJob(func(rj *jobset.ReplicatedJob) { rj.Template.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{} })), opts: scheduled,
 			want: only("spec.replicatedJobs[1].template.spec.scheduling", forbidden, ownGroup),
 		},
@@ -179,13 +179,13 @@ func TestSchedulingOfSequences(t *testing.T) {
 	basic := joined
 	basic.SchedulingPolicy = basicPolicy()
 	runRules(t, map[string]ruleCase{
-		"8.4 a number of pods, InOrder":          {change: and(inOrder, wholeSet(gangOf(1))), opts: scheduled, want: only("spec.scheduling.schedulingPolicy.gang.minCount", forbidden, staged)},
-		"8.4 a number of pods, dependsOn":        {change: and(workersDepend, wholeSet(gangOf(1))), opts: scheduled, want: only("spec.scheduling.schedulingPolicy.gang.minCount", forbidden, staged)},
-		"8.4 a gang without a number, InOrder":   {change: and(inOrder, wholeSet(gangOf(0))), opts: scheduled},
-		"8.4 a number in an entry, InOrder":      {change: and(inOrder, entries(entry("launcher"), perJob(gangOf(4), "workers"))), opts: scheduled},
-		"ours: a gang that waits for itself":     {change: and(inOrder, entries(joined)), opts: scheduled, want: only("spec.scheduling.replicatedJobs[0]", invalid, deadlock)},
-		"ours: a gang that depends on itself":    {change: and(workersDepend, entries(joined)), opts: scheduled, want: only("spec.scheduling.replicatedJobs[0]", invalid, deadlock)},
-		"ours: a group that waits passes, basic": {change: and(inOrder, entries(basic)), opts: scheduled},
+		"8.4 a number of pods, InOrder":         {change: and(inOrder, wholeSet(gangOf(1))), opts: scheduled, want: only("spec.scheduling.schedulingPolicy.gang.minCount", forbidden, staged)},
+		"8.4 a number of pods, dependsOn":       {change: and(workersDepend, wholeSet(gangOf(1))), opts: scheduled, want: only("spec.scheduling.schedulingPolicy.gang.minCount", forbidden, staged)},
+		"8.4 a gang without a number, InOrder":  {change: and(inOrder, wholeSet(gangOf(0))), opts: scheduled},
+		"8.4 a number in an entry, InOrder":     {change: and(inOrder, entries(entry("launcher"), perJob(gangOf(4), "workers"))), opts: scheduled},
+		"own: a gang that waits for itself":     {change: and(inOrder, entries(joined)), opts: scheduled, want: only("spec.scheduling.replicatedJobs[0]", invalid, deadlock)},
+		"own: a gang that depends on itself":    {change: and(workersDepend, entries(joined)), opts: scheduled, want: only("spec.scheduling.replicatedJobs[0]", invalid, deadlock)},
+		"own: a group that waits passes, basic": {change: and(inOrder, entries(basic)), opts: scheduled},
 	})
 }
 

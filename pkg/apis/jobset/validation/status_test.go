@@ -39,7 +39,7 @@ func TestStatus(t *testing.T) {
 		want   []refusal
 	}{
 		"3.2 a condition passes, with an empty message": {change: condition(func(*metav1.Condition) {})},
-		"ours negative counts of restarts": {
+		"own negative counts of restarts": {
 			change: func(s *jobset.JobSetStatus) { s.Restarts, s.RestartsCountTowardsMax, s.AddedRestarts = -4, -1, -1 },
 			want: []refusal{
 				{"status.restarts", invalid, "must be 0 or more"},
@@ -47,7 +47,7 @@ func TestStatus(t *testing.T) {
 				{"status.addedRestarts", invalid, "must be 0 or more"},
 			},
 		},
-		"ours negative counts of Jobs": {
+		"own negative counts of Jobs": {
 			change: jobStatus(jobset.ReplicatedJobStatus{
 				Name: "workers", Ready: -1, Succeeded: -1, Failed: -1, Active: -1, Suspended: -1,
 				JobRestarts: []int32{0, -1}, JobRestartsCountTowardsMax: []int32{-1},
@@ -62,12 +62,12 @@ func TestStatus(t *testing.T) {
 				{"status.replicatedJobsStatus[0].jobRestartsCountTowardsMax[0]", invalid, "must be 0 or more"},
 			},
 		},
-		"ours a placement": {change: func(s *jobset.JobSetStatus) {
+		"own a placement": {change: func(s *jobset.JobSetStatus) {
 			s.Placement = &jobset.Placement{Restarts: 1, ReplicatedJobs: []jobset.ReplicatedJobPlacement{
 				{Name: "workers", TopologyKey: "rack", Priority: -1, Jobs: []jobset.JobPlacement{{Domain: "a", Nodes: 2}, {Ready: true, Moves: &jobset.JobMoves{Left: make([]string, 8)}}}},
 			}}
 		}},
-		"ours a placement that is malformed": {
+		"own a placement that is malformed": {
 			change: func(s *jobset.JobSetStatus) {
 				s.Placement = &jobset.Placement{Restarts: -1, ReplicatedJobs: []jobset.ReplicatedJobPlacement{
 					{Name: "workers", Jobs: []jobset.JobPlacement{{}, {Nodes: -1, Restarts: -1, Moves: &jobset.JobMoves{Left: make([]string, 9)}}}}, {Name: "workers", TopologyKey: "rack"}, {TopologyKey: "rack"},

@@ -32,9 +32,9 @@ func TestUnacceptableTemplates(t *testing.T) {
 		return func(js *jobset.JobSet) { unacceptable(js); js.Spec.ManagedBy = &name }
 	}
 	runRules(t, map[string]ruleCase{
-		"ours a template that no Job can have":                       {change: unacceptable, want: want},
-		"ours the same, in a set of the built-in controller by name": {change: managed("jobset.sigs.k8s.io/jobset-controller"), want: want},
-		"ours another controller may make something else of it":      {change: managed("example.com/other")},
+		"own a template that no Job can have":                       {change: unacceptable, want: want},
+		"own the same, in a set of the built-in controller by name": {change: managed("jobset.sigs.k8s.io/jobset-controller"), want: want},
+		"own another controller may make something else of it":      {change: managed("example.com/other")},
 	})
 	runUpdates(t, map[string]updateCase{
 		"ratchet a stored one is suspended": {stored: unacceptable, change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }},

@@ -74,11 +74,11 @@ func TestElasticUpdate(t *testing.T) {
 		"3.5-2 both sizes grow together":  {change: resize(ptr.To[int32](8), ptr.To[int32](8)), opts: elastic},
 		"3.5-2 both sizes shrink to one":  {change: resize(ptr.To[int32](1), ptr.To[int32](1)), opts: elastic},
 		"3.5-2 only completions stay set": {change: resize(nil, ptr.To[int32](4)), opts: elastic},
-		"ours both sizes are removed": {
+		"own both sizes are removed": {
 			change: resize(nil, nil), opts: elastic,
 			want: only(job+".completions", required, "must be set: a Job with completionMode Indexed needs completions"),
 		},
-		"ours both sizes stay absent": {stored: resize(nil, nil), change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }, opts: elastic},
+		"own both sizes stay absent": {stored: resize(nil, nil), change: func(js *jobset.JobSet) { js.Spec.Suspend = ptr.To(true) }, opts: elastic},
 		"3.5-2 the set is Completed": {
 			stored: finishedAs("Completed"), change: resize(ptr.To[int32](8), ptr.To[int32](8)), opts: elastic,
 			want: only(job, forbidden, "parallelism and completions "+late),
@@ -127,7 +127,7 @@ func TestElasticUpdate(t *testing.T) {
 			opts: elastic,
 			want: only(job+".backoffLimit", invalid, "was not set; field is immutable: "+immutable),
 		},
-		"ours the coordinator's pod must not be cut off": {
+		"own the coordinator's pod must not be cut off": {
 			stored: func(js *jobset.JobSet) {
 				js.Spec.Coordinator = &jobset.Coordinator{ReplicatedJob: "workers", PodIndex: 3}
 			},
@@ -188,23 +188,23 @@ func TestImmutableSections(t *testing.T) {
 				js.Spec = filled.Spec
 			},
 		},
-		"ours successPolicy is removed": {
+		"own successPolicy is removed": {
 			change: func(js *jobset.JobSet) { js.Spec.SuccessPolicy = nil },
 			want:   only("spec.successPolicy", forbidden, "cannot be removed: send the stored value, which has the operator All"),
 		},
-		"ours an added failurePolicy must be valid": {
+		"own an added failurePolicy must be valid": {
 			change: withRules(jobset.FailurePolicyRule{Name: "r", Action: jobset.FailJobSet, OnJobFailureMessagePatterns: []string{"("}}),
 			want: only("spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]", invalid,
 				"must be an RE2 regular expression: missing closing ): `(`"),
 		},
-		"ours added volumeClaimPolicies must be valid": {
+		"own added volumeClaimPolicies must be valid": {
 			change: func(js *jobset.JobSet) {
 				js.Spec.VolumeClaimPolicies = train(withClaims("data")).Spec.VolumeClaimPolicies
 			},
 			want: only("spec.replicatedJobs", invalid,
 				`must have a container or init container that mounts "data", because volumeClaimPolicies has a claim template of that name: add a volumeMount, or remove the template`),
 		},
-		"ours a changed coordinator must be valid": {
+		"own a changed coordinator must be valid": {
 			change: func(js *jobset.JobSet) { js.Spec.Coordinator = &jobset.Coordinator{ReplicatedJob: "nobody"} },
 			want:   only("spec.coordinator.replicatedJob", invalid, target),
 		},

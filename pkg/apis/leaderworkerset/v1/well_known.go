@@ -93,14 +93,14 @@ const (
 	// be Available at the same time: the group is left as it is, and its pods may become ready again.
 	ConditionFailed = "Failed"
 	// ConditionPodCreationFailure means that the API refuses pods of the set to the StatefulSet controller, for example
-	// because a quota is used up. This condition is ours; upstream has none for it.
+	// because a quota is used up. Upstream has no such condition.
 	ConditionPodCreationFailure = "PodCreationFailure"
-	// ConditionPodsUnschedulable means that the scheduler has found no node for pods of the set for some time. This condition is ours;
-	// upstream has none for it.
+	// ConditionPodsUnschedulable means that the scheduler has found no node for pods of the set for some time. Upstream has no such
+	// condition.
 	ConditionPodsUnschedulable = "PodsUnschedulable"
 	// ConditionChildCreationFailure means that children of the set cannot be created or updated: the API refuses them, other objects have
-	// their names, or another party undoes each write. It has the reasons of JobCreationFailure of JobSets, and NameConflict. This
-	// condition is ours; upstream has none for it.
+	// their names, or another party undoes each write. It has the reasons of JobCreationFailure of JobSets, and NameConflict.
+	// Upstream has no such condition.
 	ConditionChildCreationFailure = "ChildCreationFailure"
 
 	// ReasonAllGroupsReady is the reason of Available.

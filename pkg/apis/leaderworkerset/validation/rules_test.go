@@ -79,7 +79,7 @@ func TestRules(t *testing.T) {
 		},
 		"not validated: values of pods":      {patch: template("workerTemplate: {spec: {containers: [{name: UPPER, image: ''}], restartPolicy: Never}}")},
 		"not validated: retention policies":  {patch: template("persistentVolumeClaimRetentionPolicy: {whenDeleted: Sometimes}")},
-		"not validated: labels of ours":      {patch: template("workerTemplate: {metadata: {labels: {leaderworkerset.sigs.k8s.io/name: other}}, spec: {containers: [{name: a}]}}")},
+		"not validated: our labels":          {patch: template("workerTemplate: {metadata: {labels: {leaderworkerset.sigs.k8s.io/name: other}}, spec: {containers: [{name: a}]}}")},
 		"paused":                             {patch: "spec: {paused: true}"},
 		"revisionHistoryLimit -1":            {"spec: {revisionHistoryLimit: -1}", invalid("spec.revisionHistoryLimit")},
 		"revisionHistoryLimit 100":           {patch: "spec: {revisionHistoryLimit: 100}"},

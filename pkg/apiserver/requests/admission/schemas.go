@@ -42,13 +42,13 @@ func (i schemaInitializer) Initialize(plugin admission.Interface) {
 	}
 }
 
-// schemaClient is a client of the main API that knows schemas of ours only.
+// schemaClient is a client of the main API that knows our schemas only.
 type schemaClient struct {
 	kubernetes.Interface
 	documents documents
 }
 
-// Discovery returns a discovery client whose schemas are ours.
+// Discovery returns a discovery client that has our schemas.
 func (c schemaClient) Discovery() discovery.DiscoveryInterfaces {
 	return schemaDiscovery{DiscoveryInterfaces: c.Interface.Discovery(), documents: c.documents}
 }

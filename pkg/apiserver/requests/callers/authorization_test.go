@@ -93,7 +93,7 @@ func TestAuthorizer(t *testing.T) {
 // -benchtime=5000x: the library's own client sends 400 at once and then 200 in a second.
 func BenchmarkDecisions(b *testing.B) {
 	setups := map[string]func(*genericoptions.DelegatingAuthorizationOptions) (authorizer.Authorizer, error){
-		"ours": NewAuthorizer,
+		"own": NewAuthorizer,
 		"library": func(o *genericoptions.DelegatingAuthorizationOptions) (authorizer.Authorizer, error) {
 			info := &server.AuthorizationInfo{}
 			err := o.ApplyTo(info)

@@ -66,7 +66,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	h.next.ServeHTTP(w, passed)
 }
 
-// hasBody leaves out reads: connections of theirs may be taken over for streams.
+// hasBody leaves out reads: their connections may be taken over for streams.
 func hasBody(req *http.Request) bool {
 	switch req.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:

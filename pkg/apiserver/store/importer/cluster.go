@@ -46,14 +46,14 @@ func (c *Cluster) Served(ctx context.Context, resource schema.GroupResource) (sc
 	case err != nil:
 		return none, err
 	}
-	ours := c.Kinds.versionsOf(resource)
+	known := c.Kinds.versionsOf(resource)
 	served := owners.ServedVersions(definition)
-	at := slices.IndexFunc(ours, func(version string) bool { return slices.Contains(served, version) })
+	at := slices.IndexFunc(known, func(version string) bool { return slices.Contains(served, version) })
 	if at < 0 {
-		return none, fmt.Errorf("CustomResourceDefinition %s must serve version %s, but it serves %s", resource, strings.Join(ours, " or "),
+		return none, fmt.Errorf("CustomResourceDefinition %s must serve version %s, but it serves %s", resource, strings.Join(known, " or "),
 			strings.Join(served, ", "))
 	}
-	name := ours[at] + "." + resource.Group
+	name := known[at] + "." + resource.Group
 	service, err := c.Client.Resource(apiServices).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return none, err
@@ -63,7 +63,7 @@ func (c *Cluster) Served(ctx context.Context, resource schema.GroupResource) (sc
 			"%s cannot be read", name,
 			server["namespace"], server["name"], resource)}
 	}
-	return resource.WithVersion(ours[at]), nil
+	return resource.WithVersion(known[at]), nil
 }
 
 // Unserved says that the objects of a resource cannot be read from a custom resource definition.

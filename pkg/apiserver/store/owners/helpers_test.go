@@ -139,8 +139,8 @@ func owned(name, apiVersion string, uid types.UID) metav1.PartialObjectMetadata 
 }
 
 const (
-	ours = "jobset.x-k8s.io/v1alpha2"
-	lws  = "leaderworkerset.x-k8s.io/v1"
+	jobSetVersion = "jobset.x-k8s.io/v1alpha2"
+	lws           = "leaderworkerset.x-k8s.io/v1"
 )
 
 func uidOf(i int) types.UID { return types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i)) }

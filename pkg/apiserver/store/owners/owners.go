@@ -164,20 +164,21 @@ func (c check) count(ctx context.Context, resource Served, known sets.Set[types.
 	return found, err
 }
 
-// ownerOf returns the UID of the controller of the object if its kind is one of ours. Of an object without a controller, any owner counts.
+// ownerOf returns the UID of the controller of the object if its API group is one of the groups. Of an object without a controller, any
+// owner counts.
 func (c check) ownerOf(object *metav1.PartialObjectMetadata) types.UID {
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		return c.ours(owner)
+		return c.uidOf(owner)
 	}
 	for i := range object.OwnerReferences {
-		if uid := c.ours(&object.OwnerReferences[i]); uid != "" {
+		if uid := c.uidOf(&object.OwnerReferences[i]); uid != "" {
 			return uid
 		}
 	}
 	return ""
 }
 
-func (c check) ours(owner *metav1.OwnerReference) types.UID {
+func (c check) uidOf(owner *metav1.OwnerReference) types.UID {
 	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || !c.groups.Has(version.Group) {
 		return ""
 	}
@@ -189,11 +190,11 @@ func Unread(namespace, name string) types.UID {
 	return types.UID("unreadable:" + namespace + "/" + name)
 }
 
-// unread returns whether an owner of ours may be an object whose UID cannot be read. Unknown is not lost. The garbage
+// unread returns whether an owner of our kinds may be an object whose UID cannot be read. Unknown is not lost. The garbage
 // collector keeps an object as long as it has one owner that exists, so that any owner counts.
 func (c check) unread(object *metav1.PartialObjectMetadata, known sets.Set[types.UID]) bool {
 	return slices.ContainsFunc(object.OwnerReferences, func(owner metav1.OwnerReference) bool {
-		return c.ours(&owner) != "" && known.Has(Unread(object.Namespace, owner.Name))
+		return c.uidOf(&owner) != "" && known.Has(Unread(object.Namespace, owner.Name))
 	})
 }
 

@@ -28,16 +28,16 @@ import (
 
 func TestCheckCountsWhatHasLostItsOwner(t *testing.T) {
 	objects := []metav1.PartialObjectMetadata{
-		owned("a", ours, "known"), owned("b", ours, "lost-1"), owned("c", ours, "lost-1"), owned("d", ours, "lost-2"),
+		owned("a", jobSetVersion, "known"), owned("b", jobSetVersion, "lost-1"), owned("c", jobSetVersion, "lost-1"), owned("d", jobSetVersion, "lost-2"),
 		owned("another-version", "jobset.x-k8s.io/v9", "lost-3"),
 		owned("of-a-cron-job", "batch/v1", "lost-4"), owned("of-a-workflow", "argoproj.io/v1alpha1", "lost-5"),
 		owned("of-a-broken-owner", "a/b/c", "lost-6"), {ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "free"}},
-		owned("too-long", ours, types.UID(strings.Repeat("x", 129))),
+		owned("too-long", jobSetVersion, types.UID(strings.Repeat("x", 129))),
 	}
-	going := owned("is-being-deleted", ours, "lost-8")
+	going := owned("is-being-deleted", jobSetVersion, "lost-8")
 	going.DeletionTimestamp = &metav1.Time{}
 	objects = append(objects, going)
-	claims := []metav1.PartialObjectMetadata{owned("x", ours, "known"), owned("y", ours, "lost-2"), owned("z", ours, "lost-7")}
+	claims := []metav1.PartialObjectMetadata{owned("x", jobSetVersion, "known"), owned("y", jobSetVersion, "lost-2"), owned("z", jobSetVersion, "lost-7")}
 	m := &mainCluster{
 		t: t, jobCount: len(objects), jobs: func(i int) metav1.PartialObjectMetadata { return objects[i] },
 		claimCount: len(claims), claims: func(i int) metav1.PartialObjectMetadata { return claims[i] },
@@ -45,8 +45,8 @@ func TestCheckCountsWhatHasLostItsOwner(t *testing.T) {
 			"statefulsets":        {owned("s", lws, "lost-8"), owned("t", lws, "known"), owned("u", "apps/v1", "lost-9")},
 			"services":            {owned("s", lws, "lost-8")},
 			"controllerrevisions": {owned("r", lws, "known")},
-			"podgroups":           {owned("p", ours, "lost-2")},
-			"workloads":           {owned("w", ours, "lost-2")},
+			"podgroups":           {owned("p", jobSetVersion, "lost-2")},
+			"workloads":           {owned("w", jobSetVersion, "lost-2")},
 		},
 	}
 	got, err := m.checker(knows("known", "idle")).Check(t.Context(), groupsOfServer)
@@ -96,7 +96,7 @@ func TestUnknownGroupsAreNotNone(t *testing.T) {
 
 // TestOwnersThatAppearMeanwhileAreNotLost: another server stores sets while the Jobs are listed.
 func TestOwnersThatAppearMeanwhileAreNotLost(t *testing.T) {
-	m := &mainCluster{t: t, jobCount: 3, jobs: func(i int) metav1.PartialObjectMetadata { return owned(fmt.Sprint("job-", i), ours, uidOf(i)) }}
+	m := &mainCluster{t: t, jobCount: 3, jobs: func(i int) metav1.PartialObjectMetadata { return owned(fmt.Sprint("job-", i), jobSetVersion, uidOf(i)) }}
 	got, err := m.checker(func(call int) sets.Set[types.UID] {
 		if call == 1 {
 			return sets.New(uidOf(0))
@@ -151,7 +151,7 @@ func TestExpiredListsStartAgain(t *testing.T) {
 	} {
 		times := tc.times
 		m := &mainCluster{
-			t: t, jobCount: 600, jobs: func(i int) metav1.PartialObjectMetadata { return owned(fmt.Sprint("job-", i), ours, uidOf(i)) },
+			t: t, jobCount: 600, jobs: func(i int) metav1.PartialObjectMetadata { return owned(fmt.Sprint("job-", i), jobSetVersion, uidOf(i)) },
 			refuse: func(_ string, begin int) *apierrors.StatusError {
 				if begin == 0 || times == 0 {
 					return nil
@@ -208,7 +208,7 @@ func TestErrorsEndTheCheck(t *testing.T) {
 // manyJobs is a cluster of 100,000 Jobs, as heavy as real ones, two of each set. All of them are lost.
 func manyJobs(t testing.TB) *mainCluster {
 	return &mainCluster{t: t, jobCount: 100_000, jobs: func(i int) metav1.PartialObjectMetadata {
-		job := owned(fmt.Sprintf("training-of-a-language-model-workers-%06d", i), ours, uidOf(i/2))
+		job := owned(fmt.Sprintf("training-of-a-language-model-workers-%06d", i), jobSetVersion, uidOf(i/2))
 		job.UID, job.ResourceVersion = uidOf(1e6+i), fmt.Sprint(i)
 		job.Labels = map[string]string{"jobset.sigs.k8s.io/jobset-name": "training-of-a-language-model", "jobset.sigs.k8s.io/job-index": fmt.Sprint(i)}
 		job.ManagedFields = []metav1.ManagedFieldsEntry{

@@ -35,7 +35,7 @@ func TestUnreadOwnersAreNotLost(t *testing.T) {
 		"an owner beside a controller":   {"ns", []metav1.OwnerReference{owner("jobset.x-k8s.io", "gone", true), owner("jobset.x-k8s.io", "damaged", false)}, true},
 		"another name":                   {"ns", []metav1.OwnerReference{owner("jobset.x-k8s.io", "gone", true)}, false},
 		"another namespace":              {"other", []metav1.OwnerReference{owner("jobset.x-k8s.io", "damaged", true)}, false},
-		"an owner of the name, not ours": {"ns", []metav1.OwnerReference{owner("apps", "damaged", false), owner("jobset.x-k8s.io", "gone", false)}, false},
+		"an owner of another kind":       {"ns", []metav1.OwnerReference{owner("apps", "damaged", false), owner("jobset.x-k8s.io", "gone", false)}, false},
 	} {
 		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: "child", OwnerReferences: tc.owners}}
 		if got := checker.unread(object, known); got != tc.want {

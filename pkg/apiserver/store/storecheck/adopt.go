@@ -17,13 +17,13 @@ import (
 // must not have changed since it was found, then the record. Only then does the server answer.
 func (g *Guard) adopt(ctx context.Context, s *observation) error {
 	if !s.record.Accepted.AbandonJobs {
-		found, err := g.find(ctx, s.ours(), false)
+		found, err := g.find(ctx, s.routedHere(), false)
 		if err != nil {
 			return err
 		}
 		if losses, _ := found.Losses(); losses.Any() {
 			found.definitions = g.refusal.definitions
-			g.count(ctx, s.ours(), found)
+			g.count(ctx, s.routedHere(), found)
 			g.describe(s)
 			s.record.Accepted = nil
 			klog.FromContext(ctx).Error(nil, "The store was accepted, but objects are at stake that were not abandoned", "objects", losses.String())
@@ -50,7 +50,7 @@ func (g *Guard) adopt(ctx context.Context, s *observation) error {
 // accepted returns the groups that are accepted with the store. A definition that may hide objects was accepted only if the refusal was
 // about definitions; otherwise its group is looked at later.
 func (g *Guard) accepted(ctx context.Context, s *observation) (sets.Set[string], error) {
-	groups := s.ours()
+	groups := s.routedHere()
 	if g.refusal.Reason == witness.ReasonCustomResources {
 		return groups, nil
 	}

@@ -67,15 +67,15 @@ const (
 	routesGap = 3 * routesInterval
 )
 
-// ours returns the groups for which kube-apiserver does not answer itself.
-func (s *observation) ours() sets.Set[string] {
-	ours := sets.New[string]()
+// routedHere returns the groups for which kube-apiserver does not answer itself.
+func (s *observation) routedHere() sets.Set[string] {
+	groups := sets.New[string]()
 	for group, route := range s.routes {
 		if !route.Elsewhere {
-			ours.Insert(group)
+			groups.Insert(group)
 		}
 	}
-	return ours
+	return groups
 }
 
 // listed returns groups as the witness lists them.

@@ -175,7 +175,7 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 	if err != nil {
 		return err
 	}
-	found, err := g.find(ctx, sets.KeySet(groups).Intersection(s.ours()), s.key == nil)
+	found, err := g.find(ctx, sets.KeySet(groups).Intersection(s.routedHere()), s.key == nil)
 	if err != nil {
 		return err
 	}
@@ -214,12 +214,12 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 func (g *Guard) claimed(ctx context.Context, s *observation) (witness.Groups, error) {
 	switch {
 	case s.key == nil:
-		return s.listed(s.ours()), nil
+		return s.listed(s.routedHere()), nil
 	case s.key.Groups != nil:
 		return s.key.Groups, nil
 	}
 	groups := sets.New[string]()
-	for group := range s.ours() {
+	for group := range s.routedHere() {
 		created, err := g.Created(ctx, group)
 		if err != nil {
 			return nil, err

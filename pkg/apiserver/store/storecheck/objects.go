@@ -34,12 +34,12 @@ type Resource struct {
 // Objects returns the UIDs of all objects of the resources that stay when the server serves. An object whose owners are
 // all of our groups and not in the store does not stay, and neither does what it owns: its children in the main cluster
 // have to be kept as if it were not there. It reads only what is stored, and does not need the server to serve.
-func (g *Guard) Objects(ctx context.Context, resources []Resource, ours sets.Set[string]) (sets.Set[types.UID], error) {
+func (g *Guard) Objects(ctx context.Context, resources []Resource, groups sets.Set[string]) (sets.Set[types.UID], error) {
 	found, owned := sets.New[types.UID](), map[types.UID][]types.UID{}
 	for _, resource := range resources {
 		err := g.store.eachObject(ctx, resource, func(object *metav1.ObjectMeta) {
 			found.Insert(object.UID)
-			if owners := ownersOf(object, ours); len(owners) > 0 {
+			if owners := ownersOf(object, groups); len(owners) > 0 {
 				owned[object.UID] = owners
 			}
 		})
@@ -61,10 +61,10 @@ func (g *Guard) Objects(ctx context.Context, resources []Resource, ours sets.Set
 }
 
 // ownersOf returns the owners of an object if all of them are of our groups.
-func ownersOf(object *metav1.ObjectMeta, ours sets.Set[string]) []types.UID {
+func ownersOf(object *metav1.ObjectMeta, groups sets.Set[string]) []types.UID {
 	var owners []types.UID
 	for _, reference := range object.OwnerReferences {
-		if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil || !ours.Has(version.Group) {
+		if version, err := schema.ParseGroupVersion(reference.APIVersion); err != nil || !groups.Has(version.Group) {
 			return nil
 		}
 		owners = append(owners, reference.UID)

@@ -17,7 +17,7 @@ func TestObjectsThatGoWithTheirOwners(t *testing.T) {
 	t.Parallel()
 	store, main := newMember(t), newMain()
 	g := main.guard(t, store)
-	const ours, other = "leaderworkerset.x-k8s.io/v1", "batch/v1"
+	const own, other = "leaderworkerset.x-k8s.io/v1", "batch/v1"
 	put := func(uid string, owners ...string) {
 		references := ""
 		for i := 0; i < len(owners); i += 2 {
@@ -31,11 +31,11 @@ func TestObjectsThatGoWithTheirOwners(t *testing.T) {
 		}
 	}
 	put("free")
-	put("child", ours, "free")
-	put("orphan", ours, "lost")
-	put("child-of-orphan", ours, "orphan")
-	put("of-two", ours, "lost", ours, "free")
-	put("of-others", ours, "lost", other, "cron")
+	put("child", own, "free")
+	put("orphan", own, "lost")
+	put("child-of-orphan", own, "orphan")
+	put("of-two", own, "lost", own, "free")
+	put("of-others", own, "lost", other, "cron")
 	got, err := g.Objects(t.Context(), []Resource{{Prefix: "sets"}}, sets.New("leaderworkerset.x-k8s.io"))
 	if err != nil {
 		t.Fatal(err)

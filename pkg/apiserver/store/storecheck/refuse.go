@@ -80,7 +80,7 @@ func (g *Guard) refuse(ctx context.Context, s *observation, reason witness.Reaso
 			Served: g.served.holds()}
 		g.setReason(reason)
 	}
-	g.count(ctx, s.ours(), found)
+	g.count(ctx, s.routedHere(), found)
 	g.describe(s)
 	if fresh {
 		klog.FromContext(ctx).Error(nil, "The store is refused", "reason", reason, "message", g.refusal.Message)

@@ -28,7 +28,7 @@ func TestAccept(t *testing.T) {
 	sets.JobsAtStake, sets.Jobs, sets.AtStake = 0, nil, []witness.Loss{{Resource: "statefulsets.apps", Kind: "StatefulSet", Count: 1}}
 	newer.Reason = witness.ReasonNewerFormat
 	refused := func(r *witness.Refusal) witness.Record { return witness.Record{UUID: oldUUID, Floor: 9, Refusal: r} }
-	deleting := job("b", ours(lostUID))
+	deleting := job("b", jobSetOwner(lostUID))
 	deleting.DeletionTimestamp = &metav1.Time{Time: testNow}
 	const release = ` To keep them, run "store release-orphans" first. To let them go, add --abandon-jobs`
 	for name, tc := range map[string]struct {
@@ -40,9 +40,9 @@ func TestAccept(t *testing.T) {
 	}{
 		"nothing is at stake": {newCluster(t).with(refused(safe)), nil,
 			result{out: "store " + newUUID + " at revision 7 accepted\n"}, &witness.Acceptance{NewUUID: newUUID, Revision: 7}},
-		"Jobs are abandoned": {newCluster(t, job("a", ours(lostUID))).with(refused(refusal(0))).losing(lost), []string{"--abandon-jobs"},
+		"Jobs are abandoned": {newCluster(t, job("a", jobSetOwner(lostUID))).with(refused(refusal(0))).losing(lost), []string{"--abandon-jobs"},
 			result{out: "store " + newUUID + " at revision 7 accepted\n"}, &witness.Acceptance{NewUUID: newUUID, Revision: 7, AbandonJobs: true}},
-		"Jobs are at stake": {newCluster(t, job("a", ours(lostUID)), job("b", ours("other")), job("c", ours(lostUID))).with(refused(refusal(0))).losing(lost), nil,
+		"Jobs are at stake": {newCluster(t, job("a", jobSetOwner(lostUID)), job("b", jobSetOwner("other")), job("c", jobSetOwner(lostUID))).with(refused(refusal(0))).losing(lost), nil,
 			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs (ns/a, ns/c)." + release}, nil},
 		"Jobs were released, or are gone anyway": {newCluster(t, job("a"), deleting).with(refused(refusal(0))).losing(lost), nil,
 			result{out: "store " + newUUID + " at revision 7 accepted\n"}, &witness.Acceptance{NewUUID: newUUID, Revision: 7}},
@@ -52,9 +52,9 @@ func TestAccept(t *testing.T) {
 			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs (ns/a, ns/b)." + release}, nil},
 		"Jobs are at stake, and the list is not complete": {newCluster(t).with(refused(refusal(0))).losing(witness.LostOwners{NewUUID: newUUID, Revision: 7, More: true}), nil,
 			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 2 Jobs (ns/a, ns/b)." + release}, nil},
-		"claims are at stake": {newCluster(t, object("v1", "PersistentVolumeClaim", "data", ours(lostUID))).with(refused(claims)).losing(lost), nil,
+		"claims are at stake": {newCluster(t, object("v1", "PersistentVolumeClaim", "data", jobSetOwner(lostUID))).with(refused(claims)).losing(lost), nil,
 			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 1 PersistentVolumeClaim (ns/data)." + release}, nil},
-		"StatefulSets are at stake": {newCluster(t, object("apps/v1", "StatefulSet", "serve", ours(lostUID))).with(refused(sets)).losing(lost), nil,
+		"StatefulSets are at stake": {newCluster(t, object("apps/v1", "StatefulSet", "serve", jobSetOwner(lostUID))).with(refused(sets)).losing(lost), nil,
 			result{code: 1, message: "--abandon-jobs: the garbage collector will delete 1 StatefulSet (ns/serve)." + release}, nil},
 		"nobody knows what is at stake": {newCluster(t).with(refused(unknown)), nil,
 			result{code: 1, message: "--abandon-jobs: the garbage collector will delete an unknown number of objects." + release}, nil},

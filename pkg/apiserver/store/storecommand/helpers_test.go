@@ -154,8 +154,8 @@ func reference(apiVersion, kind string, uid types.UID) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: uid}
 }
 
-// ours is a reference to a JobSet.
-func ours(uid types.UID) metav1.OwnerReference {
+// jobSetOwner is a reference to a JobSet.
+func jobSetOwner(uid types.UID) metav1.OwnerReference {
 	return reference("jobset.x-k8s.io/v1alpha2", "JobSet", uid)
 }
 

@@ -54,12 +54,12 @@ func (m *mainCluster) references(resource schema.GroupVersionResource, name stri
 func TestReleaseOrphans(t *testing.T) {
 	everything := func() *mainCluster {
 		return newCluster(t,
-			job("lost", ours(lostUID)), job("known", ours("known")), job("of-two", reference("v1", "ConfigMap", "other"), ours(lostUID), ours("lost-2")),
+			job("lost", jobSetOwner(lostUID)), job("known", jobSetOwner("known")), job("of-two", reference("v1", "ConfigMap", "other"), jobSetOwner(lostUID), jobSetOwner("lost-2")),
 			job("of-another-kind", reference("batch/v1", "CronJob", lostUID)), job("of-a-sequence", reference("batch.jobset-apiserver.io/v1alpha1", "SequentialJob", "lost-2")),
-			job("free"), object("v1", "Service", "lost", ours(lostUID)), object("v1", "Service", "known", ours("known")),
-			object("v1", "PersistentVolumeClaim", "lost", ours("lost-2")),
+			job("free"), object("v1", "Service", "lost", jobSetOwner(lostUID)), object("v1", "Service", "known", jobSetOwner("known")),
+			object("v1", "PersistentVolumeClaim", "lost", jobSetOwner("lost-2")),
 			object("apps/v1", "StatefulSet", "lost", reference("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", lostUID)), object("apps/v1", "StatefulSet", "of-others", reference("x/v1", "X", lostUID)),
-			object("apps/v1", "ControllerRevision", "lost", ours(lostUID)), object("scheduling.volcano.sh/v1beta1", "PodGroup", "lost", ours(lostUID)), object("v1", "Pod", "lost", ours(lostUID)),
+			object("apps/v1", "ControllerRevision", "lost", jobSetOwner(lostUID)), object("scheduling.volcano.sh/v1beta1", "PodGroup", "lost", jobSetOwner(lostUID)), object("v1", "Pod", "lost", jobSetOwner(lostUID)),
 		).with(refusedStore).losing(lostList)
 	}
 	for name, tc := range map[string]struct {
@@ -120,9 +120,9 @@ podgroup/lost released in namespace ns (dry run)
 
 // TestReleaseGoesOn: what cannot be released keeps nothing else, and ends with an error.
 func TestReleaseGoesOn(t *testing.T) {
-	deleting := job("deleting", ours(lostUID))
+	deleting := job("deleting", jobSetOwner(lostUID))
 	deleting.DeletionTimestamp = &metav1.Time{Time: testNow}
-	m := newCluster(t, job("a", ours(lostUID)), job("b-forbidden", ours(lostUID)), job("c-gone", ours(lostUID)), deleting, job("e", ours(lostUID))).
+	m := newCluster(t, job("a", jobSetOwner(lostUID)), job("b-forbidden", jobSetOwner(lostUID)), job("c-gone", jobSetOwner(lostUID)), deleting, job("e", jobSetOwner(lostUID))).
 		with(refusedStore).losing(lostList)
 	m.fake().PrependReactor("patch", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		switch name := action.(clienttesting.PatchAction).GetName(); name {
@@ -159,13 +159,13 @@ func TestReleaseOfObjectsThatChange(t *testing.T) {
 		want      []types.UID
 		wantPatch int
 	}{
-		"another owner comes first": {job("a", reference("v1", "ConfigMap", "other"), ours(lostUID)), []types.UID{"other"}, 2},
+		"another owner comes first": {job("a", reference("v1", "ConfigMap", "other"), jobSetOwner(lostUID)), []types.UID{"other"}, 2},
 		"the owner is gone":         {job("a", reference("v1", "ConfigMap", "other")), []types.UID{"other"}, 1},
-		"it is another object":      {renewed(job("a", ours(lostUID))), []types.UID{lostUID}, 1},
+		"it is another object":      {renewed(job("a", jobSetOwner(lostUID))), []types.UID{lostUID}, 1},
 	} {
 		m := newCluster(t, tc.now).with(refusedStore).losing(lostList)
 		m.fake().PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, &metav1.List{Items: []runtime.RawExtension{{Object: job("a", ours(lostUID))}}}, nil
+			return true, &metav1.List{Items: []runtime.RawExtension{{Object: job("a", jobSetOwner(lostUID))}}}, nil
 		})
 		m.fake().PrependReactor("patch", "jobs", func(action clienttesting.Action) (bool, runtime.Object, error) {
 			handled, object, err := clienttesting.ObjectReaction(m.fake().Tracker())(action)
@@ -204,7 +204,7 @@ func TestServerTriesReleases(t *testing.T) {
 		}
 		list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
 		if strings.HasSuffix(req.URL.Path, "/jobs") {
-			list.Items = append(list.Items, *job("a", ours(lostUID)))
+			list.Items = append(list.Items, *job("a", jobSetOwner(lostUID)))
 		}
 		_ = json.NewEncoder(w).Encode(list)
 	}))
@@ -237,7 +237,7 @@ func TestReleaseNeedsListOfThisRefusal(t *testing.T) {
 			message: "no owners are lost: ConfigMap kube-system/jobset-apiserver-lost-owners has none; a server that refuses a store writes them there"}},
 		"the right store is back": {newCluster(t).with(witness.Record{UUID: oldUUID, Floor: 9}).losing(lostList), result{code: 1, message: other}},
 		"there is no witness":     {newCluster(t).losing(lostList), result{code: 1, message: other}},
-		"the store was accepted a moment ago": {newCluster(t, job("a", ours(lostUID))).with(adopted).losing(lostList),
+		"the store was accepted a moment ago": {newCluster(t, job("a", jobSetOwner(lostUID))).with(adopted).losing(lostList),
 			result{out: "job/a released in namespace ns\n1 Job released\n"}},
 		"it is not complete": {newCluster(t).with(refusedStore).losing(more), result{out: "0 objects released\n",
 			errOut: "The list of lost owners is not complete: run the command again until it releases nothing, at least a minute later each time.\n"}},

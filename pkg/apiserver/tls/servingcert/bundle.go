@@ -29,10 +29,10 @@ func mergeBundle(found []byte, authorities []*x509.Certificate, now time.Time) (
 	return encode(keep...), !same
 }
 
-// retired returns whether the certificate is an authority of ours that is no longer used. If it is newer than all known authorities,
+// retired returns whether the certificate is one of our authorities that is no longer used. If it is newer than all known authorities,
 // another server has just made it, and it is not retired.
 func retired(cert *x509.Certificate, authorities []*x509.Certificate) bool {
-	if !ours(cert) || has(authorities, cert) {
+	if !generated(cert) || has(authorities, cert) {
 		return false
 	}
 	return slices.ContainsFunc(authorities, func(known *x509.Certificate) bool { return !known.NotBefore.Before(cert.NotBefore) })

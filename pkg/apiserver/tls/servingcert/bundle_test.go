@@ -38,18 +38,18 @@ func TestMergeBundle(t *testing.T) {
 		want   []*x509.Certificate
 		change bool
 	}{
-		"nothing":                                  {nil, certs(own), true},
-		"what must be there":                       {encode(own), certs(own), false},
-		"garbage":                                  {[]byte("garbage"), certs(own), true},
-		"garbage behind it":                        {append(encode(own), "garbage"...), certs(own), true},
-		"a block that is no certificate":           {append([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), encode(own)...), certs(own), true},
-		"another authority":                        {encode(other), certs(own, other), true},
-		"another authority beside ours":            {encode(other, own), certs(own, other), false},
-		"an authority of cert-manager":             {encode(named), certs(own, named), true},
-		"one that has ended":                       {encode(own, ended), certs(own), true},
-		"one of ours that is retired":              {encode(older, own), certs(own), true},
-		"one of ours that another server has made": {encode(own, madeBy(t, authorityName+"4", 30*time.Minute)), nil, false},
-		"spaces": {append(encode(own), "\n\n"...), certs(own), false},
+		"nothing":                          {nil, certs(own), true},
+		"what must be there":               {encode(own), certs(own), false},
+		"garbage":                          {[]byte("garbage"), certs(own), true},
+		"garbage behind it":                {append(encode(own), "garbage"...), certs(own), true},
+		"a block that is no certificate":   {append([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), encode(own)...), certs(own), true},
+		"another authority":                {encode(other), certs(own, other), true},
+		"another authority beside it":      {encode(other, own), certs(own, other), false},
+		"an authority of cert-manager":     {encode(named), certs(own, named), true},
+		"one that has ended":               {encode(own, ended), certs(own), true},
+		"one that a server made, retired":  {encode(older, own), certs(own), true},
+		"one that another server has made": {encode(own, madeBy(t, authorityName+"4", 30*time.Minute)), nil, false},
+		"spaces":                           {append(encode(own), "\n\n"...), certs(own), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bundle, change := mergeBundle(c.found, certs(own), begin.Add(40*time.Minute))
@@ -63,7 +63,7 @@ func TestMergeBundle(t *testing.T) {
 		})
 	}
 	if _, change := mergeBundle(encode(own, newer), certs(own), begin.Add(2*time.Hour)); change {
-		t.Error("a certificate that is newer than ours is dropped")
+		t.Error("a certificate that is newer than the own one is dropped")
 	}
 }
 

@@ -178,8 +178,8 @@ func has(certs []*x509.Certificate, cert *x509.Certificate) bool {
 	return slices.ContainsFunc(certs, cert.Equal)
 }
 
-// ours returns whether a server of some installation has made the authority.
-func ours(cert *x509.Certificate) bool {
+// generated returns whether a server of some installation has made the authority.
+func generated(cert *x509.Certificate) bool {
 	return strings.HasPrefix(cert.Subject.CommonName, authorityName)
 }
 

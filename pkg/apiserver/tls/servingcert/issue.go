@@ -43,7 +43,7 @@ func (p Policy) retire() time.Duration { return min(24*time.Hour, p.Serving/3) }
 // pass is how often everything is checked without a reason.
 func (p Policy) pass() time.Duration { return min(time.Minute, p.Serving/20) }
 
-// backdate tolerates clocks that are behind ours.
+// backdate tolerates clocks that are behind the clock of this server.
 const backdate = 10 * time.Minute
 
 // newAuthority returns an authority whose name begins with the prefix.

@@ -41,7 +41,7 @@ func (t Target) String() string { return t.Resource.Resource + "/" + t.Name }
 // clientConfig is the part of a target that has the Service and the caBundle. The maps belong to the object.
 type clientConfig map[string]any
 
-// clientConfigs returns where the object names our server. Objects that name another Service are not ours to change.
+// clientConfigs returns where the object names our server. Objects that name another Service are not changed.
 func clientConfigs(object *unstructured.Unstructured, names []string) []clientConfig {
 	var all []clientConfig
 	if spec, ok := object.Object["spec"].(map[string]any); ok {

@@ -152,7 +152,7 @@ func oldGroupsHold(before, after []Rollout, steps int64) error {
 		switch {
 		case !left || now.Initial == 0 || now.Old == was.Old:
 		case now.Old == 0:
-			return fmt.Errorf("role %d loses its last old group while others keep theirs", i)
+			return fmt.Errorf("role %d loses its last old group while other roles keep their old groups", i)
 		case !grows && now.Initial-now.Old > (1+fastest)*now.Initial/steps:
 			return fmt.Errorf("old groups of role %d lead by more than one of %d steps", i, steps)
 		}

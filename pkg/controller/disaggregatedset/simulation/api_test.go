@@ -11,7 +11,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// This file holds the clients through which the controller writes. What the API servers answer is theirs, what happens on the way is drawn.
+// This file holds the clients through which the controller writes. The API servers decide what they answer. What happens on the way is drawn.
 
 // mine returns whether a controller may change an object. Late deletions reach objects that a user has kept by deleting
 // the set without them.

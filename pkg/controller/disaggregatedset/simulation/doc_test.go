@@ -6,7 +6,7 @@
 // A history is all that happens to one set and its children: LeaderWorkerSets get groups, become ready late or never,
 // and lose groups for a while; users change templates, sizes, limits, roles, slices and who scales a role, delete the
 // set in the background, in the foreground and without its dependents, which a new set adopts, and delete, relabel and
-// scale whatever they find; restores drop owners; autoscalers scale roles; objects of others have the names of ours, a
+// scale whatever they find; restores drop owners; autoscalers scale roles; objects of others have our names, a
 // part of their labels or all of them, and controllers of their own; servers refuse requests by verb and kind, and
 // their clocks differ; caches lag behind, each on its own; requests fail, or fail but are carried out, at once or
 // later; the time of a pass ends before all is done; the controller dies between two writes and starts again, or acts

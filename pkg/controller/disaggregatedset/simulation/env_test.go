@@ -67,12 +67,12 @@ type env struct {
 	mutant
 	faults faults
 
-	// main is the API server of the cluster, and ours the one that serves the sets.
-	main, ours *simulation.Server
-	sets       *simulation.Resource[disaggregatedSet]
-	scalers    *simulation.Resource[roleScaler]
-	children   *simulation.Resource[leaderWorkerSet]
-	services   *simulation.Resource[service]
+	// main is the API server of the cluster, and aggregated the one that serves the sets.
+	main, aggregated *simulation.Server
+	sets             *simulation.Resource[disaggregatedSet]
+	scalers          *simulation.Resource[roleScaler]
+	children         *simulation.Resource[leaderWorkerSet]
+	services         *simulation.Resource[service]
 	// others are what controls the objects of others.
 	others *simulation.Resource[*corev1.ConfigMap]
 
@@ -97,13 +97,13 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	e := &env{World: simulation.NewWorld(simulation.NewDice(seed, stream), trace), mutant: m, made: map[types.UID]bool{}, confirmed: map[types.UID]bool{}}
 	e.faults = randomFaults(e.Dice)
 	e.RandomTrouble()
-	e.main, e.ours = &simulation.Server{Refusals: map[string]error{}}, &simulation.Server{Refusals: map[string]error{}}
-	e.main.Versions.Last, e.ours.Versions.Last = 1, 1000 // the two servers count apart
+	e.main, e.aggregated = &simulation.Server{Refusals: map[string]error{}}, &simulation.Server{Refusals: map[string]error{}}
+	e.main.Versions.Last, e.aggregated.Versions.Last = 1, 1000 // the two servers count apart
 	skew := []time.Duration{0, 0, -40 * time.Second, 90 * time.Second}
-	e.main.Ahead, e.ours.Ahead = simulation.OneOf(e.Dice, skew...), simulation.OneOf(e.Dice, skew...)
-	e.sets = simulation.NewResource[disaggregatedSet](e.World, e.ours, "set")
-	e.scalers = simulation.NewResource[roleScaler](e.World, e.ours, "scaler")
-	e.children = simulation.NewResource[leaderWorkerSet](e.World, e.ours, "leaderworkerset")
+	e.main.Ahead, e.aggregated.Ahead = simulation.OneOf(e.Dice, skew...), simulation.OneOf(e.Dice, skew...)
+	e.sets = simulation.NewResource[disaggregatedSet](e.World, e.aggregated, "set")
+	e.scalers = simulation.NewResource[roleScaler](e.World, e.aggregated, "scaler")
+	e.children = simulation.NewResource[leaderWorkerSet](e.World, e.aggregated, "leaderworkerset")
 	e.services = simulation.NewResource[service](e.World, e.main, "service")
 	e.others = simulation.NewResource[*corev1.ConfigMap](e.World, e.main, "configmap")
 	e.rules = newRules(e)
@@ -183,13 +183,13 @@ var (
 
 // refuseSomething lets a server begin or cease to refuse what the controller asks for.
 func (e *env) refuseSomething() {
-	if len(e.ours.Refusals)+len(e.main.Refusals) > 0 && e.Dice.Percent(60) {
+	if len(e.aggregated.Refusals)+len(e.main.Refusals) > 0 && e.Dice.Percent(60) {
 		e.Note("nothing is refused any more")
-		clear(e.ours.Refusals)
+		clear(e.aggregated.Refusals)
 		clear(e.main.Refusals)
 		return
 	}
-	server, what := e.ours, simulation.OneOf(e.Dice, "create leaderworkerset", "create leaderworkerset", "patch leaderworkerset", "delete leaderworkerset", "create scaler", "delete scaler", "update scaler", "update set", "patch scaler", "get set", "get leaderworkerset")
+	server, what := e.aggregated, simulation.OneOf(e.Dice, "create leaderworkerset", "create leaderworkerset", "patch leaderworkerset", "delete leaderworkerset", "create scaler", "delete scaler", "update scaler", "update set", "patch scaler", "get set", "get leaderworkerset")
 	if e.Dice.Percent(30) {
 		server, what = e.main, simulation.OneOf(e.Dice, "create service", "delete service", "get service", "patch service")
 	}

@@ -42,7 +42,7 @@ type process struct {
 	warned   bool
 	// decided means that a decision was made.
 	decided bool
-	// conflict means that a pass has warned of a scaler that has a name of ours.
+	// conflict means that a pass has warned of a scaler that has one of our names.
 	conflict bool
 	// writes is the error of the writes of the present pass.
 	writes error

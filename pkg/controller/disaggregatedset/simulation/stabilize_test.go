@@ -33,7 +33,7 @@ func (e *env) stabilize() {
 	e.Note("from here on nothing fails")
 	e.EndTrouble()
 	e.faults.failing, e.faults.ending = 0, 0
-	clear(e.ours.Refusals)
+	clear(e.aggregated.Refusals)
 	clear(e.main.Refusals)
 	e.DeliverLate()
 	if e.set() == nil && e.Dice.Percent(50) {
@@ -86,7 +86,7 @@ func removeLost[T simulation.Object](e *env, of *simulation.Resource[T], nameOf 
 }
 
 // written is how often something was written.
-func (e *env) written() int { return e.ours.Versions.Last + e.main.Versions.Last }
+func (e *env) written() int { return e.aggregated.Versions.Last + e.main.Versions.Last }
 
 // checkRest checks that a set at rest is as its spec says.
 func (e *env) checkRest() {

@@ -34,10 +34,9 @@ type Writes struct {
 // Empty reports that everything is as it must be.
 func (w *Writes) Empty() bool { return len(w.Create)+len(w.Update)+len(w.Delete) == 0 }
 
-// Plan returns the writes for the pods of the Service of a JobSet. Existing slices are ours alone, and are not changed.
-// An endpoint stays in its slice, so that one pod costs one write whatever the number of pods. There is always a slice
-// of each address type, if only an empty one: it shows that the Service is taken. Slices of an earlier Service of the
-// name are deleted.
+// Plan returns the writes for the pods of the Service of a JobSet. The existing slices have the controller as their manager, and are not
+// changed. An endpoint stays in its slice, so that one pod costs one write whatever the number of pods. There is always a slice of each
+// address type, if only an empty one: it shows that the Service is taken. Slices of an earlier Service of the name are deleted.
 func Plan(set string, service *corev1.Service, pods []Pod, existing []*discoveryv1.EndpointSlice) (writes Writes) {
 	shape := shapeOf(set, service)
 	wanted := map[discoveryv1.AddressType]map[key]discoveryv1.Endpoint{}

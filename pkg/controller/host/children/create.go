@@ -202,8 +202,8 @@ func (c *creation[T]) controllerOf(child T) metav1.Object {
 }
 
 func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
-	ours := func(existing T) bool { return metav1.IsControlledBy(existing, c.controllerOf(child)) }
-	if c.StillTaken(ctx, child, c.TakenFor, ours) {
+	isChild := func(existing T) bool { return metav1.IsControlledBy(existing, c.controllerOf(child)) }
+	if c.StillTaken(ctx, child, c.TakenFor, isChild) {
 		return NameTaken, nil
 	}
 	what := c.creationOf(c.owner, child)
@@ -215,7 +215,7 @@ func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 		case apierrors.IsNotFound(getErr):
 			return NameFreed, nil
 		case getErr != nil: // the next pass will see who has the name
-		case !ours(existing):
+		case !isChild(existing):
 			// No failure: the children of other names are created, and this one when its name is free.
 			c.NameTaken(child, c.TakenFor)
 			return NameTaken, nil

@@ -20,8 +20,8 @@ const (
 )
 
 // StillTaken returns whether another object has the name of a child: one that a look has shown within the last takenFor, or shows now.
-// While it does, the API is not asked to create the child, which it would refuse. ours returns whether an object is the child.
-func (w *Writer[T]) StillTaken(ctx context.Context, child T, takenFor time.Duration, ours func(existing T) bool) bool {
+// While it does, the API is not asked to create the child, which it would refuse. isChild returns whether an object is the child.
+func (w *Writer[T]) StillTaken(ctx context.Context, child T, takenFor time.Duration, isChild func(existing T) bool) bool {
 	value, found := w.taken.Get(cache.MetaObjectToName(child).String())
 	if !found {
 		return false
@@ -32,7 +32,7 @@ func (w *Writer[T]) StillTaken(ctx context.Context, child T, takenFor time.Durat
 	}
 	existing, err := w.Get(ctx, child.GetNamespace(), child.GetName())
 	switch {
-	case err == nil && !ours(existing):
+	case err == nil && !isChild(existing):
 		w.NameTaken(child, takenFor)
 		return true
 	case err == nil, apierrors.IsNotFound(err):

@@ -113,7 +113,7 @@ func (m *Manager) Start(ctx context.Context) {
 	}()
 }
 
-// startServed starts those members together whose API groups are served, and returns those that wait for theirs.
+// startServed starts those members together whose API groups are served, and returns the others, which wait for their groups.
 func (m *Manager) startServed(ctx context.Context, members []*member) (waiting []*member) {
 	var served []*member
 	var kinds []*informers.Kind

@@ -24,11 +24,11 @@ func ActivationOf(w *Workload, suspended bool) Activation {
 	if w == nil || w.DeletionTimestamp != nil || w.Is(ConditionFinished) {
 		return Keep
 	}
-	_, ours := w.Annotations[batchv1alpha1.DeactivatedByKey]
+	_, deactivated := w.Annotations[batchv1alpha1.DeactivatedByKey]
 	switch {
 	case suspended && w.Active():
 		return Deactivate
-	case !suspended && !w.Active() && ours:
+	case !suspended && !w.Active() && deactivated:
 		return Activate
 	}
 	return Keep

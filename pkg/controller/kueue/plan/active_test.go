@@ -15,7 +15,7 @@ import (
 
 func TestActivation(t *testing.T) {
 	inactive := func(w *Workload) { w.Spec.Active = ptr.To(false) }
-	ours := func(w *Workload) {
+	deactivated := func(w *Workload) {
 		inactive(w)
 		w.Annotations = map[string]string{batchv1alpha1.DeactivatedByKey: "etl"}
 	}
@@ -24,13 +24,13 @@ func TestActivation(t *testing.T) {
 		suspended, remain Activation
 	}{
 		"active":                  {func(*Workload) {}, Deactivate, Keep},
-		"deactivated by us":       {ours, Keep, Activate},
+		"deactivated by us":       {deactivated, Keep, Activate},
 		"deactivated by somebody": {inactive, Keep, Keep},
-		"activated by somebody":   {func(w *Workload) { ours(w); w.Spec.Active = ptr.To(true) }, Deactivate, Keep},
+		"activated by somebody":   {func(w *Workload) { deactivated(w); w.Spec.Active = ptr.To(true) }, Deactivate, Keep},
 		"finished": {func(w *Workload) {
 			w.Status.Conditions = []metav1.Condition{condition(ConditionFinished, metav1.ConditionTrue, "Succeeded", "")}
 		}, Keep, Keep},
-		"being deleted": {func(w *Workload) { ours(w); w.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, Keep, Keep},
+		"being deleted": {func(w *Workload) { deactivated(w); w.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, Keep, Keep},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &Workload{}

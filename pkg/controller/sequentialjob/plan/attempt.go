@@ -197,7 +197,7 @@ func completeFailure(q *sequence, next *batchv1alpha1.SequentialJobStatus, curre
 }
 
 // endTime returns when a child of a step ended, which is not after now, and not before its step began. The clock of the server
-// that has Jobs may differ from ours: one that says that a child was created before its step began is behind by at
+// that has Jobs may differ from the clock of the controller: one that says that a child was created before its step began is behind by at
 // least that much.
 func endTime(q *sequence, entry *batchv1alpha1.SequentialJobStepStatus, c Child) *metav1.Time {
 	if c.EndTime.IsZero() {

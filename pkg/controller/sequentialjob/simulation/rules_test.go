@@ -132,8 +132,8 @@ func (r *rules) deleted(child metav1.Object, known bool) {
 
 // finalizersStored checks that the finalizer goes only when no child is active.
 func (r *rules) finalizersStored(p *process, before, after *batchv1alpha1.SequentialJob) {
-	const ours = batchv1alpha1.SequentialJobFinalizer
-	if contains(before.Finalizers, ours) == contains(after.Finalizers, ours) || contains(after.Finalizers, ours) || p.rivals {
+	const finalizer = batchv1alpha1.SequentialJobFinalizer
+	if contains(before.Finalizers, finalizer) == contains(after.Finalizers, finalizer) || contains(after.Finalizers, finalizer) || p.rivals {
 		return
 	}
 	mayNotDelete := before.DeletionTimestamp != nil && apierrors.IsForbidden(r.refusals["delete child"]) // then an event says so

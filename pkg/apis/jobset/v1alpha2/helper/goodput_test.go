@@ -90,7 +90,7 @@ func TestGoodput(t *testing.T) {
 			[]happens{begins(0), becomesReady(10), reports(20, 100), begins(30), becomesReady(40), reports(50, 200), ends(70, jobsetv1alpha2.OutcomeCompleted)}, 10 + 30},
 		"a failed set keeps what its checkpoints kept": {
 			[]happens{begins(0), becomesReady(10), reports(20, 100), ends(70, jobsetv1alpha2.OutcomeFailed)}, 10},
-		"attempts that are no longer listed keep theirs": {
+		"attempts that are no longer listed keep their times": {
 			append(append([]happens{begins(0), becomesReady(10), reports(40, 300)}, crashes(12)...), becomesReady(70), reports(90, 500)), 30 + 20},
 		"large steps": {[]happens{begins(0), becomesReady(10), reports(50, math.MaxInt64), begins(55), becomesReady(60), reports(60, math.MaxInt64/2)}, 20},
 	} {

@@ -70,7 +70,7 @@ func placedByKueue(template *corev1.PodTemplateSpec) bool {
 	})
 }
 
-// PlacementOf returns where the Jobs of a replicatedJob run that have the topology as theirs, by job index; nil if that is not decided.
+// PlacementOf returns where the Jobs of a replicatedJob run that are placed by the topology, by job index; nil if that is not decided.
 func PlacementOf(status *jobsetv1alpha2.JobSetStatus, name, topology string) *jobsetv1alpha2.ReplicatedJobPlacement {
 	if status.Placement == nil || status.Placement.Restarts != status.Restarts {
 		return nil

@@ -32,7 +32,7 @@ func checkUID(sj *batch.SequentialJob, p *batch.SequentialJobPreconditions) erro
 		metav1.CauseTypeFieldValueInvalid, "uid", "the SequentialJob was deleted and recreated")
 }
 
-// checkMeant refuses requests that were meant for another sequence of the name, or that no controller of ours would carry out.
+// checkMeant refuses requests that were meant for another sequence of the name, or that none of our controllers would carry out.
 func checkMeant(sj *batch.SequentialJob, p *batch.SequentialJobPreconditions) error {
 	if err := checkUID(sj, p); err != nil {
 		return err

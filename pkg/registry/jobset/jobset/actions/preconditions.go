@@ -34,7 +34,7 @@ func checkUID(js *jobset.JobSet, p *batch.ActionPreconditions) error {
 		metav1.CauseTypeFieldValueInvalid, "uid", "the JobSet was deleted and recreated")
 }
 
-// checkMeant refuses requests that were meant for another set of the name, or that no controller of ours would carry out.
+// checkMeant refuses requests that were meant for another set of the name, or that none of our controllers would carry out.
 func checkMeant(js *jobset.JobSet, p *batch.ActionPreconditions, action string) error {
 	if err := checkUID(js, p); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/actions"
 )
 
-// columns are upstream's, in their order, and after them ours, which clients show with -o wide only.
+// columns are upstream's, in their order, and after them our columns, which clients show with -o wide only.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "name of the JobSet, unique in its namespace"},
 	{Name: "TerminalState", Type: "string", Description: "final state"},

@@ -14,7 +14,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/table"
 )
 
-// columns are the columns of upstream, and after them ours, which clients show with -o wide only.
+// columns are the columns of upstream, and after them our columns, which clients show with -o wide only.
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "name of the LeaderWorkerSet, unique in its namespace"},
 	{Name: "Ready", Type: "integer", Description: "Number of ready replicas"},
