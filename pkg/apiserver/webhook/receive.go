@@ -107,7 +107,7 @@ var errNotDue = busy()
 func (h *handler) delay(ctx context.Context) {
 	if h.delays.TryAcquire(1) {
 		defer h.delays.Release(1)
-		_ = sleep(ctx, refusalDelay)
+		_ = sleep(ctx, busyDelay)
 	}
 }
 

@@ -32,9 +32,9 @@ const (
 	// burstOfAddress are how many at once.
 	pace, paceOfAddress   = 8 << 20, 2 << 20
 	burst, burstOfAddress = 32 << 20, 8 << 20
-	// refusalDelay is when a caller learns that its pace is used up. It bounds how often a caller that does not wait by
+	// busyDelay is when a caller learns that its pace is used up. It bounds how often a caller that does not wait by
 	// itself sends a large question again, which costs as much as an answer.
-	refusalDelay = time.Second
+	busyDelay = time.Second
 	// maxDelays bounds the callers that wait for that. They use no places of questions.
 	maxDelays = 200
 	// questionBytes is what a question costs beyond its bytes, in bytes.

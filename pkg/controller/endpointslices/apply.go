@@ -55,16 +55,16 @@ func (c *Syncer) write(ctx context.Context, obs *observed) (wrote bool, err erro
 	if err != nil && !refused(err) {
 		return !errors.Is(err, errNamespaceEnds), err
 	}
-	refusals := []error{err}
+	errs := []error{err}
 	for _, slice := range writes.Update {
 		if err := c.updateOne(ctx, obs, slice); refused(err) {
-			refusals = append(refusals, err)
+			errs = append(errs, err)
 		} else if err != nil {
 			return true, err
 		}
 	}
 	c.observeDelay(obs)
-	return true, errors.Join(append(refusals, c.deleteSlices(ctx, obs, writes.Delete))...)
+	return true, errors.Join(append(errs, c.deleteSlices(ctx, obs, writes.Delete))...)
 }
 
 // createAll creates slices. When one is refused, the others are like it.
@@ -147,7 +147,7 @@ func (c *Syncer) wrote(obs *observed, resource, operation, version string) {
 // deleteSlices deletes our slices. Those that must not be deleted are emptied: they may list addresses that other pods have by now.
 func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, managed []*discoveryv1.EndpointSlice) error {
 	client := c.Kube.DiscoveryV1().EndpointSlices(obs.key.Namespace)
-	var refusals []error
+	var errs []error
 	for _, slice := range managed {
 		var err error
 		if !c.bars(obs, operationDelete) {
@@ -159,7 +159,7 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, managed []*dis
 			}
 			switch {
 			case refused(err):
-				refusals = append(refusals, c.failed(ctx, obs, operationDelete, slice, err))
+				errs = append(errs, c.failed(ctx, obs, operationDelete, slice, err))
 			case apierrors.IsNotFound(err):
 				continue
 			case err != nil:
@@ -177,12 +177,12 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, managed []*dis
 		empty := *slice
 		empty.Endpoints = []discoveryv1.Endpoint{}
 		if err := c.update(ctx, obs, &empty); refused(err) {
-			refusals = append(refusals, err)
+			errs = append(errs, err)
 		} else if err != nil {
 			return err
 		}
 	}
-	return errors.Join(refusals...)
+	return errors.Join(errs...)
 }
 
 // take makes the controllers of the cluster find no pods for the Service any more. All addresses are in our slices.

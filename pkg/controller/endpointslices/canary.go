@@ -60,7 +60,7 @@ type Canary struct {
 	mu       sync.Mutex
 	resolves bool
 	// why is why the record does not resolve; none if that is not known.
-	why refusal
+	why cause
 	// failures is how often in a row DNS servers have answered without the address, and unknown means that they have not answered since.
 	failures int
 	unknown  bool
@@ -76,7 +76,7 @@ func (c *Canary) Resolves() (resolves bool, reason string, lasting bool) {
 }
 
 // answer is Resolves, with the reason for conditions.
-func (c *Canary) answer() (resolves bool, why refusal, lasting bool) {
+func (c *Canary) answer() (resolves bool, why cause, lasting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -128,7 +128,7 @@ func (c *Canary) Note(ctx context.Context, err error) (changed bool, again time.
 	before := c.why
 	if err == nil {
 		changed = !c.resolves
-		c.resolves, c.why, c.failures, c.unknown = true, refusal{}, 0, false
+		c.resolves, c.why, c.failures, c.unknown = true, cause{}, 0, false
 		canaryResolves.Set(1)
 		if changed {
 			klog.FromContext(ctx).Info("The canary record resolves: EndpointSlices of this controller have effect")
@@ -157,7 +157,7 @@ func (c *Canary) Note(ctx context.Context, err error) (changed bool, again time.
 
 // unwritten returns why it is not known whether the record resolves. A refusal stays in its first words, because answers of the API have
 // random names. What DNS servers have answered before is kept while they do not answer.
-func (c *Canary) unwritten(err error) refusal {
+func (c *Canary) unwritten(err error) cause {
 	var refusedRecord *recordError
 	switch {
 	case errors.As(err, &refusedRecord) && refused(err) && c.why.Reason == refusedRecord.reason:

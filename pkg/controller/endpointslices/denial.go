@@ -22,7 +22,7 @@ const deniedFirst, deniedMost = time.Minute, 10 * time.Minute
 // denial is that the API refuses what we would have to write for a set. Until it is tried again, the cluster is to write the addresses.
 type denial struct {
 	set types.UID
-	why refusal
+	why cause
 	// kept is why the Service cannot be given to the cluster; empty if nothing is in the way.
 	kept string
 	// told is what users were last told of it in an event of its own.
@@ -55,7 +55,7 @@ func (c *Syncer) denied(ctx context.Context, obs *observed, operation string, er
 
 // deny notes that an operation was refused, and returns whether that is news. It is tried again at next; zero if that follows from how
 // often it was refused.
-func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why refusal, now, next time.Time) (news bool) {
+func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why cause, now, next time.Time) (news bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := m.denials[key]

@@ -35,7 +35,7 @@ func TestForeignServices(t *testing.T) {
 		sets    []*jobsetv1alpha2.JobSet
 		service *corev1.Service
 		canary  *Canary
-		want    refusal
+		want    cause
 	}{
 		"another owner": {
 			service: newService("js", func(s *corev1.Service) { s.OwnerReferences[0].UID = "another" }), want: serviceNotOwned("js"),
@@ -69,7 +69,7 @@ func TestForeignServices(t *testing.T) {
 					t.Errorf("another event: %q", got)
 				}
 				reason, message, known := r.c.Handle.Refusal(newJobSet("js", "", 1))
-				if got := (refusal{Reason: reason, Message: message}); got != tc.want || !known {
+				if got := (cause{Reason: reason, Message: message}); got != tc.want || !known {
 					t.Errorf("refusal %v, known: %t, want %v", got, known, tc.want)
 				}
 				if got := r.listed(); len(got) > 0 {
@@ -203,7 +203,7 @@ func TestCanary(t *testing.T) {
 		// Another process leads, and has not seen the record resolve.
 		works = false
 		canary.mu.Lock()
-		canary.resolves, canary.why, canary.failures = false, refusal{}, 0
+		canary.resolves, canary.why, canary.failures = false, cause{}, 0
 		canary.mu.Unlock()
 		r.pass(canaryEvery + canaryTimeout + 5*time.Second)
 		if len(r.listed()) != 1 {

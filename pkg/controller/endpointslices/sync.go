@@ -45,8 +45,8 @@ type observed struct {
 	service     *corev1.Service
 	pods        []endpointslices.Pod
 	verdict     verdict
-	// refusal is why the cluster writes the addresses although the set asks us to.
-	refusal refusal
+	// cause is why the cluster writes the addresses although the set asks us to.
+	cause cause
 	// denial is what the API refuses, and turn the time until the Service may be switched.
 	denial denial
 	turn   time.Duration
@@ -189,8 +189,8 @@ func (c *Syncer) writeAll(ctx context.Context, obs *observed, view *view) (time.
 // giveUp gives the Service back because slices are refused.
 func (c *Syncer) giveUp(ctx context.Context, obs *observed) (time.Duration, error) {
 	obs.verdict, obs.turn, obs.denial = byCluster, 0, c.memory.denialOf(obs.key, obs.set.id())
-	if obs.refusal.Reason == "" {
-		obs.refusal = obs.denial.why
+	if obs.cause.Reason == "" {
+		obs.cause = obs.denial.why
 	}
 	after, err := c.back(ctx, obs)
 	c.report(obs)
@@ -236,7 +236,7 @@ func (o *observed) ends() bool { return o.set.ends() && ownedBySet(o.service) }
 
 // chooseWriter finds the Service of a set, and decides who is to write its addresses.
 func (c *Syncer) chooseWriter(obs *observed, view *view) {
-	obs.verdict, obs.refusal = c.asked(obs)
+	obs.verdict, obs.cause = c.asked(obs)
 	obs.serviceName = c.serviceNameOf(obs)
 	obs.service = view.service(obs.key.Namespace, obs.serviceName)
 	switch {
@@ -248,25 +248,25 @@ func (c *Syncer) chooseWriter(obs *observed, view *view) {
 	}
 	obs.denial = c.memory.denialOf(obs.key, obs.set.id())
 	if obs.verdict != byCluster {
-		if why := obs.set.refusal(obs.service); why.Reason != "" {
-			obs.verdict, obs.refusal = byCluster, why
+		if why := obs.set.cause(obs.service); why.Reason != "" {
+			obs.verdict, obs.cause = byCluster, why
 		} else if obs.denial.holds(obs.now) {
 			obs.verdict = byCluster
 		}
 	}
-	if obs.verdict == byCluster && obs.refusal.Reason == "" {
-		obs.refusal = obs.denial.why
+	if obs.verdict == byCluster && obs.cause.Reason == "" {
+		obs.cause = obs.denial.why
 	}
 }
 
 // asked decides who is to write the addresses, whatever the Service.
-func (c *Syncer) asked(obs *observed) (verdict, refusal) {
+func (c *Syncer) asked(obs *observed) (verdict, cause) {
 	s := obs.set
 	if s.isUnknown() {
-		return undecided, refusal{}
+		return undecided, cause{}
 	}
 	if s == nil || !c.asks(s) {
-		return byCluster, refusal{}
+		return byCluster, cause{}
 	}
 	if c.shares(s) {
 		return byCluster, serviceShared(s.service)
@@ -275,14 +275,14 @@ func (c *Syncer) asked(obs *observed) (verdict, refusal) {
 		return byCluster, notPermitted()
 	}
 	if c.Canary == nil {
-		return byUs, refusal{}
+		return byUs, cause{}
 	}
 	resolves, why, lasting := c.Canary.answer()
 	switch began := len(obs.managed)+len(c.taken(obs.key)) > 0; {
 	case resolves:
-		return byUs, refusal{}
+		return byUs, cause{}
 	case began && !lasting:
-		return undecided, refusal{} // a controller has just started, and an earlier one, for which the record resolved, has taken the Service
+		return undecided, cause{} // a controller has just started, and an earlier one, for which the record resolved, has taken the Service
 	}
 	return byCluster, why
 }

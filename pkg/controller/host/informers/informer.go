@@ -64,7 +64,7 @@ func (i *Informer) HasSynced() bool { return i.shared != nil && i.shared.HasSync
 
 // Refused returns whether the cache is not filled because the controller has no permission to watch the resource. If it
 // is neither filled nor refused, nothing is known of the resource.
-func (i *Informer) Refused() bool { return !i.HasSynced() && i.failure.refusals.Last(time.Now()) }
+func (i *Informer) Refused() bool { return !i.HasSynced() && i.failure.denials.Last(time.Now()) }
 
 // LastStoreSyncResourceVersion returns the version that the cache has come to.
 func (i *Informer) LastStoreSyncResourceVersion() string {

@@ -109,8 +109,8 @@ func (s *Server) answers() {
 
 // failure is why the last request for a resource failed, since when all of them have, and since when all of them were refused.
 type failure struct {
-	last     atomic.Pointer[outage]
-	refusals permission.Series
+	last    atomic.Pointer[outage]
+	denials permission.Series
 }
 
 type outage struct {
@@ -120,7 +120,7 @@ type outage struct {
 
 // note remembers what became of a request, and returns it.
 func (f *failure) note(err error) error {
-	f.refusals.Note(err, time.Now())
+	f.denials.Note(err, time.Now())
 	if err == nil {
 		f.last.Store(nil)
 		return nil

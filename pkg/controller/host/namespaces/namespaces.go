@@ -44,7 +44,7 @@ type Watch struct {
 	live   corev1client.NamespaceInterface
 	clock  clock.PassiveClock
 	// refusals are the refusals of live.
-	refusals permission.Series
+	denials permission.Series
 }
 
 // New declares that a kind needs namespaces. Without the permission to watch them each object asks for its own. Without that to get them,
@@ -143,9 +143,9 @@ func (w *Watch) successor(ctx context.Context, object metav1.Object) (types.UID,
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	namespace, err := w.live.Get(ctx, object.GetNamespace(), metav1.GetOptions{})
-	w.refusals.Note(err, w.clock.Now())
+	w.denials.Note(err, w.clock.Now())
 	switch {
-	case apierrors.IsNotFound(err), w.refusals.Last(w.clock.Now()):
+	case apierrors.IsNotFound(err), w.denials.Last(w.clock.Now()):
 		return "", nil // nothing can be created there, or nothing can be known
 	case err != nil:
 		return "", err

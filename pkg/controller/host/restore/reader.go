@@ -49,8 +49,8 @@ type Reader struct {
 	restored *witness.Restored
 	err      error
 	// refusals are the refusals of the record. logged is true once they were logged.
-	refusals permission.Series
-	logged   bool
+	denials permission.Series
+	logged  bool
 }
 
 // NewReader returns a Reader that has read nothing.
@@ -157,7 +157,7 @@ func (r *Reader) read(ctx context.Context) (*witness.Restored, error) {
 	limited, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	cm, err := r.client.Get(limited, witness.Name, metav1.GetOptions{})
-	r.refusals.Note(err, r.clock.Now())
+	r.denials.Note(err, r.clock.Now())
 	if apierrors.IsForbidden(err) {
 		return nil, r.forbidden(ctx, err)
 	}
@@ -179,7 +179,7 @@ func (r *Reader) read(ctx context.Context) (*witness.Restored, error) {
 
 // forbidden returns an error until the record has been refused for some time. Then this is an installation without the right to read it.
 func (r *Reader) forbidden(ctx context.Context, err error) error {
-	if !r.refusals.Last(r.clock.Now()) {
+	if !r.denials.Last(r.clock.Now()) {
 		return err
 	}
 	if !r.logged {

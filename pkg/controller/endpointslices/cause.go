@@ -40,78 +40,78 @@ const (
 	ReasonControllerOff = "ControllerOff"
 )
 
-// refusal is why the cluster writes the addresses of a set that asks us to. Its message says what is in the way, and what to do. The zero
-// refusal is none.
-type refusal = plan.Refusal
+// cause is why the cluster writes the addresses of a set that asks us to. Its message says what is in the way, and what to do. The zero
+// cause is none.
+type cause = plan.Refusal
 
-func newRefusal(reason, message string) refusal { return refusal{Reason: reason, Message: message} }
+func newCause(reason, message string) cause { return cause{Reason: reason, Message: message} }
 
-func serviceShared(service string) refusal {
-	return newRefusal(ReasonServiceShared, fmt.Sprintf("other JobSets use the Service %s too; give each JobSet a subdomain of its own in "+
+func serviceShared(service string) cause {
+	return newCause(ReasonServiceShared, fmt.Sprintf("other JobSets use the Service %s too; give each JobSet a subdomain of its own in "+
 		"spec.network", service))
 }
 
-func serviceNotOwned(service string) refusal {
-	return newRefusal(ReasonServiceNotOwned, fmt.Sprintf("the JobSet is not the controller of the Service %s; delete the Service, and the "+
+func serviceNotOwned(service string) cause {
+	return newCause(ReasonServiceNotOwned, fmt.Sprintf("the JobSet is not the controller of the Service %s; delete the Service, and the "+
 		"JobSet creates its own", service))
 }
 
-func selectorChanged(service string) refusal {
-	return newRefusal(ReasonSelectorChanged, fmt.Sprintf("the selector of the Service %s was changed; delete the Service, and the JobSet "+
+func selectorChanged(service string) cause {
+	return newCause(ReasonSelectorChanged, fmt.Sprintf("the selector of the Service %s was changed; delete the Service, and the JobSet "+
 		"creates it again", service))
 }
 
-func namedTargetPort(service, port string) refusal {
-	return newRefusal(ReasonNamedTargetPort, fmt.Sprintf("the target of the port %s of the Service %s is a name; use a number", port, service))
+func namedTargetPort(service, port string) cause {
+	return newCause(ReasonNamedTargetPort, fmt.Sprintf("the target of the port %s of the Service %s is a name; use a number", port, service))
 }
 
-func notPermitted() refusal {
-	return newRefusal(ReasonNotPermitted, "the controller has no permission to watch EndpointSlices; restore the rule for endpointslices in "+
+func notPermitted() cause {
+	return newCause(ReasonNotPermitted, "the controller has no permission to watch EndpointSlices; restore the rule for endpointslices in "+
 		"the ClusterRole jobset-controller-manager")
 }
 
-func slicesRefused(err error) refusal {
+func slicesRefused(err error) cause {
 	if children.IsUndone(err) {
-		return newRefusal(ReasonSlicesRefused, "another party deletes or changes EndpointSlices of the controller; keep them, or annotate the "+
+		return newCause(ReasonSlicesRefused, "another party deletes or changes EndpointSlices of the controller; keep them, or annotate the "+
 			"JobSet with "+jobsetv1alpha2.ServiceEndpointsKey+"="+jobsetv1alpha2.ServiceEndpointsCluster+": "+
 			children.RefusalOf(err).Message)
 	}
 	if permission.Missing(err) {
-		return newRefusal(ReasonSlicesRefused, "the controller has no permission to write EndpointSlices; add the component "+
+		return newCause(ReasonSlicesRefused, "the controller has no permission to write EndpointSlices; add the component "+
 			"artifacts/components/endpoints, or annotate the JobSet with "+jobsetv1alpha2.ServiceEndpointsKey+"="+
 			jobsetv1alpha2.ServiceEndpointsCluster+": "+children.RefusalOf(err).Message)
 	}
-	return newRefusal(ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with "+
+	return newCause(ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with "+
 		jobsetv1alpha2.ServiceEndpointsKey+"="+jobsetv1alpha2.ServiceEndpointsCluster+": "+children.RefusalOf(err).Message)
 }
 
-func serviceRefused(service string, err error) refusal {
+func serviceRefused(service string, err error) cause {
 	if children.IsUndone(err) {
-		return newRefusal(ReasonServiceRefused, fmt.Sprintf("another party changes the selector of the Service %s; leave it to "+
+		return newCause(ReasonServiceRefused, fmt.Sprintf("another party changes the selector of the Service %s; leave it to "+
 			"jobset-controller: %s", service,
 			children.RefusalOf(err).Message))
 	}
-	return newRefusal(ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to "+
+	return newCause(ReasonServiceRefused, fmt.Sprintf("the change of the selector of the Service %s is refused; allow jobset-controller to "+
 		"patch it: %s", service,
 		children.RefusalOf(err).Message))
 }
 
-func canaryNotResolved(reason string) refusal {
-	return newRefusal(ReasonCanaryNotResolved, reason+"; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if "+
+func canaryNotResolved(reason string) cause {
+	return newCause(ReasonCanaryNotResolved, reason+"; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if "+
 		"only the controller cannot look up names")
 }
 
-func canaryRefused(record *recordError) refusal {
-	return newRefusal(record.reason, fmt.Sprintf("the %s of the canary record is refused; allow jobset-controller to write it, or set "+
+func canaryRefused(record *recordError) cause {
+	return newCause(record.reason, fmt.Sprintf("the %s of the canary record is refused; allow jobset-controller to write it, or set "+
 		"--service-endpoints-canary=false: %s", record.object, children.RefusalOf(record.err).Message))
 }
 
-func controllerOff() refusal {
-	return newRefusal(ReasonControllerOff, "the controller "+Name+" is switched off in --controllers of jobset-controller")
+func controllerOff() cause {
+	return newCause(ReasonControllerOff, "the controller "+Name+" is switched off in --controllers of jobset-controller")
 }
 
-// refusal returns why we do not write the addresses of a Service; none if we may.
-func (s *set) refusal(svc *corev1.Service) refusal {
+// cause returns why we do not write the addresses of a Service; none if we may.
+func (s *set) cause(svc *corev1.Service) cause {
 	own := len(svc.Spec.Selector) == 1
 	if switched(svc) {
 		own = len(svc.Spec.Selector) == 2
@@ -127,21 +127,21 @@ func (s *set) refusal(svc *corev1.Service) refusal {
 			return namedTargetPort(svc.Name, svc.Spec.Ports[i].Name)
 		}
 	}
-	return refusal{}
+	return cause{}
 }
 
 // outcome is what became of the wish of a set.
 type outcome struct {
 	set types.UID
-	refusal
+	cause
 }
 
 // outcomeOf returns what became of the wish of a set, and whether that is known.
-func (m *memory) outcomeOf(key cache.ObjectName, set types.UID) (refusal, bool) {
+func (m *memory) outcomeOf(key cache.ObjectName, set types.UID) (cause, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o, known := m.outcomes[key]
-	return o.refusal, known && o.set == set
+	return o.cause, known && o.set == set
 }
 
 // became notes what became of the wish of a set, and returns whether that is news. Other words for the same reason are
@@ -165,12 +165,12 @@ func (c *Syncer) report(obs *observed) {
 	}
 	c.reportDenial(obs)
 	taken := obs.service != nil && switched(obs.service)
-	refused := obs.refusal.Reason != ""
-	if refused == taken || !c.memory.became(obs.key, outcome{obs.set.uid, obs.refusal}) {
+	refused := obs.cause.Reason != ""
+	if refused == taken || !c.memory.became(obs.key, outcome{obs.set.uid, obs.cause}) {
 		return
 	}
 	if refused {
-		c.warn(obs, "The controllers of the cluster write the addresses of the Service: "+obs.refusal.Message)
+		c.warn(obs, "The controllers of the cluster write the addresses of the Service: "+obs.cause.Message)
 	}
 	c.Handle.notify(obs.key)
 }
@@ -186,7 +186,7 @@ func (c *Syncer) reportDenial(obs *observed) {
 		if c.memory.tell(obs.key, kept) {
 			c.warn(obs, kept+d.kept)
 		}
-	case !taken && len(d.operations) > 0 && obs.refusal.Reason != d.why.Reason && obs.refusal.Reason != "":
+	case !taken && len(d.operations) > 0 && obs.cause.Reason != d.why.Reason && obs.cause.Reason != "":
 		if c.memory.tell(obs.key, d.why.Reason) {
 			c.warn(obs, d.why.Message)
 		}

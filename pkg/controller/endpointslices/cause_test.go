@@ -18,39 +18,39 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestRefusals has what users read.
-func TestRefusals(t *testing.T) {
+// TestCauses has what users read.
+func TestCauses(t *testing.T) {
 	const why = `User "controller" cannot create resource "endpointslices" in API group "discovery.k8s.io" in the namespace "default"`
 	for _, tc := range []struct {
-		got  refusal
-		want refusal
+		got  cause
+		want cause
 	}{
-		{serviceShared("js"), refusal{Reason: "ServiceShared", Message: "other JobSets use the Service js too; give each JobSet a subdomain of its own in spec.network"}},
-		{serviceNotOwned("js"), refusal{Reason: "ServiceNotOwned", Message: "the JobSet is not the controller of the Service js; delete the Service, and the JobSet creates its own"}},
-		{selectorChanged("js"), refusal{Reason: "SelectorChanged", Message: "the selector of the Service js was changed; delete the Service, and the JobSet creates it again"}},
-		{namedTargetPort("js", "web"), refusal{Reason: "NamedTargetPort", Message: "the target of the port web of the Service js is a name; use a number"}},
-		{notPermitted(), refusal{
+		{serviceShared("js"), cause{Reason: "ServiceShared", Message: "other JobSets use the Service js too; give each JobSet a subdomain of its own in spec.network"}},
+		{serviceNotOwned("js"), cause{Reason: "ServiceNotOwned", Message: "the JobSet is not the controller of the Service js; delete the Service, and the JobSet creates its own"}},
+		{selectorChanged("js"), cause{Reason: "SelectorChanged", Message: "the selector of the Service js was changed; delete the Service, and the JobSet creates it again"}},
+		{namedTargetPort("js", "web"), cause{Reason: "NamedTargetPort", Message: "the target of the port web of the Service js is a name; use a number"}},
+		{notPermitted(), cause{
 			Reason: "NotPermitted", Message: "the controller has no permission to watch EndpointSlices; restore the rule for endpointslices in the ClusterRole jobset-controller-manager",
 		}},
-		{slicesRefused(errors.New("creating an endpointslice: forbidden")), refusal{
+		{slicesRefused(errors.New("creating an endpointslice: forbidden")), cause{
 			Reason: "SlicesRefused", Message: "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with jobset-apiserver.io/service-endpoints=cluster: " +
 				"creating an endpointslice: forbidden",
 		}},
-		{slicesRefused(apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "js", errors.New(why))), refusal{
+		{slicesRefused(apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "js", errors.New(why))), cause{
 			Reason: "SlicesRefused", Message: "the controller has no permission to write EndpointSlices; add the component artifacts/components/endpoints, or annotate the JobSet with " +
 				`jobset-apiserver.io/service-endpoints=cluster: endpointslices.discovery.k8s.io "js" is forbidden: ` + why,
 		}},
-		{serviceRefused("js", errors.New("patching: forbidden")), refusal{
+		{serviceRefused("js", errors.New("patching: forbidden")), cause{
 			Reason: "ServiceRefused", Message: "the change of the selector of the Service js is refused; allow jobset-controller to patch it: patching: forbidden",
 		}},
-		{controllerOff(), refusal{Reason: "ControllerOff", Message: "the controller endpoints is switched off in --controllers of jobset-controller"}},
-		{canaryNotResolved("the canary record c does not resolve"), refusal{
+		{controllerOff(), cause{Reason: "ControllerOff", Message: "the controller endpoints is switched off in --controllers of jobset-controller"}},
+		{canaryNotResolved("the canary record c does not resolve"), cause{
 			Reason: "CanaryNotResolved", Message: "the canary record c does not resolve; use a DNS server that reads EndpointSlices, or --service-endpoints-canary=false if only the " +
 				"controller cannot look up names",
 		}},
 	} {
 		if diff := cmp.Diff(tc.want, tc.got); diff != "" {
-			t.Errorf("refusal (-want +got):\n%s", diff)
+			t.Errorf("cause (-want +got):\n%s", diff)
 		}
 	}
 }
