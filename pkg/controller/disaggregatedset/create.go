@@ -31,7 +31,7 @@ func create[T metav1.Object](ctx context.Context, a *applier, w *children.Writer
 				return errNameFreed
 			case getErr != nil:
 			case metav1.IsControlledBy(existing, a.ds):
-				return restoreLabels(ctx, a, w, existing, child.GetLabels())
+				return putLabelsBack(ctx, a, w, existing, child.GetLabels())
 			case orphanFor(a.ds, existing):
 				err = errOrphan
 			default:
@@ -59,7 +59,7 @@ func (a *applier) nameTaken(name string) {
 	a.report(creating(name), errNameTaken)
 }
 
-func restoreLabels[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T, labels map[string]string) error {
+func putLabelsBack[T metav1.Object](ctx context.Context, a *applier, w *children.Writer[T], child T, labels map[string]string) error {
 	if child.GetDeletionTimestamp() != nil && len(children.Lost(child, labels)) > 0 {
 		return errGoing
 	}

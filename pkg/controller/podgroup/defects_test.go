@@ -37,7 +37,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"a status in a group that was recreated":     {Mutant: mutant{careless: true}, Rules: []string{ruleOf}},
 		"caches are not waited for":                  {Mutant: mutant{forgetful: true}, Rules: []string{ruleAgain}},
 		"a group that no cache shows yet is ignored": {Mutant: mutant{cachedGroup: true}, Rules: []string{ruleReady}},
-		"labels that users remove are not restored":  {Mutant: mutant{sees: onceLabeled}, Rules: []string{ruleIs}},
+		"labels that users remove are not put back":  {Mutant: mutant{sees: onceLabeled}, Rules: []string{ruleIs}},
 		"failed passes are not tried again":          {Mutant: mutant{resigned: true}, Rules: []string{ruleIs}},
 		"denied pods are patched too early":          {Mutant: mutant{hurried: true}, Rules: []string{simulation.RuleDeniedChild, simulation.RuleDeniedObject}, First: 110},
 		"deadlines undercut the backoff":             {Mutant: mutant{eager: true}, Rules: []string{simulation.RuleRefusals}},

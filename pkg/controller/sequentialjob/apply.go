@@ -190,7 +190,7 @@ func createOne[T metav1.Object](ctx context.Context, a *applier, w *children.Wri
 	return w.CreateAll(ctx, a.sj, children.Creations[T]{
 		Children: []T{child}, Template: func(T) string { return "" }, TakenFor: a.retryNamesAfter,
 		Repair: func(ctx context.Context, existing T, _ error) (children.Result, error) {
-			result, err := restoreLabel(ctx, w, a.sj, existing)
+			result, err := putLabelBack(ctx, w, a.sj, existing)
 			if err != nil {
 				a.results.Existing = ptr.To(view(existing))
 			}

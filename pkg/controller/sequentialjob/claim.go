@@ -27,9 +27,9 @@ func (k loopKind) Claim(ctx context.Context, obs *plan.Observed, p plan.Plan) (a
 	defer func() { k.noteFailure(ctx, obs.SequentialJob, err) }()
 	live, _ := obs.Unseen.Get()
 	if p.Relabel.Kind == batchv1alpha1.StepKindJobSet {
-		_, err = restoreLabel(ctx, k.jobSets, obs.SequentialJob, &jobsetv1alpha2.JobSet{ObjectMeta: live.Meta})
+		_, err = putLabelBack(ctx, k.jobSets, obs.SequentialJob, &jobsetv1alpha2.JobSet{ObjectMeta: live.Meta})
 	} else {
-		_, err = restoreLabel(ctx, k.jobs, obs.SequentialJob, &batchv1.Job{ObjectMeta: live.Meta})
+		_, err = putLabelBack(ctx, k.jobs, obs.SequentialJob, &batchv1.Job{ObjectMeta: live.Meta})
 	}
 	if apierrors.IsConflict(err) {
 		return false, err
@@ -41,8 +41,8 @@ func (k loopKind) Claim(ctx context.Context, obs *plan.Observed, p plan.Plan) (a
 	return true, nil
 }
 
-// restoreLabel gives a child the label back by which it is selected. Without it no cache shows the child.
-func restoreLabel[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob,
+// putLabelBack gives a child the label back by which it is selected. Without it no cache shows the child.
+func putLabelBack[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob,
 	child T) (children.Result, error) {
 	return w.Relabel(ctx, sj, child, selecting(sj))
 }

@@ -73,7 +73,7 @@ func rollbackTo(
 	if helper.SameRevision(live, target.Data.Raw) {
 		return nothing(set, fmt.Sprintf("the LeaderWorkerSet is already at revision %d; nothing changed", target.Revision)), nil
 	}
-	if err := restore(set, live, target); err != nil {
+	if err := applyRevision(set, live, target); err != nil {
 		return nil, conflict(set, "revision %d cannot be restored: %w", target.Revision, err)
 	}
 	record(set, leaderworkerset.LastAction{Action: leaderworkerset.ActionRollback, Reason: spec.Reason, Revision: target.Revision}, call)

@@ -26,9 +26,9 @@ func versioned(set *leaderworkerset.LeaderWorkerSet) (*leaderworkersetv1.LeaderW
 	return &out, err
 }
 
-// restore takes the templates and the network of a revision. Everything else stays, also the limit of restarts, which
+// applyRevision takes the templates and the network of a revision. Everything else stays, also the limit of restarts, which
 // is no part of a revision.
-func restore(set *leaderworkerset.LeaderWorkerSet, live *leaderworkersetv1.LeaderWorkerSet, to *appsv1.ControllerRevision) error {
+func applyRevision(set *leaderworkerset.LeaderWorkerSet, live *leaderworkersetv1.LeaderWorkerSet, to *appsv1.ControllerRevision) error {
 	if err := checkPayload(to.Data.Raw); err != nil {
 		return err
 	}
