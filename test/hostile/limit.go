@@ -15,16 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groups is where control groups are mounted.
-const groups = "/sys/fs/cgroup"
+// cgroupRoot is where control groups are mounted.
+const cgroupRoot = "/sys/fs/cgroup"
 
 // limitMemory limits the memory of a process as that of a container is limited: by a control group, if this user may make one.
 // Otherwise the limit is on the data segment. That counts memory that the process has given back to the system, too, and ends a Go
 // program earlier. The function that it returns ends the limit.
 func limitMemory(pid int, name string, limit uint64) (end func() error, err error) {
-	parent, file := filepath.Join(groups, "memory"), "memory.limit_in_bytes" // version 1
+	parent, file := filepath.Join(cgroupRoot, "memory"), "memory.limit_in_bytes" // version 1
 	if _, err := os.Stat(filepath.Join(parent, file)); err != nil {
-		parent, file = groups, "memory.max" // version 2
+		parent, file = cgroupRoot, "memory.max" // version 2
 		controllers, _ := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
 		if !strings.Contains(string(controllers), "memory") {
 			return limitData(pid, limit)

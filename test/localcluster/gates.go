@@ -105,14 +105,14 @@ func (s *settings) componentsOfGates() (directories []string) {
 			directories = append(directories, filepath.Join(s.root, "artifacts", "components", c.component))
 		}
 	}
-	if s.groupsPods() {
+	if s.makesPodGroups() {
 		directories = append(directories, filepath.Join(s.root, "artifacts", "components", podGroups))
 	}
 	return directories
 }
 
-// groupsPods returns whether the controller makes groups of pods, by the gate, by the gate among its flags, or by the flag for gangs.
-func (s *settings) groupsPods() bool {
+// makesPodGroups returns whether the controller makes PodGroups, by the gate, by the gate among its flags, or by the flag for gangs.
+func (s *settings) makesPodGroups() bool {
 	return s.gates.Enabled(features.JobSetWorkloadAwareSchedulingAPI) || slices.ContainsFunc(s.controllerArgs, func(arg string) bool {
 		return strings.HasPrefix(arg, "--gang-scheduling-provider=") ||
 			strings.HasPrefix(arg, "--feature-gates=") && strings.Contains(arg, string(features.JobSetWorkloadAwareSchedulingAPI)+"=true")

@@ -244,7 +244,7 @@ func TestFaultsOfThePrograms(t *testing.T) {
 		"no permission for groups of pods": {func(_ *testing.T, i *installation) {
 			i.manager.Spec.Containers[0].Args = []string{"--gang-scheduling-provider=volcano"}
 			i.denied = []string{"create podgroups.scheduling.volcano.sh"}
-		}, "controller-rights", Fail, "lacks 1 permission of its manifests: create podgroups.scheduling.volcano.sh", applyGroups},
+		}, "controller-rights", Fail, "lacks 1 permission of its manifests: create podgroups.scheduling.volcano.sh", applyPodGroups},
 		"no permission for addresses": {func(_ *testing.T, i *installation) {
 			i.manager.Spec.Containers[0].Args = []string{"--service-endpoints=controller"}
 			i.denied = []string{"create endpointslices.discovery.k8s.io"}

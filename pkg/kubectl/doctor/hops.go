@@ -55,7 +55,7 @@ func unseenHere(what string, err error) finding {
 const (
 	// applyRoles repairs what may be done, and applyServices, applyWebhook and applyFlows the other objects of the installation.
 	applyRoles     = "kubectl apply -k artifacts/base/rbac"
-	applyGroups    = "kubectl apply -f artifacts/components/pod-groups/rbac.yaml"
+	applyPodGroups = "kubectl apply -f artifacts/components/pod-groups/rbac.yaml"
 	applyEndpoints = "kubectl apply -f artifacts/components/endpoints/rbac.yaml"
 	applyServices  = "kubectl apply -f artifacts/base/apiservice.yaml"
 	applyWebhook   = "kubectl apply -f artifacts/base/webhook.yaml"

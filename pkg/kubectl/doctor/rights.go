@@ -57,7 +57,7 @@ func controllerRights(ctx context.Context, p *inspection) finding {
 	for _, component := range []struct {
 		uses          bool
 		manifest, fix string
-	}{{p.groupsPods(), podgroups.Controller, applyGroups}, {p.writesEndpoints(), addresses.Controller, applyEndpoints}} {
+	}{{p.makesPodGroups(), podgroups.Controller, applyPodGroups}, {p.writesEndpoints(), addresses.Controller, applyEndpoints}} {
 		if f.status != OK || !component.uses {
 			continue
 		}
@@ -73,8 +73,8 @@ func (p *inspection) writesEndpoints() bool {
 	return p.controllerHas(func(arg string) bool { return arg == "--service-endpoints=controller" })
 }
 
-// groupsPods returns whether a pod of the controller makes groups of pods for a scheduler.
-func (p *inspection) groupsPods() bool {
+// makesPodGroups returns whether a pod of the controller makes PodGroups for a scheduler.
+func (p *inspection) makesPodGroups() bool {
 	return p.controllerHas(func(arg string) bool {
 		return strings.HasPrefix(arg, "--gang-scheduling-provider=") ||
 			strings.HasPrefix(arg, "--feature-gates=") && strings.Contains(arg, "JobSetWorkloadAwareSchedulingAPI=true")

@@ -20,7 +20,7 @@ func TestGroupsOfPodsFollowFromFlags(t *testing.T) {
 		"--feature-gates=JobSetWorkloadAwareSchedulingAPI=false": false, "--v=2": false,
 	} {
 		p := &inspection{controllers: []corev1.Pod{{}, {Spec: corev1.PodSpec{Containers: []corev1.Container{{}, {Args: []string{"--v=2", flag}}}}}}}
-		if got := p.groupsPods(); got != want {
+		if got := p.makesPodGroups(); got != want {
 			t.Errorf("%s: %t", flag, got)
 		}
 	}

@@ -38,8 +38,8 @@ type Sizes struct {
 	// Sequences are the sequences of the scenario, of Steps steps each; RestSequences are suspended; StepJobs are the Jobs
 	// of a step that is a set.
 	Sequences, Steps, RestSequences, StepJobs int
-	// Groups and FewGroups are the pod groups of groups, of GroupPods pods each.
-	Groups, FewGroups, GroupPods int
+	// PodGroups and FewPodGroups are the groups of the scenario of pod groups, of GroupPods pods each.
+	PodGroups, FewPodGroups, GroupPods int
 	// ServingGroups are the groups of leaderworkersets, of ServingPods pods each; RestGroups are groups at rest, of two pods each.
 	ServingGroups, ServingPods, RestGroups int
 	// StuckGroups are the groups of each set of refusals, which is watched for StuckSeconds.
@@ -65,7 +65,7 @@ func Full() Sizes {
 	return Sizes{
 		Jobs: 400, LargeJobs: 2000, RunSets: 200, RunJobs: 4, Clients: 16, Writes: 300, Lists: []int{2000, 10000}, Informers: 16, Watchers: 50,
 		Updates: 500, WideJobs: 2000, RestSets: 5000, RestJobs: 4, RestSeconds: 60, ColdSets: 10000,
-		Sequences: 200, Steps: 5, RestSequences: 2000, StepJobs: 400, Groups: 100, FewGroups: 10, GroupPods: 100,
+		Sequences: 200, Steps: 5, RestSequences: 2000, StepJobs: 400, PodGroups: 100, FewPodGroups: 10, GroupPods: 100,
 		ServingGroups: 100, ServingPods: 8, RestGroups: 1000, StuckGroups: 150, StuckSeconds: 120,
 		PlaceNodes: 2000, PlaceRackNodes: 16, PlaceJobs: 125, PlacePods: 15, InPlaceJobs: 50, InPlacePods: 100, FairSets: 60, FairJobs: 2000,
 		GrowthJobs: []int{400, 2000, 10000}, SuspendedJobs: 100000, ManyNamespaces: 1000, ManySets: 10, ManyWatchers: 200,
@@ -78,7 +78,7 @@ func Smoke() Sizes {
 	return Sizes{
 		Jobs: 20, LargeJobs: 40, RunSets: 10, RunJobs: 4, Clients: 4, Writes: 20, Lists: []int{100}, Informers: 4, Watchers: 5,
 		Updates: 20, WideJobs: 40, RestSets: 20, RestJobs: 4, RestSeconds: 5, ColdSets: 100,
-		Sequences: 10, Steps: 3, RestSequences: 20, StepJobs: 20, Groups: 4, FewGroups: 2, GroupPods: 5,
+		Sequences: 10, Steps: 3, RestSequences: 20, StepJobs: 20, PodGroups: 4, FewPodGroups: 2, GroupPods: 5,
 		ServingGroups: 12, ServingPods: 3, RestGroups: 10, StuckGroups: 110, StuckSeconds: 5,
 		PlaceNodes: 40, PlaceRackNodes: 4, PlaceJobs: 8, PlacePods: 3, InPlaceJobs: 5, InPlacePods: 20, FairSets: 5, FairJobs: 40,
 		GrowthJobs: []int{10, 20}, SuspendedJobs: 100, ManyNamespaces: 4, ManySets: 3, ManyWatchers: 11,
@@ -166,8 +166,8 @@ func definitions() []definition {
 			return map[string]int{"sequences": s.Sequences, "steps": s.Steps, "sequences at rest": s.RestSequences, "jobs of a step": s.StepJobs}
 		}, sequences, false, false},
 		{"groups", func(s Sizes) map[string]int {
-			return map[string]int{"groups": s.Groups, "few groups": s.FewGroups, "pods of each": s.GroupPods}
-		}, groups, false, false},
+			return map[string]int{"groups": s.PodGroups, "few groups": s.FewPodGroups, "pods of each": s.GroupPods}
+		}, podGroups, false, false},
 		{"leaderworkersets", func(s Sizes) map[string]int {
 			return map[string]int{"groups": s.ServingGroups, "pods of each": s.ServingPods, "groups at rest": s.RestGroups}
 		}, leaderWorkerSets, false, false},

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// mostGroups and mostActive bound what has children, however many sets there are.
-	mostGroups, mostActive = 200, 1000
+	// mostLeaderWorkerSets and mostActive bound what has children, however many sets there are.
+	mostLeaderWorkerSets, mostActive = 200, 1000
 	// creators is how many sets are created at the same time.
 	creators = 8
 )
@@ -39,7 +39,7 @@ func TestManySets(t *testing.T) {
 		}
 	}
 	o := begin(t, 0, 0)
-	o.fill(t, sets, min(sets/5, mostGroups))
+	o.fill(t, sets, min(sets/5, mostLeaderWorkerSets))
 	seen := o.watch(t)
 	startServer(t)
 	if err := upstream.Stop(); err != nil {
@@ -84,7 +84,7 @@ func TestManySets(t *testing.T) {
 }
 
 // fill creates the sets, and waits until those with pods run or have completed.
-func (o *takeover) fill(t *testing.T, sets, groups int) {
+func (o *takeover) fill(t *testing.T, sets, lws int) {
 	t.Helper()
 	var completed, pods int
 	creating, ctx := errgroup.WithContext(t.Context())
@@ -108,8 +108,8 @@ func (o *takeover) fill(t *testing.T, sets, groups int) {
 		}
 		creating.Go(func() error { return o.createOne(ctx, set) })
 	}
-	for i := range groups {
-		set := o.newGroups(fmt.Sprint("groups-", i))
+	for i := range lws {
+		set := o.newLeaderWorkerSet(fmt.Sprint("groups-", i))
 		set.Spec.Replicas = ptr.To[int32](1)
 		pods += 2
 		creating.Go(func() error {

@@ -51,7 +51,7 @@ type takeover struct {
 }
 
 // begin creates so many sets of each kind with four pods each, and waits until all run.
-func begin(t *testing.T, sets, groups int) *takeover {
+func begin(t *testing.T, sets, lws int) *takeover {
 	t.Helper()
 	o := &takeover{kinds: []schema.GroupVersionResource{jobSets, leaderWorkerSets}}
 	namespace, err := cluster.Kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "moved-"}}, metav1.CreateOptions{})
@@ -62,10 +62,10 @@ func begin(t *testing.T, sets, groups int) *takeover {
 	for i := range sets {
 		o.create(t, o.newSet(fmt.Sprint("set-", i)))
 	}
-	for i := range groups {
-		o.createGroups(t, o.newGroups(fmt.Sprint("groups-", i)))
+	for i := range lws {
+		o.createLeaderWorkerSet(t, o.newLeaderWorkerSet(fmt.Sprint("groups-", i)))
 	}
-	o.awaitPods(t, sets*4+groups*4)
+	o.awaitPods(t, sets*4+lws*4)
 	return o
 }
 
@@ -89,15 +89,15 @@ func (o *takeover) create(t *testing.T, set *jobsetv1alpha2.JobSet) {
 	})
 }
 
-// newGroups returns a set of two groups with two pods each.
-func (o *takeover) newGroups(name string) *leaderworkersetv1.LeaderWorkerSet {
+// newLeaderWorkerSet returns a set of two groups with two pods each.
+func (o *takeover) newLeaderWorkerSet(name string) *leaderworkersetv1.LeaderWorkerSet {
 	set := builders.LeaderWorkerSet(name, 2, 2)
 	set.ObjectMeta = metav1.ObjectMeta{Name: name, Namespace: o.namespace}
 	set.Spec.LeaderWorkerTemplate.WorkerTemplate.Annotations = maps.Clone(running)
 	return set
 }
 
-func (o *takeover) createGroups(t *testing.T, set *leaderworkersetv1.LeaderWorkerSet) {
+func (o *takeover) createLeaderWorkerSet(t *testing.T, set *leaderworkersetv1.LeaderWorkerSet) {
 	t.Helper()
 	framework.Eventually(t, "the LeaderWorkerSet is created", func(ctx context.Context) error {
 		_, err := cluster.JobSets.LeaderworkersetV1().LeaderWorkerSets(o.namespace).Create(ctx, set.DeepCopy(), metav1.CreateOptions{})

@@ -24,9 +24,9 @@ import (
 // goes on under the controller of upstream again.
 type state struct {
 	name string
-	// set and groups change the set before it is created. One of them is nil: the state is of the other kind.
-	set    func(*jobsetv1alpha2.JobSet)
-	groups func(*leaderworkersetv1.LeaderWorkerSet)
+	// set and lws change the set before it is created. One of them is nil: the state is of the other kind.
+	set func(*jobsetv1alpha2.JobSet)
+	lws func(*leaderworkersetv1.LeaderWorkerSet)
 	// reach brings a set there.
 	reach func(*one)
 	// goOn ends the state, and fails unless the controller that runs does what the state leads to.
@@ -37,10 +37,10 @@ func (s *state) begin(t *testing.T, o *takeover) {
 	t.Helper()
 	for _, by := range []string{"own", "upstream"} {
 		each := s.of(t, o, by)
-		if s.groups != nil {
-			set := o.newGroups(each.name)
-			s.groups(set)
-			o.createGroups(t, set)
+		if s.lws != nil {
+			set := o.newLeaderWorkerSet(each.name)
+			s.lws(set)
+			o.createLeaderWorkerSet(t, set)
 		} else {
 			set := o.newSet(each.name)
 			s.set(set)
@@ -54,7 +54,7 @@ func (s *state) begin(t *testing.T, o *takeover) {
 
 func (s *state) of(t *testing.T, o *takeover, by string) *one {
 	each := &one{Test: framework.Test{T: t}, takeover: o, name: s.name + "-" + by, resource: jobSets}
-	if s.groups != nil {
+	if s.lws != nil {
 		each.resource = leaderWorkerSets
 	}
 	return each
@@ -145,7 +145,7 @@ func states() []*state {
 					e.Errorf("%s: applying the same manifest again has changed the set", e.name)
 				}
 			}},
-		{name: "updating", groups: func(set *leaderworkersetv1.LeaderWorkerSet) {
+		{name: "updating", lws: func(set *leaderworkersetv1.LeaderWorkerSet) {
 			set.Spec.RolloutStrategy.RollingUpdateConfiguration.Partition = ptr.To[int32](1)
 		},
 			reach: func(e *one) { e.pods(4); e.change(newTemplate); e.updated(1); e.pods(4) },
@@ -158,10 +158,10 @@ func states() []*state {
 					e.Errorf("%s: the group that had been updated already was created again: %s, then %s", e.name, second, now)
 				}
 			}},
-		{name: "scaled", groups: func(*leaderworkersetv1.LeaderWorkerSet) {},
+		{name: "scaled", lws: func(*leaderworkersetv1.LeaderWorkerSet) {},
 			reach: func(e *one) { e.pods(4); e.change(`{"spec":{"replicas":3}}`); e.pods(6) },
 			goOn:  func(e *one) { e.change(`{"spec":{"replicas":1}}`); e.pods(2) }},
-		{name: "recreated", groups: func(*leaderworkersetv1.LeaderWorkerSet) {},
+		{name: "recreated", lws: func(*leaderworkersetv1.LeaderWorkerSet) {},
 			reach: func(e *one) { e.pods(4) },
 			goOn: func(e *one) {
 				leader := e.podUID(e.name + "-0")

@@ -22,8 +22,8 @@ import (
 
 // TestTakeOver moves running sets, and sets in all states, to our server, which runs beside the controllers of upstream, and back.
 func TestTakeOver(t *testing.T) {
-	const sets, groups = 10, 3
-	o := begin(t, sets, groups)
+	const sets, lws = 10, 3
+	o := begin(t, sets, lws)
 	for _, s := range states() {
 		s.begin(t, o)
 	}
@@ -54,7 +54,7 @@ func TestTakeOver(t *testing.T) {
 	o.label(t, seen, jobSets, "set-3", "by-our-server")
 	o.label(t, seen, leaderWorkerSets, "groups-1", "by-our-server")
 	o.create(t, o.newSet("late"))
-	o.createGroups(t, o.newGroups("late"))
+	o.createLeaderWorkerSet(t, o.newLeaderWorkerSet("late"))
 	o.awaitMore(t, 8)
 	o.unchanged(t, "under our controller")
 	o.remove(t, "set-9")

@@ -19,16 +19,16 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/bench/report"
 )
 
-// groups labels the pods of groups, once of few and once of many, whose cost for each pod must be the same.
-func groups(ctx context.Context, r *runner) error {
+// podGroups labels the pods of groups, once of few and once of many, whose cost for each pod must be the same.
+func podGroups(ctx context.Context, r *runner) error {
 	for range r.Runs {
 		for _, part := range []struct {
 			name   string
 			groups int
 			keep   bool
-		}{{"few groups", r.Sizes.FewGroups, false}, {"groups", r.Sizes.Groups, true}} {
+		}{{"few groups", r.Sizes.FewPodGroups, false}, {"groups", r.Sizes.PodGroups, true}} {
 			if err := r.inSpace(ctx, unwatched, part.keep, func(ctx context.Context, s *space) error {
-				return s.labelGroups(ctx, part.name, part.groups)
+				return s.labelPodGroups(ctx, part.name, part.groups)
 			}); err != nil {
 				return err
 			}
@@ -37,9 +37,9 @@ func groups(ctx context.Context, r *runner) error {
 	return nil
 }
 
-// labelGroups starts the pods of groups that need one pod more, and then lets these be enough. So starting the pods, which costs far
+// labelPodGroups starts the pods of groups that need one pod more, and then lets these be enough. So starting the pods, which costs far
 // more, is apart from labeling them.
-func (s *space) labelGroups(ctx context.Context, name string, n int) error {
+func (s *space) labelPodGroups(ctx context.Context, name string, n int) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	pods, err := s.watchPods(watching)
