@@ -94,7 +94,7 @@ readonly beside_upstream=(
   floor,labeled-jobs,big,run,write,leaderworkersets
 )
 
-# two_clusters [flags...]: compares in new clusters, one of ours and one of upstream's controllers.
+# two_clusters [flags...]: compares in new clusters, one with our programs and one with upstream's controllers.
 two_clusters() {
   down
   peer_down
@@ -185,7 +185,7 @@ case "${what}" in
 esac
 if [[ "${what}" == compare && -n "${BENCH_KUBECONFIG:-}" && -n "${BENCH_PEERS:-}" ]]; then
   echo "error: PEERS=1 (BENCH_PEERS) and KUBECONFIG=FILE (BENCH_KUBECONFIG) cannot be used together: upstream's controllers are measured in a local cluster" \
-    "of their own, beside a local cluster of ours. Leave out PEERS to measure in the cluster of ${BENCH_KUBECONFIG}, or KUBECONFIG to compare with upstream" >&2
+    "of their own, beside one with our programs. Leave out PEERS to measure in the cluster of ${BENCH_KUBECONFIG}, or KUBECONFIG to compare with upstream" >&2
   exit 1
 fi
 if [[ "${what}" != compare && -n "${BENCH_KUBECONFIG:-}${BENCH_PEERS:-}" ]]; then

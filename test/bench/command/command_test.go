@@ -29,7 +29,7 @@ func TestSizesComeFromThePresetAndTheFlags(t *testing.T) {
 		"without flags everything is full":     {nil, full, [2]int{3, 5}},
 		"flags win over the preset":            {[]string{"--preset=smoke", "--jobs=7", "--list-sets=3,9", "--runs=2"}, smoke, [2]int{2, 2}},
 		"the preset is for all that is absent": {[]string{"--preset=smoke"}, scenario.Smoke(), [2]int{1, 1}},
-		"beside upstream":                      {[]string{"--cluster-dir=ours", "--upstream-dir=theirs", "--many-sets=50"}, beside, [2]int{3, 5}},
+		"beside upstream":                      {[]string{"--cluster-dir=a", "--upstream-dir=b", "--many-sets=50"}, beside, [2]int{3, 5}},
 		"rounds do not follow the runs":        {[]string{"--runs=2", "--rounds=7"}, full, [2]int{2, 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"too many sets in a second":       {[]string{"--rate=1001"}, "--rate: must be at most 1000, not 1001"},
 		"too many seconds":                {[]string{"--rate-seconds=3601"}, "--rate-seconds: must be at most 3600, not 3601"},
 		"too many Jobs beside them":       {[]string{"--rate-jobs=100001"}, "--rate-jobs: must be at most 100000, the most Jobs of a set, not 100001"},
-		"upstream without our cluster":    {[]string{"--upstream-dir=theirs"}, "--upstream-dir: must be given with --cluster-dir"},
-		"upstream beside another cluster": {[]string{"--upstream-dir=theirs", "--kubeconfig=file"}, "--upstream-dir: must not be given with --kubeconfig"},
+		"upstream without our cluster":    {[]string{"--upstream-dir=b"}, "--upstream-dir: must be given with --cluster-dir"},
+		"upstream beside another cluster": {[]string{"--upstream-dir=b", "--kubeconfig=file"}, "--upstream-dir: must not be given with --kubeconfig"},
 		"lists that shrink":               {[]string{"--list-sets=10,5"}, "--list-sets: must ascend"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ const (
 
 // countsAlone are the counts of scenarios that are run by themselves, with the names of those that were.
 func (r results) countsAlone() (counts []count, alone []string) {
-	for _, name := range r.ours() {
+	for _, name := range r.own() {
 		switch scenario, _, _ := strings.Cut(name, variantMark); scenario {
 		case inPlace:
 			counts = append(counts, r.inPlaceCounts()...)
@@ -34,8 +34,8 @@ func (r results) countsAlone() (counts []count, alone []string) {
 	return counts, alone
 }
 
-// ours returns the names of the scenarios that ran with our programs, in their order.
-func (r results) ours() []string { return slices.DeleteFunc(slices.Sorted(maps.Keys(r)), isUpstream) }
+// own returns the names of the scenarios that ran with our programs, in their order.
+func (r results) own() []string { return slices.DeleteFunc(slices.Sorted(maps.Keys(r)), isUpstream) }
 
 // growthCounts are about requests of the controller for each Job, whatever the number of Jobs.
 func (r results) growthCounts(name string) (counts []count) {
@@ -66,7 +66,7 @@ func (r results) manyCounts(name string) (counts []count) {
 
 // addManySets adds what each of many sets costs, what is written while they are at rest, and how soon they are created.
 func (r results) addManySets(add func(figure, unit string, limit float64, q quantity)) {
-	for _, name := range r.ours() {
+	for _, name := range r.own() {
 		switch scenario, _, _ := strings.Cut(name, variantMark); scenario {
 		case many:
 			r.addManyOf(name, add)

@@ -63,9 +63,9 @@ func rivals() (all []rival) {
 	for _, phase := range []string{"groups: " + ScaleUp, "groups: " + ScaleDown, "create groups at rest"} {
 		add("leaderworkersets", phase, noLimit, noLimit)
 	}
-	explain("leaderworkersets", AtRest, "cpu/total", "cpu/ours")
+	explain("leaderworkersets", AtRest, "cpu/total", "cpu/own")
 	add("place", Placed, noLimit, noLimit)
-	explain("place", Placed, "cpu/ours", "cpu/kube-apiserver", "cpu/kube-scheduler")
+	explain("place", Placed, "cpu/own", "cpu/kube-apiserver", "cpu/kube-scheduler")
 	explain("big", "start", programs, MainStoreBytes)
 	explain("large", "start", programs, MainStoreBytes)
 	explain("run", completed, programs, MainStoreBytes)
@@ -75,7 +75,7 @@ func rivals() (all []rival) {
 	explain(many, "create", MainStoreBytes)
 	explain(many, AtRest, "cpu/total")
 	add(many, ControllerRestarted, noLimit, noLimit)
-	explain(many, ControllerRestarted, "cpu/ours", "cpu/kube-apiserver", programs)
+	explain(many, ControllerRestarted, "cpu/own", "cpu/kube-apiserver", programs)
 	return all
 }
 
@@ -99,11 +99,11 @@ func (v rival) of(r results, variant string) (q quantity) {
 
 // peakOfPrograms adds up the peaks of the memory of the programs that only the sets of a scenario need.
 func (r results) peakOfPrograms(kind, scenario, phase string) (sum quantity) {
-	theirs := "upstream-jobset"
+	controller := "upstream-jobset"
 	if kind == "leaderworkersets" {
-		theirs = "upstream-lws"
+		controller = "upstream-lws"
 	}
-	for _, process := range append(slices.Clone(ourPrograms), theirs) {
+	for _, process := range append(slices.Clone(ourPrograms), controller) {
 		peak := r.median(scenario, phase, "peak/"+process)
 		switch {
 		case sum.known && peak.known:
@@ -115,7 +115,7 @@ func (r results) peakOfPrograms(kind, scenario, phase string) (sum quantity) {
 	return sum
 }
 
-// ourPrograms are the processes of ours, which sets of all kinds need.
+// ourPrograms are our processes, which sets of all kinds need.
 var ourPrograms = []string{"jobset-apiserver", "jobset-controller", "jobset-etcd"}
 
 // addUpstream adds what sets cost beside sets of upstream, if those were measured.

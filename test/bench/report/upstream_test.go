@@ -58,9 +58,9 @@ func TestSetsBesideUpstream(t *testing.T) {
 
 // Upstream's cluster has no version of our programs.
 func TestHostIsThatOfOurPrograms(t *testing.T) {
-	theirs := &Scenario{Name: "many+upstream", Host: Host{Program: "none"}}
-	ours := &Scenario{Name: "many", Host: Host{Program: "v1"}}
-	for want, scenarios := range map[string][]*Scenario{"v1": {theirs, ours}, "none": {theirs}} {
+	upstreams := &Scenario{Name: "many+upstream", Host: Host{Program: "none"}}
+	own := &Scenario{Name: "many", Host: Host{Program: "v1"}}
+	for want, scenarios := range map[string][]*Scenario{"v1": {upstreams, own}, "none": {upstreams}} {
 		if got := HostOf(scenarios).Program; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -86,23 +86,23 @@ func TestMemoryBesideUpstream(t *testing.T) {
 		return s
 	}
 	programs := map[string]float64{"jobset-apiserver": 150, "jobset-controller": 60, "jobset-etcd": 40, "kube-apiserver": 900}
-	ours := measured("many", programs, 400, 450)
-	theirs := measured("many+upstream", map[string]float64{"upstream-jobset": 100, "upstream-lws": 70, "kube-apiserver": 990}, 500, 550)
+	own := measured("many", programs, 400, 450)
+	upstreams := measured("many+upstream", map[string]float64{"upstream-jobset": 100, "upstream-lws": 70, "kube-apiserver": 990}, 500, 550)
 	const figure = "many create: peak/programs, and growth of kube-apiserver and etcd"
-	got := strings.Join(strings.Fields(BesideUpstream([]*Scenario{ours, theirs})), " ")
+	got := strings.Join(strings.Fields(BesideUpstream([]*Scenario{own, upstreams})), " ")
 	if !strings.Contains(got, figure+" 200 350 1.75 (1.75 - 1.75)") {
 		t.Errorf("upstream needs 100 MiB and lets each of two processes grow by 50:\n%s", got)
 	}
-	for _, v := range Verdicts([]*Scenario{ours, theirs}) {
+	for _, v := range Verdicts([]*Scenario{own, upstreams}) {
 		if strings.HasPrefix(v.Figure, "many+upstream") {
-			t.Errorf("upstream has a target of ours: %s", v.Figure)
+			t.Errorf("upstream has one of our targets: %s", v.Figure)
 		}
 		if v.Figure == figure+" / upstream" && v.Outcome != Missed {
 			t.Errorf("verdict %+v, want missed", v)
 		}
 	}
-	theirs.Phases = theirs.Phases[1:] // a run without the memory before
-	if got := BesideUpstream([]*Scenario{ours, theirs}); strings.Contains(got, figure) {
+	upstreams.Phases = upstreams.Phases[1:] // a run without the memory before
+	if got := BesideUpstream([]*Scenario{own, upstreams}); strings.Contains(got, figure) {
 		t.Errorf("a row whose parts are not known:\n%s", got)
 	}
 }
@@ -111,14 +111,14 @@ func TestMemoryBesideUpstream(t *testing.T) {
 func TestRestartedControllersAreCompared(t *testing.T) {
 	of := func(value float64) map[string][]float64 {
 		return map[string][]float64{
-			"wall": {value}, "cpu/total": {value}, "cpu/ours": {value}, "cpu/kube-apiserver": {value}, "peak/jobset-controller": {value},
+			"wall": {value}, "cpu/total": {value}, "cpu/own": {value}, "cpu/kube-apiserver": {value}, "peak/jobset-controller": {value},
 		}
 	}
 	text := BesideUpstream([]*Scenario{
 		repeated("many", ControllerRestarted, nil, of(1)), repeated("many+upstream", ControllerRestarted, nil, of(2)),
 	})
 	got := strings.Join(strings.Fields(text), " ")
-	for _, figure := range []string{"wall", "cpu/total", "cpu/ours", "cpu/kube-apiserver", "peak/programs"} {
+	for _, figure := range []string{"wall", "cpu/total", "cpu/own", "cpu/kube-apiserver", "peak/programs"} {
 		if want := "many controller restarted: " + figure + " 2 1 0.500"; !strings.Contains(got, want) {
 			t.Errorf("the table has no %q:\n%s", want, text)
 		}
@@ -149,14 +149,14 @@ func TestListsAreComparedByTheWayOfReading(t *testing.T) {
 	}
 }
 
-// TestRowsBesideUpstream has two rounds of each figure: 4 and 5 of upstream, 2 and 5 of ours, and half of upstream's of the variant a.
+// TestRowsBesideUpstream has two rounds of each figure: 4 and 5 of upstream, 2 and 5 of our programs, and half of upstream's of the variant a.
 func TestRowsBesideUpstream(t *testing.T) {
 	rows := []struct{ scenario, phase, figure string }{
 		{"large", "start", "wall"}, {"large", "restart", "cpu/total"}, {"large", "delete", "wall"}, {"large", "start", MainStoreBytes},
 		{"big", "start", MainStoreBytes}, {"run", "until completed", MainStoreBytes}, {"many", "create", MainStoreBytes},
 		{"place", "exclusive: until all pods are scheduled", "wall"}, {"place", "exclusive: until all pods are scheduled", "cpu/kube-scheduler"},
 		{"leaderworkersets", "groups: scale up", "wall"}, {"leaderworkersets", "groups: scale down", "cpu/total"},
-		{"leaderworkersets", "create groups at rest", "wall"}, {"leaderworkersets", "at rest", "cpu/ours"},
+		{"leaderworkersets", "create groups at rest", "wall"}, {"leaderworkersets", "at rest", "cpu/own"},
 	}
 	byName := map[string]*Scenario{}
 	var scenarios []*Scenario

@@ -57,9 +57,9 @@ func TestModesOfJobsOfUpstreamAreNotChecked(t *testing.T) {
 		mode     placeMode
 		want     bool
 	}{
-		"ours, in another mode": {false, placeExclusive, false},
-		"ours, in the mode":     {false, placeWithout, true},
-		"upstream":              {true, placeExclusive, true},
+		"our programs, in another mode": {false, placeExclusive, false},
+		"our programs, in the mode":     {false, placeWithout, true},
+		"upstream":                      {true, placeExclusive, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			jobs := &tracker[*batchv1.Job]{objects: map[string]*batchv1.Job{"train-workers-0": {}}}
