@@ -192,7 +192,10 @@ func (c *checker) schema(v reflect.Value, path *field.Path) {
 			}
 		}
 		for _, f := range checked.below {
-			c.schema(v.FieldByIndex(f.index), path.Child(f.name))
+			// Most pointers and lists are nil, and need no path.
+			if below := v.FieldByIndex(f.index); below.Kind() == reflect.Struct || !below.IsZero() {
+				c.schema(below, path.Child(f.name))
+			}
 		}
 	}
 }
