@@ -106,7 +106,9 @@ func conditionsOf(obj runtime.Object) []metav1.Condition {
 }
 
 // page calls a function with the objects of a page, and returns where the next one begins.
-func (k heldKind) page(ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition)) (next string, err error) {
+func (k heldKind) page(
+	ctx context.Context, options metav1.ListOptions, each func(metav1.Object, []metav1.Condition),
+) (next string, err error) {
 	list, err := k.list(ctx, options)
 	if err != nil {
 		return "", err

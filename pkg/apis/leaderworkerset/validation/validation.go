@@ -87,8 +87,8 @@ func validateTransition(next, prev *leaderworkerset.LeaderWorkerSetSpec) field.E
 	case is == nil && was == nil:
 		return nil
 	case was == nil:
-		return invalid(generic.ValueOf(is.SubGroupSize), "must not be set, because the set was created without a subGroupPolicy; delete it and create "+
-			"another one")
+		return invalid(generic.ValueOf(is.SubGroupSize), "must not be set, because the set was created without a subGroupPolicy; "+
+			"delete it and create another one")
 	case is == nil:
 		return invalid(field.OmitValueType{}, "must not be removed, because the set was created with a subGroupPolicy; delete it and create "+
 			"another one")

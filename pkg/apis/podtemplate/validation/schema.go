@@ -6,6 +6,7 @@ package validation
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -151,25 +152,33 @@ func prepare(t reflect.Type, rules map[reflect.Type]rule, types map[reflect.Type
 	if !known {
 		checked = &checkedType{}
 		types[t] = checked
-		fields := map[string]checkedField{}
-		for _, f := range reflect.VisibleFields(t) {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if name == "" || !f.IsExported() {
-				continue // what is inlined is visible by itself
-			}
-			fields[name] = checkedField{name, f.Index}
-			if prepare(f.Type, rules, types) {
-				checked.below = append(checked.below, fields[name])
+		fields := fieldsOf(t)
+		for _, f := range fields {
+			if prepare(t.FieldByIndex(f.index).Type, rules, types) {
+				checked.below = append(checked.below, f)
 			}
 		}
-		for _, name := range rules[t].required {
-			checked.required = append(checked.required, fields[name])
-		}
-		for _, name := range rules[t].unique {
-			checked.unique = append(checked.unique, fields[name])
-		}
+		checked.required, checked.unique = named(fields, rules[t].required), named(fields, rules[t].unique)
 	}
 	return len(checked.required) > 0 || len(checked.below) > 0 || len(checked.unique) > 0
+}
+
+// fieldsOf returns the fields of a type that have a key. What is inlined is a field by itself.
+func fieldsOf(t reflect.Type) (fields []checkedField) {
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && f.IsExported() {
+			fields = append(fields, checkedField{name, f.Index})
+		}
+	}
+	return fields
+}
+
+func named(fields []checkedField, names []string) (found []checkedField) {
+	for _, name := range names {
+		at := slices.IndexFunc(fields, func(f checkedField) bool { return f.name == name })
+		found = append(found, fields[at])
+	}
+	return found
 }
 
 // schema checks a value of a type that has something to check.
