@@ -101,7 +101,7 @@ func (t *Trouble) differs(c *metav1.Condition) bool {
 	return c.Message != t.Message
 }
 
-// condition returns what follows a condition. One that is about a later generation remains about that.
+// condition returns the condition that follows another one. Its generation does not go down.
 func (t *Trouble) condition(c *metav1.Condition, generation int64, now metav1.Time) metav1.Condition {
 	if c != nil {
 		generation = max(generation, c.ObservedGeneration)

@@ -88,7 +88,7 @@ func deletedLeaders(r *restarts) (out []deletedLeader) {
 	return out
 }
 
-// verdictOf returns what the deletion of a leader pod means, which users may have requested.
+// verdictOf returns what the deletion of a leader pod means. requested means that users have requested the deletion.
 func verdictOf(r *restarts, leader *Pod, index int32, requested bool) verdict {
 	stored := r.stored[index]
 	switch sts := r.Leader; {

@@ -54,8 +54,8 @@ func (g *group) existsAtOnce() bool {
 	return len(w.Pods) >= int(g.size)-1 && (deleting.IsZero() || created.Before(deleting))
 }
 
-// hasToBuild returns whether a group that is recreated has next workers that have to be created. Groups of one pod have no workers, and
-// groups that are not recreated when a pod of them fails need no note.
+// hasToBuild returns whether the workers of a group that is recreated have to be created. Groups of one pod have no workers, and groups
+// that are not recreated when a pod of them fails need no note.
 func hasToBuild(set *leaderworkersetv1.LeaderWorkerSet, leader *Pod) bool {
 	recreate, _ := recreates(set)
 	return recreate && cmp.Or(leader.Size, helper.Size(set)) > 1
@@ -92,7 +92,7 @@ func (g *group) losesWhileBuilt() bool {
 	return false
 }
 
-// isBuilt returns whether the next workers of a group are there, after its entry said that they have to be created.
+// isBuilt returns whether the workers of a recreated group are there. The entry of the group names the leader pod before.
 func isBuilt(g *group, e *leaderworkersetv1.GroupStatus) bool {
 	return g != nil && g.leader.UID != e.RestartedLeader && !g.leader.Deleting && g.wasComplete()
 }

@@ -32,11 +32,11 @@ func restartGroups(s *snapshot, st *statusBuilder) Plan {
 	return r.plan
 }
 
-// restarts is what the steps look at that restart groups. Only take changes it.
+// restarts is the state that the steps look at. Only take changes it.
 type restarts struct {
 	*snapshot
 	backoff backoff
-	// stored are the entries of groups as they are stored, and entries those as far as the steps before have made them, by index.
+	// stored are the entries of groups as they are stored, and entries are the next ones as far as the steps before have made them, by index.
 	stored, entries map[int32]leaderworkersetv1.GroupStatus
 	// decided are the groups about which this plan decides something that has to be stored before anything follows from it.
 	decided map[int32]bool
