@@ -29,6 +29,8 @@ const (
 	programs = "peak/programs"
 	// programsAndStore adds how much the resident memory of kube-apiserver and its etcd has grown since before there were sets.
 	programsAndStore = "peak/programs, and growth of kube-apiserver and etcd"
+	// programsAndAllOfStore adds the resident memory of kube-apiserver and its etcd, with what definitions and APIServices take without sets.
+	programsAndAllOfStore = "peak/programs, and kube-apiserver and etcd"
 )
 
 // rivals are the figures of all phases that have a counterpart. Targets are ratios to upstream in the same round.
@@ -72,7 +74,7 @@ func rivals() (all []rival) {
 	explain("leaderworkersets", AtRest, programs)
 	add(many, "create", noLimit, noLimit)
 	all = append(all, rival{many, "create", programsAndStore, 1})
-	explain(many, "create", MainStoreBytes)
+	explain(many, "create", programsAndAllOfStore, MainStoreBytes)
 	explain(many, AtRest, "cpu/total")
 	add(many, ControllerRestarted, noLimit, noLimit)
 	explain(many, ControllerRestarted, "cpu/own", "cpu/kube-apiserver", programs)
@@ -85,10 +87,14 @@ func (v rival) of(r results, variant string) (q quantity) {
 	switch v.figure {
 	case programs:
 		q = r.peakOfPrograms(v.scenario, scenario, v.phase)
-	case programsAndStore:
+	case programsAndStore, programsAndAllOfStore:
 		q = r.peakOfPrograms(v.scenario, scenario, v.phase)
 		for _, process := range MainStore {
-			q = q.plus(r.median(scenario, v.phase, "rss/"+process).minus(r.median(scenario, BeforeSets, MemoryOf(process))))
+			resident := r.median(scenario, v.phase, "rss/"+process)
+			if v.figure == programsAndStore {
+				resident = resident.minus(r.median(scenario, BeforeSets, MemoryOf(process)))
+			}
+			q = q.plus(resident)
 		}
 	default:
 		return r.median(scenario, v.phase, v.figure)

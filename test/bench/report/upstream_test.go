@@ -93,6 +93,9 @@ func TestMemoryBesideUpstream(t *testing.T) {
 	if !strings.Contains(got, figure+" 200 350 1.75 (1.75 - 1.75)") {
 		t.Errorf("upstream needs 100 MiB and lets each of two processes grow by 50:\n%s", got)
 	}
+	if want := "many create: peak/programs, and kube-apiserver and etcd 1200 1150 0.958 (0.958 - 0.958)"; !strings.Contains(got, want) {
+		t.Errorf("the table has no %q:\n%s", want, got)
+	}
 	for _, v := range Verdicts([]*Scenario{own, upstreams}) {
 		if strings.HasPrefix(v.Figure, "many+upstream") {
 			t.Errorf("upstream has one of our targets: %s", v.Figure)

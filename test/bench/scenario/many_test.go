@@ -106,6 +106,7 @@ func TestWritesOfTheControllerAreAdded(t *testing.T) {
 	phase.Add("wall", report.UnitSeconds, 1)
 	for call, n := range map[string]float64{
 		"client/jobset-controller/create jobs": 2, "client/jobset-controller/patch jobs": 3, "client/jobset-controller/list jobs": 5, "calls/kube-apiserver/POST jobs": 7,
+		"client/jobset-controller/create tokenreviews": 11, "client/jobset-controller/create subjectaccessreviews": 13,
 	} {
 		phase.Add(call, report.UnitCalls, n)
 	}
