@@ -106,7 +106,7 @@ func TestApply(t *testing.T) {
 			wantRequests: []string{"create services js", "create persistentvolumeclaims a", "create persistentvolumeclaims b",
 				"create jobs js-w-0", "create jobs js-w-1"},
 		},
-		"a Job of ours that exists is no error": {
+		"a Job of the set that exists is no error": {
 			plan: jobs, children: []runtime.Object{newJob("js-w-0", set)},
 			wantRequests: []string{"create jobs js-w-0", "create jobs js-w-1"}, wantEvents: []string{stored}, wantRestarts: 1,
 		},

@@ -111,12 +111,12 @@ func textOf(t *testing.T, all ...metrics.Registerable) []string {
 
 func gathered(t *testing.T, registry metrics.Gatherer) (lines []string) {
 	t.Helper()
-	families, err := registry.Gather()
+	all, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
+	for _, metrics := range all {
+		for _, metric := range metrics.GetMetric() {
 			var labels []string
 			for _, pair := range metric.GetLabel() {
 				labels = append(labels, fmt.Sprintf("%s=%q", pair.GetName(), pair.GetValue()))
@@ -127,13 +127,13 @@ func gathered(t *testing.T, registry metrics.Gatherer) (lines []string) {
 			}
 			switch {
 			case metric.GetCounter() != nil:
-				lines = append(lines, fmt.Sprint(family.GetName(), suffix, " ", metric.GetCounter().GetValue()))
+				lines = append(lines, fmt.Sprint(metrics.GetName(), suffix, " ", metric.GetCounter().GetValue()))
 			case metric.GetGauge() != nil:
-				lines = append(lines, fmt.Sprint(family.GetName(), suffix, " ", metric.GetGauge().GetValue()))
+				lines = append(lines, fmt.Sprint(metrics.GetName(), suffix, " ", metric.GetGauge().GetValue()))
 			default:
 				h := metric.GetHistogram()
-				lines = append(lines, fmt.Sprint(family.GetName(), "_sum", suffix, " ", h.GetSampleSum()),
-					fmt.Sprint(family.GetName(), "_count", suffix, " ", h.GetSampleCount()))
+				lines = append(lines, fmt.Sprint(metrics.GetName(), "_sum", suffix, " ", h.GetSampleSum()),
+					fmt.Sprint(metrics.GetName(), "_count", suffix, " ", h.GetSampleCount()))
 			}
 		}
 	}

@@ -120,7 +120,7 @@ func New(config Config) (*Controller, error) {
 	c.HoldOutdated(watch, func(js *jobsetv1alpha2.JobSet) *[]metav1.Condition { return &js.Status.Conditions },
 		func(js *jobsetv1alpha2.JobSet) bool {
 			state, _ := helper.Finished(js)
-			return plan.Ours(js) && state == ""
+			return plan.ManagedHere(js) && state == ""
 		})
 	c.handleEvents()
 	if c.Endpoints != nil {

@@ -212,14 +212,14 @@ func TestDeletedServiceEnqueuesItsUsers(t *testing.T) {
 }
 
 func TestUncachedClaimsAreReadOnce(t *testing.T) {
-	ours := claim("data-js")
-	ours.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: "js"}
+	known := claim("data-js")
+	known.Labels = map[string]string{jobsetv1alpha2.JobSetNameKey: "js"}
 	for name, tc := range map[string]struct {
 		claim *corev1.PersistentVolumeClaim
 		want  int
 	}{
 		"a claim without our label is asked for once":                   {claim("data-js"), 1},
-		"a claim that the cache shows late is not taken to be for ever": {ours, 2},
+		"a claim that the cache shows late is not taken to be for ever": {known, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := newSet()

@@ -92,7 +92,7 @@ func groupingOf(obj any) ([]string, error) {
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("indexing by groups: %T is no JobSet", obj)
-	case !plan.Ours(js) || !jobsetgang.AskedFor(js):
+	case !plan.ManagedHere(js) || !jobsetgang.AskedFor(js):
 		return nil, nil
 	case js.Status.TerminalState != "":
 		return []string{grouped}, nil
@@ -120,7 +120,7 @@ func (s *Syncer) observeGroups(js *jobsetv1alpha2.JobSet) *jobsetgang.Observed {
 		return nil
 	}
 	out := &jobsetgang.Observed{Provider: s.deps.Groups.Provider()}
-	if plan.Ours(js) && jobsetgang.AskedFor(js) {
+	if plan.ManagedHere(js) && jobsetgang.AskedFor(js) {
 		state := s.deps.Groups.Ask()
 		out.API, out.Absent, out.Problem = jobsetgang.APIOf(state.Version), state.Absent, state.Problem
 	}

@@ -146,7 +146,7 @@ type Syncer struct {
 	// backlogs are the Jobs that wait for the Job controller.
 	backlogs *backlogs
 	dropped  *dropped
-	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of ours.
+	// takenClaims are volume claims that exist although no cache shows them, because they carry no label of the set.
 	takenClaims *expiring.LRUExpireCache
 }
 

@@ -34,7 +34,7 @@ func (s *Syncer) Apply(ctx context.Context, obs *plan.Observed, p plan.Plan) (pl
 	leader := a.applyLeader(ctx, p)
 	services := a.createServices(ctx, p.CreateServices)
 	err := children.FirstErrors(
-		a.deleteLeaders(ctx, p.DeleteLeaders), a.createPodGroups(ctx, p.CreatePodGroups), a.nudge(ctx, p),
+		a.deleteLeaders(ctx, p.DeleteLeaders), a.createPodGroups(ctx, p.CreatePodGroups), a.touch(ctx, p),
 		a.deleteRevisions(ctx, p.DeleteRevisions),
 	)
 	workers := a.createWorkers(ctx, p.CreateWorkers)

@@ -28,7 +28,7 @@ var errNotTried = errors.New("interrupted")
 const (
 	changeApply = "apply"
 	changeOwn   = "own"
-	changeNudge = "nudge"
+	changeTouch = "touch"
 )
 
 // applyLeader creates the revision of the leader StatefulSet, and applies the StatefulSet. That others have their names is a result, and no
@@ -151,43 +151,43 @@ func (a *applier) deleteRevisions(ctx context.Context, revisions []plan.Ref) err
 	})
 }
 
-// theNudge is what others may change after a StatefulSet was nudged.
-const theNudge = "the annotation " + plan.NudgedKey
+// theTouch is what others may change after a StatefulSet was touched.
+const theTouch = "the annotation " + plan.TouchedKey
 
-// nudge changes an annotation of StatefulSets, so that their controller looks at them again.
-func (a *applier) nudge(ctx context.Context, p plan.Plan) error {
-	nudges := p.NudgeWorkers
-	if leader := a.obs.Leader; p.NudgeLeader && leader != nil {
-		nudges = append(nudges[:len(nudges):len(nudges)], plan.Nudge{Ref: plan.Ref{Name: leader.Name, UID: leader.UID},
+// touch changes an annotation of StatefulSets, so that their controller looks at them again.
+func (a *applier) touch(ctx context.Context, p plan.Plan) error {
+	touches := p.TouchWorkers
+	if leader := a.obs.Leader; p.TouchLeader && leader != nil {
+		touches = append(touches[:len(touches):len(touches)], plan.Touch{Ref: plan.Ref{Name: leader.Name, UID: leader.UID},
 			ResourceVersion: leader.ResourceVersion})
 	}
 	client, outage := a.deps.StatefulSets(a.set.Namespace), a.obs.ServedSince.UTC().Format(time.RFC3339)
-	return a.statefulSets.Each(ctx, a.set, len(nudges), func(ctx context.Context, i int) error {
+	return a.statefulSets.Each(ctx, a.set, len(touches), func(ctx context.Context, i int) error {
 		body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": nudges[i].UID, "resourceVersion": nudges[i].ResourceVersion,
-			"annotations": map[string]string{plan.NudgedKey: a.obs.Now.UTC().Format(time.RFC3339)},
+			"uid": touches[i].UID, "resourceVersion": touches[i].ResourceVersion,
+			"annotations": map[string]string{plan.TouchedKey: a.obs.Now.UTC().Format(time.RFC3339)},
 		}})
 		if err != nil {
 			return err
 		}
-		guard, nudged := a.statefulSets.Guard(), &metav1.ObjectMeta{Name: nudges[i].Name, UID: nudges[i].UID}
-		if err := guard.ChangingTo(a.set, nudged, theNudge, outage); err != nil {
-			a.failed(ctx, plan.ActionUpdate, "statefulset", nudges[i].Name, err)
+		guard, touched := a.statefulSets.Guard(), &metav1.ObjectMeta{Name: touches[i].Name, UID: touches[i].UID}
+		if err := guard.ChangingTo(a.set, touched, theTouch, outage); err != nil {
+			a.failed(ctx, plan.ActionUpdate, "statefulset", touches[i].Name, err)
 			return err
 		}
 		var stored *appsv1.StatefulSet
-		err = a.statefulSets.Changing(a.set, nudges[i].Ref, changeNudge, func() error {
-			stored, err = client.Patch(ctx, nudges[i].Name, types.MergePatchType, body, metav1.PatchOptions{})
+		err = a.statefulSets.Changing(a.set, touches[i].Ref, changeTouch, func() error {
+			stored, err = client.Patch(ctx, touches[i].Name, types.MergePatchType, body, metav1.PatchOptions{})
 			return err
 		})
 		switch {
 		case apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
-			a.failed(ctx, plan.ActionUpdate, "statefulset", nudges[i].Name, err)
-			return fmt.Errorf("asking for another look at statefulset %s/%s: %w", a.set.Namespace, nudges[i].Name, err)
+			a.failed(ctx, plan.ActionUpdate, "statefulset", touches[i].Name, err)
+			return fmt.Errorf("asking for another look at statefulset %s/%s: %w", a.set.Namespace, touches[i].Name, err)
 		}
-		guard.ChangedTo(a.set, nudged, theNudge, outage)
+		guard.ChangedTo(a.set, touched, theTouch, outage)
 		a.deps.Consistency.Wrote(a.key, resourceStatefulSets, stored.ResourceVersion)
 		a.accepted(1)
 		return nil

@@ -80,7 +80,7 @@ func (c *Controller) onChildren(nameFreed func(cache.ObjectName), forget func(ty
 			c.enqueueSetOf(obj)
 			// While its leader is shown, that may be because the end of the leader is not shown yet. Workers for it would be deleted again.
 			if workers, ok := obj.(*watchedWorkers); ok && workers.controlled && !c.caches.hasLeader(workers) {
-				c.enqueuePromptly(workers.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
+				c.enqueueSoon(workers.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
 			}
 		},
 	}
@@ -172,7 +172,7 @@ func (c *Controller) podGone(pod *watchedPod) {
 			LostPod: plan.LostPod{Name: pod.name, Node: pod.node.Value()}, Deleting: pod.deleting, Started: pod.phase != corev1.PodPending,
 		}, exists, stays)
 		if stays {
-			c.enqueuePromptly(pod.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
+			c.enqueueSoon(pod.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
 		}
 	}
 	if pod.index == 0 && c.leads.Load() {
@@ -227,26 +227,26 @@ func exclusiveKey(set *leaderworkersetv1.LeaderWorkerSet) string {
 	return set.Annotations[leaderworkersetv1.ExclusiveKeyAnnotationKey]
 }
 
-// promptPerGroup is how long each group of a set delays the next look at it for a change that a group waits for. A look
+// soonPerGroup is how long each group of a set delays the next look at it for a change that a group waits for. A look
 // at all groups takes a small part of that for each of them, so that a burst of such changes costs a small part of a
 // processor, whatever the size of the set.
-const promptPerGroup = 200 * time.Microsecond
+const soonPerGroup = 200 * time.Microsecond
 
-// promptAfter returns how soon after the last look at a set another one follows for a change that a group waits for.
-func promptAfter(set *leaderworkersetv1.LeaderWorkerSet) time.Duration {
-	return time.Duration(helper.Replicas(set)) * promptPerGroup
+// soonAfter returns how soon after the last look at a set another one follows for a change that a group waits for.
+func soonAfter(set *leaderworkersetv1.LeaderWorkerSet) time.Duration {
+	return time.Duration(helper.Replicas(set)) * soonPerGroup
 }
 
-// enqueuePromptly looks at a set, if it is known and applies says so, sooner than for changes that no group waits for.
-func (c *Controller) enqueuePromptly(key cache.ObjectName, applies func(set *leaderworkersetv1.LeaderWorkerSet) bool) {
+// enqueueSoon looks at a set, if it is known and applies says so, sooner than for changes that no group waits for.
+func (c *Controller) enqueueSoon(key cache.ObjectName, applies func(set *leaderworkersetv1.LeaderWorkerSet) bool) {
 	if set, err := c.caches.Set(key); err == nil && set != nil && applies(set) {
-		c.queue.AddWithin(key, promptAfter(set))
+		c.queue.AddWithin(key, soonAfter(set))
 	}
 }
 
-// enqueueAwaited looks at the set of a pod promptly if its group waits for the change. was is nil for a pod that is new.
+// enqueueAwaited looks at the set of a pod soon if its group waits for the change. was is nil for a pod that is new.
 func (c *Controller) enqueueAwaited(was, is *watchedPod) {
-	c.enqueuePromptly(is.key(), func(set *leaderworkersetv1.LeaderWorkerSet) bool { return awaited(set, was, is) })
+	c.enqueueSoon(is.key(), func(set *leaderworkersetv1.LeaderWorkerSet) bool { return awaited(set, was, is) })
 }
 
 // awaited returns whether something has to be done about the group of a pod after a change: to recreate it because a

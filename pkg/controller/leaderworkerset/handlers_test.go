@@ -61,7 +61,7 @@ func childMeta(name, index string) metav1.ObjectMeta {
 // TestNextStepOfGroupWaitsLess has children change right after a sync. The next one follows within 200 µs for each
 // group if a group waits for the change, and gathers other changes for 100 ms.
 func TestNextStepOfGroupWaitsLess(t *testing.T) {
-	const prompt, soon = 3 * promptPerGroup, 100 * time.Millisecond
+	const sooner, soon = 3 * soonPerGroup, 100 * time.Millisecond
 	pod := func(name, index string) *watchedPod {
 		return newWatchedPod(&corev1.Pod{ObjectMeta: childMeta(name, index)})
 	}
@@ -74,14 +74,14 @@ func TestNextStepOfGroupWaitsLess(t *testing.T) {
 		change func(c *Controller)
 		want   time.Duration
 	}{
-		"a leader appears": {func(c *Controller) { c.onPods().OnAdd(pod("s-1", "0"), false) }, prompt},
+		"a leader appears": {func(c *Controller) { c.onPods().OnAdd(pod("s-1", "0"), false) }, sooner},
 		"a worker appears": {func(c *Controller) { c.onPods().OnAdd(pod("s-1-1", "1"), false) }, soon},
 		"a leader is gone": {func(c *Controller) { c.onPods().OnDelete(pod("s-1", "0")) }, soon},
 		"a container fails": {func(c *Controller) {
 			failed := pod("s-1-1", "1")
 			failed.restarted = true
 			c.onPods().OnUpdate(pod("s-1-1", "1"), failed)
-		}, prompt},
+		}, sooner},
 		"a worker is ready": {func(c *Controller) {
 			ready := pod("s-1-1", "1")
 			ready.ready = true
@@ -95,7 +95,7 @@ func TestNextStepOfGroupWaitsLess(t *testing.T) {
 		}, soon},
 		"the workers of a leader that is gone are gone": {func(c *Controller) {
 			c.onChildren(c.statefulSets.NameFreed, c.forgetStatefulSet).OnDelete(newWatchedWorkers(&appsv1.StatefulSet{ObjectMeta: childMeta("s-1", "")}))
-		}, prompt},
+		}, sooner},
 		"a StatefulSet that no pod controls is gone": {func(c *Controller) {
 			sts := &appsv1.StatefulSet{ObjectMeta: childMeta("s-1", "")}
 			sts.OwnerReferences = nil

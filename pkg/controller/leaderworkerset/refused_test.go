@@ -100,7 +100,7 @@ func TestRefusedChangesEndThePass(t *testing.T) {
 		ref := plan.Ref{Name: fmt.Sprintf("lws-%d", i), UID: types.UID(fmt.Sprint(i))}
 		p.DeleteLeaders = append(p.DeleteLeaders, plan.Deletion{Ref: ref, Group: int32(i), Requested: true}) //nolint:gosec // a small number
 		p.DeleteRevisions = append(p.DeleteRevisions, ref)
-		p.NudgeWorkers = append(p.NudgeWorkers, plan.Nudge{Ref: ref, ResourceVersion: "1"})
+		p.TouchWorkers = append(p.TouchWorkers, plan.Touch{Ref: ref, ResourceVersion: "1"})
 		for _, orphan := range orphansOf(ref) {
 			orphans = append(orphans, orphan.(runtime.Object))
 			p.Adopt = append(p.Adopt, plan.Adoption{Orphan: *plan.OrphanOf(orphan), Owner: metav1.OwnerReference{UID: "set", Controller: new(true)}})
@@ -122,7 +122,7 @@ func TestRefusedChangesEndThePass(t *testing.T) {
 					t.Errorf("%d requests to %s, want 1 to %d", n, call, tc.most)
 				}
 			}
-			if n := calls["patch statefulsets"]; n < 1 || n > 2*tc.most { // to adopt and to nudge
+			if n := calls["patch statefulsets"]; n < 1 || n > 2*tc.most { // to adopt and to touch
 				t.Errorf("%d requests to patch statefulsets, want 1 to %d", n, 2*tc.most)
 			}
 			if n := len(results.KeptLeaders); n != groups {

@@ -91,7 +91,7 @@ func TestSetChangesDuringAPass(t *testing.T) {
 	p := plan.Plan{
 		CreateRevision: &appsv1.ControllerRevision{ObjectMeta: meta("lws-1")}, ApplyLeader: &appsv1.StatefulSet{ObjectMeta: meta("lws")},
 		CreateServices: []*corev1.Service{{ObjectMeta: meta("lws")}},
-		DeleteLeaders:  []plan.Deletion{{Ref: plan.Ref{Name: "lws-0", UID: "0"}}}, NudgeWorkers: []plan.Nudge{{Ref: plan.Ref{Name: "lws-1"}}},
+		DeleteLeaders:  []plan.Deletion{{Ref: plan.Ref{Name: "lws-0", UID: "0"}}}, TouchWorkers: []plan.Touch{{Ref: plan.Ref{Name: "lws-1"}}},
 		DeleteRevisions: []plan.Ref{{Name: "lws-0", UID: "0"}},
 	}
 	for i := range 3 {

@@ -189,13 +189,13 @@ func TestLeaderChangedByOthers(t *testing.T) {
 	}
 }
 
-// TestNudgesRemovedByOthers removes the annotation of another look whenever it is there.
-func TestNudgesRemovedByOthers(t *testing.T) {
+// TestTouchesRemovedByOthers removes the annotation of another look whenever it is there.
+func TestTouchesRemovedByOthers(t *testing.T) {
 	kube := fake.NewClientset()
 	kube.PrependReactor("patch", "statefulsets", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &appsv1.StatefulSet{}, nil
 	})
-	p := plan.Plan{NudgeWorkers: []plan.Nudge{{Ref: plan.Ref{Name: "lws-0", UID: "uid-workers"}, ResourceVersion: "5"}}}
+	p := plan.Plan{TouchWorkers: []plan.Touch{{Ref: plan.Ref{Name: "lws-0", UID: "uid-workers"}, ResourceVersion: "5"}}}
 	for name, c := range map[string]struct {
 		served func(obs *plan.Observed)
 		want   int

@@ -51,7 +51,7 @@ const schedulingGate = "JobSetWorkloadAwareSchedulingAPI"
 
 // previewScheduling says which objects the groups of pods of a set result in, if it has any.
 func (p *previewer) previewScheduling(ctx context.Context) {
-	if !plan.Ours(p.js) || !jobsetgang.AskedFor(p.js) {
+	if !plan.ManagedHere(p.js) || !jobsetgang.AskedFor(p.js) {
 		return
 	}
 	set, asked := helper.PodGroups(p.js)

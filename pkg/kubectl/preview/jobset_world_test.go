@@ -60,7 +60,7 @@ func (w *jobSetWorld) observe() plan.Observed {
 	for _, name := range slices.Sorted(maps.Keys(w.jobs)) {
 		o.Jobs = append(o.Jobs, w.jobs[name])
 	}
-	if plan.Ours(w.js) && jobsetgang.AskedFor(w.js) {
+	if plan.ManagedHere(w.js) && jobsetgang.AskedFor(w.js) {
 		o.Grouped = &jobsetgang.Observed{API: jobsetgang.V1beta1, Objects: w.groups}
 	}
 	return o

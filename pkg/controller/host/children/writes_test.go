@@ -60,7 +60,7 @@ var writesOfControllers = map[string]any{
 	"leaderworkerset.changeLeader":    unguarded("its callers, patchLeader and own, ask the guard"),
 	"leaderworkerset.deleteLeader":    unguarded("StatefulSets create their pods again by design; restarts of groups have a backoff and a limit"),
 	"leaderworkerset.deleteRevisions": guardedIn("deleteRevisions"),
-	"leaderworkerset.nudge":           guardedIn("nudge"),
+	"leaderworkerset.touch":           guardedIn("touch"),
 
 	"sequentialjob.Apply":         plans,
 	"sequentialjob.delete":        writer,

@@ -17,7 +17,7 @@ func Decide(o Observed) Plan {
 	switch {
 	case o.JobSet.DeletionTimestamp != nil:
 		return Plan{} // the garbage collector takes care of it
-	case !Ours(o.JobSet):
+	case !ManagedHere(o.JobSet):
 		return timeToLive(o)
 	}
 	o = indexed(o)
@@ -97,8 +97,8 @@ func bringChildren(s state) state {
 	return w.state
 }
 
-// Ours reports whether the set is this controller's to run. Other controllers run those that name one in managedBy.
-func Ours(js *jobsetv1alpha2.JobSet) bool {
+// ManagedHere reports whether the set is this controller's to run. Other controllers run those that name one in managedBy.
+func ManagedHere(js *jobsetv1alpha2.JobSet) bool {
 	return ptr.Deref(js.Spec.ManagedBy, jobsetv1alpha2.JobSetControllerName) == jobsetv1alpha2.JobSetControllerName
 }
 

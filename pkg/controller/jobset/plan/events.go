@@ -61,7 +61,7 @@ func noteQueue(s state) changes {
 // set runs without quota.
 func runsDespiteQueue(js *jobsetv1alpha2.JobSet) bool {
 	ended, _ := helper.Finished(js)
-	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" && Ours(js) && !suspended(js) && ended == "" && js.DeletionTimestamp == nil &&
+	return js.Labels[jobsetv1alpha2.QueueNameKey] != "" && ManagedHere(js) && !suspended(js) && ended == "" && js.DeletionTimestamp == nil &&
 		!helper.Held(js)
 }
 

@@ -107,7 +107,7 @@ func notePlaced(s state) (c changes) {
 }
 
 // unpin lets the suspended Jobs of a set move that is not suspended, such as one that was resumed: pods of other Jobs may take the domain
-// before theirs come back. That is stored before the Jobs are resumed.
+// before the pods of these Jobs come back. That is stored before the Jobs are resumed.
 func unpin(s state) (c changes) {
 	if s.next.Placement == nil || !placeable(s.Observed) {
 		return changes{}

@@ -27,7 +27,7 @@ type Children struct {
 // Decide.
 func ChildrenOf(js *jobsetv1alpha2.JobSet, gates gates.Gates) Children {
 	o := indexed(Observed{JobSet: js, Gates: gates})
-	if !Ours(js) {
+	if !ManagedHere(js) {
 		return Children{Jobs: make([]*batchv1.Job, len(js.Spec.ReplicatedJobs))}
 	}
 	out := Children{Service: missingService(o), Claims: missingClaims(o)}

@@ -46,7 +46,7 @@ func awaitTurn(s state) wait {
 	return w
 }
 
-// awaitDependencies returns which Jobs wait for the replicatedJobs that theirs depends on (docs/reference/jobset.md#startup-order). It
+// awaitDependencies returns which Jobs wait for the replicatedJobs that their own depends on (docs/reference/jobset.md#startup-order). It
 // holds back the creation of suspended Jobs, too.
 func awaitDependencies(s state) wait {
 	w := wait{reason: awaitsDependencies}

@@ -30,7 +30,7 @@ func TestSuccessPolicyMet(t *testing.T) {
 		"a target named twice needs its Jobs once":            {policyOf(all, "a", "a"), []*batchv1.Job{jobNamed("a", 0, succeeded)}, true},
 		"Any is met by one Job":                               {policyOf(anyOf), []*batchv1.Job{jobNamed("w", 1, succeeded)}, true},
 		"Any with targets is not met by another Job":          {policyOf(anyOf, "w"), []*batchv1.Job{jobNamed("a", 0, succeeded)}, false},
-		"Any with targets is met by one of theirs":            {policyOf(anyOf, "w"), []*batchv1.Job{jobNamed("w", 0, succeeded), jobNamed("w", 1)}, true},
+		"Any with targets is met by one of their Jobs":        {policyOf(anyOf, "w"), []*batchv1.Job{jobNamed("w", 0, succeeded), jobNamed("w", 1)}, true},
 		"nothing is met without Jobs":                         {policyOf(anyOf), nil, false},
 		"All over targets without Jobs is met by any success": {policyOf(all, "none"), []*batchv1.Job{jobNamed("a", 0, succeeded)}, true},
 		"a set without a policy needs every Job":              {nil, []*batchv1.Job{jobNamed("a", 0, succeeded), jobNamed("w", 0, succeeded), jobNamed("w", 1, succeeded)}, true},

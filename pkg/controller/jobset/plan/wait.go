@@ -14,7 +14,7 @@ type awaited uint8
 const (
 	// awaitsDependencies means the replicatedJobs that their replicatedJob depends on.
 	awaitsDependencies awaited = iota
-	// awaitsTurn means the replicatedJobs before theirs in an ordered start.
+	// awaitsTurn means the replicatedJobs before their own in an ordered start.
 	awaitsTurn
 	// awaitsDomain means a domain that they have to themselves.
 	awaitsDomain

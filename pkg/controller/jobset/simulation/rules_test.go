@@ -95,9 +95,9 @@ func commitsAlone(d decision) string {
 }
 
 func appliesPolicies(d decision) string {
-	ours := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil
+	managed := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil
 	want := verdictOf(d.before)
-	if ours && !finished(d.before) && d.ruling != nil {
+	if managed && !finished(d.before) && d.ruling != nil {
 		want = want.after(*d.ruling)
 	}
 	if got := verdictOf(d.after); got != want {
@@ -266,9 +266,9 @@ func eventsSound(d decision) string {
 
 func executionsCounted(d decision) string {
 	want, begins := d.before.ExecutionAttempts, d.after.Restarts > d.before.Restarts
-	ours := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil && !finished(d.before)
+	managed := d.JobSet.DeletionTimestamp == nil && d.JobSet.Spec.ManagedBy == nil && !finished(d.before)
 	switch {
-	case !ours || !d.Gates.ExecutionAttemptsTracking:
+	case !managed || !d.Gates.ExecutionAttemptsTracking:
 	case begins:
 		want = ptr.To(ptr.Deref(want, d.before.Restarts) + 1)
 	case d.ruling != nil || isSuspended(d.JobSet) || d.interrupts():
@@ -286,9 +286,9 @@ func executionsCounted(d decision) string {
 		return "the clock does not start anew with the attempt"
 	case start.Equal(d.before.StartTime):
 		return ""
-	case start == nil && (runs || !ours):
+	case start == nil && (runs || !managed):
 		return "the clock stops although the set runs"
-	case start != nil && (!runs || !ours || !start.Equal(&d.Now) || d.before.StartTime != nil && !begins):
+	case start != nil && (!runs || !managed || !start.Equal(&d.Now) || d.before.StartTime != nil && !begins):
 		return "the clock starts at " + start.String()
 	}
 	return ""

@@ -45,7 +45,7 @@ type subject func(s *snapshot) Plan
 
 // subjects returns the subjects in the order in which their parts are put together. None depends on the part of another one.
 func subjects() []subject {
-	return []subject{adopt, applyLeader, replaceStuck, createServices, createWorkers, createPodGroups, nudge, deleteRevisions}
+	return []subject{adopt, applyLeader, replaceStuck, createServices, createWorkers, createPodGroups, touch, deleteRevisions}
 }
 
 // snapshot is what was observed of a set, with what follows from it. Subjects only read it.
@@ -92,7 +92,7 @@ func (p *Plan) add(part Plan) {
 	p.DeleteLeaders = append(p.DeleteLeaders, part.DeleteLeaders...)
 	p.CreateWorkers = append(p.CreateWorkers, part.CreateWorkers...)
 	p.CreatePodGroups = append(p.CreatePodGroups, part.CreatePodGroups...)
-	p.NudgeWorkers, p.NudgeLeader = append(p.NudgeWorkers, part.NudgeWorkers...), p.NudgeLeader || part.NudgeLeader
+	p.TouchWorkers, p.TouchLeader = append(p.TouchWorkers, part.TouchWorkers...), p.TouchLeader || part.TouchLeader
 	p.DeleteRevisions = append(p.DeleteRevisions, part.DeleteRevisions...)
 	p.Evaluated, p.Recorded = append(p.Evaluated, part.Evaluated...), append(p.Recorded, part.Recorded...)
 	p.More = p.More || part.More

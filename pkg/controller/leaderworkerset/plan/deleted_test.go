@@ -37,7 +37,7 @@ func recreations(p Plan) (notes []string) {
 	return notes
 }
 
-// TestDeletedLeaderIsRecorded has the leader of a group go by other hands than those of the controller.
+// TestDeletedLeaderIsRecorded has the leader of a group deleted by another client than the controller.
 func TestDeletedLeaderIsRecorded(t *testing.T) {
 	const old = "old"
 	none := leaderworkersetv1.RestartPolicyNone

@@ -61,7 +61,7 @@ func TestRevisionAtWhichPodsAreCreatedIsKept(t *testing.T) {
 		"not known":                          {status: "s-1", key: hostplan.NotObtained[string](), kept: true},
 		"the StatefulSet has no status":      {deleted: updates - maxUnused},
 		"the present one":                    {status: "s-1", key: hostplan.Of("present"), deleted: updates - maxUnused},
-		"one without a revision of ours":     {status: "s-1", key: hostplan.Of(""), deleted: updates - maxUnused},
+		"one without a revision of the set":  {status: "s-1", key: hostplan.Of(""), deleted: updates - maxUnused},
 		"one that is gone with its contents": {status: "s-1", key: hostplan.Of("gone"), deleted: updates - maxUnused},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -183,7 +183,7 @@ func TestLeaderIsAppliedOnlyIfItLacksSomething(t *testing.T) {
 	}
 }
 
-func TestDecideLeavesAloneWhatGoesAndWhatIsNotOurs(t *testing.T) {
+func TestDecideLeavesAloneWhatGoesAndWhatIsNotOfTheSet(t *testing.T) {
 	w := atRest(t, 3, 1, 0, 0)
 	w.spec(w.image("2"))
 	now := metav1.NewTime(w.now)
@@ -265,7 +265,7 @@ func TestServicesOfOthers(t *testing.T) {
 		unique   bool
 		want     []string
 	}{
-		"ours":                         {services: []Child{{Ref: Ref{Name: "test-sample"}, Controller: w.set.UID}}},
+		"of the set":                   {services: []Child{{Ref: Ref{Name: "test-sample"}, Controller: w.set.UID}}},
 		"of nobody":                    {services: []Child{{Ref: Ref{Name: "test-sample"}}}, want: []string{"test-sample"}},
 		"of another set":               {services: []Child{{Ref: Ref{Name: "test-sample"}, Controller: "other"}}, want: []string{"test-sample"}},
 		"of nobody, and adopted":       {services: []Child{{Ref: Ref{Name: "test-sample"}}}, orphans: []Orphan{{Ref: Ref{Name: "test-sample"}, Kind: OrphanService}}},

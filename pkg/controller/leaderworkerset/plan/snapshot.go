@@ -17,8 +17,8 @@ import (
 	kueueplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
 )
 
-// NudgedKey is the annotation of a StatefulSet of which this controller asked for another look: when, as in RFC 3339.
-const NudgedKey = "jobset-apiserver.io/nudged"
+// TouchedKey is the annotation of a StatefulSet of which this controller asked for another look: when, as in RFC 3339.
+const TouchedKey = "jobset-apiserver.io/nudged"
 
 // resourceTPU is the resource of TPUs.
 const resourceTPU corev1.ResourceName = "google.com/tpu"
@@ -65,8 +65,8 @@ func WorkersOf(sts *appsv1.StatefulSet) Workers {
 		w.Replicas = *sts.Spec.Replicas
 	}
 	w.Ready = sts.Status.AvailableReplicas == w.Replicas && sts.Status.CurrentRevision == sts.Status.UpdateRevision
-	if at, err := time.Parse(time.RFC3339, sts.Annotations[NudgedKey]); err == nil {
-		w.Nudged = at
+	if at, err := time.Parse(time.RFC3339, sts.Annotations[TouchedKey]); err == nil {
+		w.Touched = at
 	}
 	if owner := metav1.GetControllerOfNoCopy(sts); owner != nil {
 		w.Leader = owner.UID

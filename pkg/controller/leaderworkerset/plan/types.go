@@ -160,10 +160,10 @@ type Plan struct {
 	CreateWorkers []NewWorkers
 	// CreatePodGroups are PodGroups to create.
 	CreatePodGroups []*unstructured.Unstructured
-	// NudgeWorkers are StatefulSets at which their controller is to look again.
-	NudgeWorkers []Nudge
-	// NudgeLeader asks the same for the leader StatefulSet.
-	NudgeLeader bool
+	// TouchWorkers are StatefulSets at which their controller is to look again.
+	TouchWorkers []Touch
+	// TouchLeader asks the same for the leader StatefulSet.
+	TouchLeader bool
 	// DeleteRevisions are ControllerRevisions to delete.
 	DeleteRevisions []Ref
 
@@ -199,8 +199,8 @@ type NewWorkers struct {
 	Event Event
 }
 
-// Nudge is a StatefulSet whose annotation changes, valid only for the version that it was derived from.
-type Nudge struct {
+// Touch is a StatefulSet whose annotation changes, valid only for the version that it was derived from.
+type Touch struct {
 	Ref
 	ResourceVersion string
 }

@@ -29,8 +29,8 @@ type Workers struct {
 	Ready bool
 	// Deleting means that it is being deleted.
 	Deleting bool
-	// Nudged is when this controller last asked for another look at it; zero if never.
-	Nudged time.Time
+	// Touched is when this controller last asked for another look at it; zero if never.
+	Touched time.Time
 	// Pods are the pods that it controls.
 	Pods []Pod
 	// Lost is the number of pods that vanished or were replaced since the StatefulSet was first complete, as far as this process has seen.

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxGroupWrites is how many StatefulSets of workers, PodGroups, deletions of leaders and nudges one plan has at most, each.
+	// maxGroupWrites is how many StatefulSets of workers, PodGroups, deletions of leaders and touches one plan has at most, each.
 	maxGroupWrites = 100
 	// revisionAfter is when to look again for the revision of a new leader pod: later and later, at most every
 	// revisionLost. One that is missing for that long is lost.

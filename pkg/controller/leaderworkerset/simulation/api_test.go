@@ -21,7 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/simulation"
 )
 
-// This file holds the clients through which the controller writes. What the API servers answer is theirs, what happens on
+// This file holds the clients through which the controller writes. The API servers decide what they answer. What happens on
 // the way is drawn.
 
 // setClient is a client of LeaderWorkerSets.

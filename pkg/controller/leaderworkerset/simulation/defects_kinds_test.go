@@ -215,7 +215,7 @@ func everStarted(o *plan.Observed) {
 	}
 }
 
-// overlookDeleted does not see what becomes of leaders by other hands.
+// overlookDeleted does not see what becomes of leaders when others delete them.
 func overlookDeleted(o *plan.Observed) {
 	o.GoneLeaders, o.Evaluated = nil, map[types.UID]bool{}
 	for i := range o.Leaders {

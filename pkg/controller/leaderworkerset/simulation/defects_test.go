@@ -41,7 +41,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"an update that is held up":                        {Mutant: deciding(nil, passive), Rules: []string{ruleIs, ruleRest}},
 		"an update before its time":                        {Mutant: deciding(early, nil), Rules: []string{ruleUnavailable}, First: 766},
 		"too many leaders that hold up an update":          {Mutant: deciding(nil, greedy), Rules: []string{ruleUnavailable}, First: 2_845},
-		"statefulsets that nobody nudges":                  {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.NudgeWorkers, p.NudgeLeader = nil, false }), Rules: []string{ruleIs}},
+		"statefulsets that nobody touches":                 {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.TouchWorkers, p.TouchLeader = nil, false }), Rules: []string{ruleIs}},
 		"gangs that are not made":                          {Mutant: deciding(nil, func(_ plan.Observed, p *plan.Plan) { p.CreatePodGroups = nil }), Rules: []string{ruleIs}},
 		"workers that go anywhere":                         {Mutant: deciding(nil, anywhere), Rules: []string{rulePlaced}},
 		"a group too many":                                 {Mutant: deciding(nil, tooMany), Rules: []string{ruleSurge}},

@@ -107,7 +107,7 @@ type refusal struct {
 
 // stateOf is what makes the StatefulSet controller look when it changes.
 func (e *env) stateOf(sts *appsv1.StatefulSet) string {
-	state := fmt.Sprint(sts.Generation, sts.Annotations[plan.NudgedKey])
+	state := fmt.Sprint(sts.Generation, sts.Annotations[plan.TouchedKey])
 	for _, pod := range e.podsOf(sts) {
 		state += " " + pod.ResourceVersion
 	}

@@ -100,11 +100,11 @@ func describePlan(p plan.Plan) string {
 	for _, g := range p.CreatePodGroups {
 		words = append(words, "create podgroup "+g.GetName())
 	}
-	for _, w := range p.NudgeWorkers {
-		words = append(words, "nudge "+w.Name)
+	for _, w := range p.TouchWorkers {
+		words = append(words, "touch "+w.Name)
 	}
-	if p.NudgeLeader {
-		words = append(words, "nudge the leaders")
+	if p.TouchLeader {
+		words = append(words, "touch the leaders")
 	}
 	for _, r := range p.DeleteRevisions {
 		words = append(words, "delete revision "+r.Name)

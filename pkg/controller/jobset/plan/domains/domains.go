@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package domains has what decisions about the domains of exclusive Jobs are made of: which Jobs need a domain, which have to leave
-// theirs, what became of these questions, and how pods are kept in their domain.
+// their domain, what became of these questions, and how pods are kept in their domain.
 package domains
 
 import (

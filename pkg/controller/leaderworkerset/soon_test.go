@@ -12,7 +12,7 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
 
-// TestAwaitedChanges has changes of pods for which a set is looked at promptly, and others that can wait.
+// TestAwaitedChanges has changes of pods for which a set is looked at soon, and others that can wait.
 func TestAwaitedChanges(t *testing.T) {
 	pod := func(index int32, change func(f *podFacts)) *watchedPod {
 		p := &watchedPod{podFacts: podFacts{index: index, node: handleOf("")}}
@@ -58,12 +58,12 @@ func TestAwaitedChanges(t *testing.T) {
 	}
 }
 
-// TestPromptAfter grows with the set, so that a burst of changes costs no more in a large one.
-func TestPromptAfter(t *testing.T) {
+// TestSoonAfter grows with the set, so that a burst of changes costs no more in a large one.
+func TestSoonAfter(t *testing.T) {
 	for groups, want := range map[int32]time.Duration{0: 0, 12: 2400 * time.Microsecond, 100: 20 * time.Millisecond, 1000: 200 * time.Millisecond} {
 		set := &leaderworkersetv1.LeaderWorkerSet{}
 		set.Spec.Replicas = ptr.To(groups)
-		if got := promptAfter(set); got != want {
+		if got := soonAfter(set); got != want {
 			t.Errorf("%d groups: after %v, want %v", groups, got, want)
 		}
 	}

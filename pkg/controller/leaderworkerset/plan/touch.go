@@ -11,23 +11,23 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// nudgeAfter is when StatefulSets that lack pods are nudged, after the server that mutates pods has returned. Their
+// touchAfter is when StatefulSets that lack pods are touched, after the server that mutates pods has returned. Their
 // controller looks at them more and more rarely while pods are refused. It looks at those that are younger than the
 // time anyway.
-var nudgeAfter = []time.Duration{2 * time.Second, 15 * time.Second, 35 * time.Second}
+var touchAfter = []time.Duration{2 * time.Second, 15 * time.Second, 35 * time.Second}
 
-// nudge asks for another look at StatefulSets that lack pods since the server of the set was away. Nothing is nudged at
+// touch asks for another look at StatefulSets that lack pods since the server of the set was away. Nothing is touched at
 // rest, and never more often than a few times after each interruption. A StatefulSet that its controller has not looked
-// at is nudged only if it is older than the interruption: its time is of the clock of another server, and does not say
+// at is touched only if it is older than the interruption: its time is of the clock of another server, and does not say
 // so of others.
-func nudge(s *snapshot) (p Plan) {
-	due, next := nudgeTimes(s.Now, s.ServedSince)
+func touch(s *snapshot) (p Plan) {
+	due, next := touchTimes(s.Now, s.ServedSince)
 	if due.IsZero() && next == 0 {
 		return p
 	}
 	lacks := lacksLeaders(s.Leader)
 	if lacks {
-		p.NudgeLeader = nudgedAt(s.Leader).Before(due) && (s.Leader.Status.ObservedGeneration > 0 || s.Leader.CreationTimestamp.Time.Before(due))
+		p.TouchLeader = touchedAt(s.Leader).Before(due) && (s.Leader.Status.ObservedGeneration > 0 || s.Leader.CreationTimestamp.Time.Before(due))
 	}
 	for i := range s.groups {
 		if !s.groups[i].lacksPods() {
@@ -35,14 +35,14 @@ func nudge(s *snapshot) (p Plan) {
 		}
 		lacks = true
 		w := s.groups[i].workers
-		if !w.nudgedAt(due) {
+		if !w.touchedAt(due) {
 			continue
 		}
-		if len(p.NudgeWorkers) == maxGroupWrites {
+		if len(p.TouchWorkers) == maxGroupWrites {
 			p.More = true
 			break
 		}
-		p.NudgeWorkers = append(p.NudgeWorkers, Nudge{Ref: w.Ref, ResourceVersion: w.ResourceVersion})
+		p.TouchWorkers = append(p.TouchWorkers, Touch{Ref: w.Ref, ResourceVersion: w.ResourceVersion})
 	}
 	if lacks {
 		p.RequeueAfter = next
@@ -50,9 +50,9 @@ func nudge(s *snapshot) (p Plan) {
 	return p
 }
 
-// nudgedAt returns whether the StatefulSet of the workers is to be nudged at that time.
-func (w *Workers) nudgedAt(due time.Time) bool {
-	return w.Nudged.Before(due) && (w.Observed || w.CreatedAt.Time.Before(due))
+// touchedAt returns whether the StatefulSet of the workers is to be touched at that time.
+func (w *Workers) touchedAt(due time.Time) bool {
+	return w.Touched.Before(due) && (w.Observed || w.CreatedAt.Time.Before(due))
 }
 
 // lacksLeaders returns whether leaders have not been created that should be there.
@@ -66,15 +66,15 @@ func (g *group) lacksPods() bool {
 	return w != nil && !w.Deleting && !g.leader.Deleting && w.Created < w.Replicas
 }
 
-// nudgeTimes returns the last time at which StatefulSets are nudged that is not in the future, zero if there is none,
+// touchTimes returns the last time at which StatefulSets are touched that is not in the future, zero if there is none,
 // and how long it is to the next one; 0 if there is none. The last time is past after as long as those before took, so
 // that it ends.
-func nudgeTimes(now metav1.Time, served time.Time) (due time.Time, next time.Duration) {
+func touchTimes(now metav1.Time, served time.Time) (due time.Time, next time.Duration) {
 	passed := now.Sub(served)
-	if served.IsZero() || passed > 2*nudgeAfter[len(nudgeAfter)-1] {
+	if served.IsZero() || passed > 2*touchAfter[len(touchAfter)-1] {
 		return time.Time{}, 0
 	}
-	for _, after := range nudgeAfter {
+	for _, after := range touchAfter {
 		if passed < after {
 			return due, after - passed
 		}
@@ -83,8 +83,8 @@ func nudgeTimes(now metav1.Time, served time.Time) (due time.Time, next time.Dur
 	return due, 0
 }
 
-func nudgedAt(sts *appsv1.StatefulSet) time.Time {
-	at, err := time.Parse(time.RFC3339, sts.Annotations[NudgedKey])
+func touchedAt(sts *appsv1.StatefulSet) time.Time {
+	at, err := time.Parse(time.RFC3339, sts.Annotations[TouchedKey])
 	if err != nil {
 		return time.Time{}
 	}

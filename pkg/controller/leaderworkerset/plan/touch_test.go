@@ -14,8 +14,8 @@ import (
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
-// TestNudges lists the seconds after the return of the server at which StatefulSets are nudged.
-func TestNudges(t *testing.T) {
+// TestTouches lists the seconds after the return of the server at which StatefulSets are touched.
+func TestTouches(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(f *fixture)
 		want   []string
@@ -61,25 +61,25 @@ func TestNudges(t *testing.T) {
 			var got []string
 			for second := range 200 {
 				p := f.stabilize()
-				for _, n := range p.NudgeWorkers {
+				for _, n := range p.TouchWorkers {
 					got = append(got, fmt.Sprintf("%d %s", second, n.Name))
-					f.workers(1).Nudged = f.Now.Time
+					f.workers(1).Touched = f.Now.Time
 				}
-				if p.NudgeLeader {
+				if p.TouchLeader {
 					got = append(got, fmt.Sprintf("%d leader", second))
-					f.Leader.Annotations = hostplan.Merged(f.Leader.Annotations, map[string]string{NudgedKey: f.Now.UTC().Format(time.RFC3339)})
+					f.Leader.Annotations = hostplan.Merged(f.Leader.Annotations, map[string]string{TouchedKey: f.Now.UTC().Format(time.RFC3339)})
 				}
 				f.later(time.Second)
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error("nudges (-want +got):\n" + diff)
+				t.Error("touches (-want +got):\n" + diff)
 			}
 		})
 	}
 }
 
-// TestNudgesAreDue has a decision made at each of the times.
-func TestNudgesAreDue(t *testing.T) {
+// TestTouchesAreDue has a decision made at each of the times.
+func TestTouchesAreDue(t *testing.T) {
 	f := newFixture(t, 2, 3)
 	f.stabilize()
 	f.ServedSince = f.Now.Add(-500 * time.Millisecond)
@@ -88,8 +88,8 @@ func TestNudgesAreDue(t *testing.T) {
 	for range 4 {
 		p := f.stabilize()
 		got = append(got, p.RequeueAfter)
-		if len(p.NudgeWorkers) > 0 {
-			f.workers(1).Nudged = f.Now.Time
+		if len(p.TouchWorkers) > 0 {
+			f.workers(1).Touched = f.Now.Time
 		}
 		f.later(p.RequeueAfter.Truncate(time.Second) + time.Second)
 	}
@@ -99,7 +99,7 @@ func TestNudgesAreDue(t *testing.T) {
 	}
 }
 
-func TestNudgesAreBounded(t *testing.T) {
+func TestTouchesAreBounded(t *testing.T) {
 	f := newFixture(t, 250, 2)
 	f.stabilize()
 	f.ServedSince = f.Now.Add(-5 * time.Second)
@@ -107,10 +107,10 @@ func TestNudgesAreBounded(t *testing.T) {
 		f.Workers[i].Created = 0
 	}
 	p := f.stabilize()
-	if len(p.NudgeWorkers) != maxGroupWrites || !p.More {
-		t.Errorf("%d nudges, more: %t; want %d, true", len(p.NudgeWorkers), p.More, maxGroupWrites)
+	if len(p.TouchWorkers) != maxGroupWrites || !p.More {
+		t.Errorf("%d touches, more: %t; want %d, true", len(p.TouchWorkers), p.More, maxGroupWrites)
 	}
-	if diff := cmp.Diff(Nudge{Ref: f.workers(0).Ref, ResourceVersion: "7"}, p.NudgeWorkers[0]); diff != "" {
-		t.Error("nudge (-want +got):\n" + diff)
+	if diff := cmp.Diff(Touch{Ref: f.workers(0).Ref, ResourceVersion: "7"}, p.TouchWorkers[0]); diff != "" {
+		t.Error("touch (-want +got):\n" + diff)
 	}
 }
