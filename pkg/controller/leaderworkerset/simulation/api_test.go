@@ -214,12 +214,16 @@ func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], na
 	if kind == types.ApplyPatchType {
 		verb = "apply statefulset"
 	}
-	err := p.deniedChild(verb, wanted)
 	switch {
+	case !found && kind == types.ApplyPatchType:
+		return nil, simulation.ErrConflict // it has a UID, so that nothing is created
 	case !found:
-		return nil, simulation.ErrConflict
-	case err != nil:
+		return nil, simulation.ErrNotFound
+	}
+	if err := p.deniedChild(verb, live); err != nil {
 		return nil, err
+	}
+	switch {
 	case kind == types.ApplyPatchType && wanted.UID == "":
 		panic("an apply that may be merged into any StatefulSet of the name: " + name)
 	case wanted.UID != "" && wanted.UID != live.UID, wanted.ResourceVersion != "" && wanted.ResourceVersion != live.ResourceVersion:
