@@ -11,7 +11,7 @@ import (
 
 // histories are the histories of DisaggregatedSets.
 var histories = simulation.Histories[mutant]{
-	Run: run, Faultless: faultless, Number: 800, Decisions: "decisions",
+	Run: run, Faultless: faultless, Number: 800, Long: 1_600, Decisions: "decisions",
 	// What histories must contain, so that a simulation which no longer gets somewhere does not pass for a good one.
 	Wanted: []string{
 		"conflicts", "deletions: Background", "deletions: Foreground", "deletions: Orphan", "edits: image", "edits: mode", "edits: slices", "edits: roles", "edits: all at 0", "edits refused",

@@ -14,7 +14,7 @@ import (
 
 // restores are histories with a restore.
 var restores = simulation.Histories[mutant]{
-	Run: runRestored, Faultless: faultless, Number: 2_000,
+	Run: runRestored, Faultless: faultless, Number: 2_000, Long: 4_000,
 	Wanted: []string{"sets held after a restore", "held sets that were resumed", "restarts taken over after a restore"},
 }
 
