@@ -26,7 +26,8 @@ const (
 // placeable reports whether Jobs of a set may be given domains.
 func placeable(o Observed) bool {
 	js := o.JobSet
-	return o.Gates.ExclusivePlacement && js.DeletionTimestamp == nil && ManagedHere(js) && !suspended(js) && finishedCondition(&js.Status) == nil
+	return o.Gates.ExclusivePlacement && js.DeletionTimestamp == nil && ManagedHere(js) && !suspended(js) &&
+		finishedCondition(&js.Status) == nil
 }
 
 // awaitsPlacement reports whether the stored placement lacks Jobs. It is cheap, as it is asked about each set.
