@@ -218,8 +218,8 @@ func TestUncachedClaimsAreReadOnce(t *testing.T) {
 		claim *corev1.PersistentVolumeClaim
 		want  int
 	}{
-		"a claim without our label is asked for once":                   {claim("data-js"), 1},
-		"a claim that the cache shows late is not taken to be for ever": {known, 2},
+		"a claim without our label is asked for once":          {claim("data-js"), 1},
+		"a claim that the cache shows late is asked for again": {known, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := newSet()
