@@ -57,12 +57,16 @@ func TestTransformKeepsWhatDecisionsUse(t *testing.T) {
 	jobMeta.Annotations = map[string]string{jobsetv1alpha2.ReleasedKey: "4"}
 	unannotated := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	transformedUnannotated := unannotated.DeepCopy()
+	exclusive, transformedExclusive := job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}
+	exclusive.Annotations[jobsetv1alpha2.ExclusiveKey], exclusive.Spec.Template.Spec.NodeSelector["rack"] = "rack", "a"
+	transformedExclusive.Spec.Template.Spec.NodeSelector = map[string]string{"rack": "a"}
 	setMeta := *full.DeepCopy()
 	setMeta.ManagedFields = nil
 	applied := &jobsetv1alpha2.JobSet{ObjectMeta: *full.DeepCopy(), Spec: set.Spec}
 	applied.Annotations[corev1.LastAppliedConfigAnnotation] = "{}"
 	for name, tc := range map[string]struct{ object, want runtime.Object }{
 		"of a Job that runs, what it is and how far":                                         {job(false), &batchv1.Job{ObjectMeta: jobMeta, Spec: sized, Status: status}},
+		"of an exclusive Job, its domain":                                                    {exclusive, transformedExclusive},
 		"of a suspended Job, the directives too":                                             {job(true), &batchv1.Job{ObjectMeta: jobMeta, Spec: suspended, Status: status}},
 		"of a Job, whether it has annotations":                                               {unannotated, transformedUnannotated},
 		"of a Service, that it exists":                                                       {&corev1.Service{ObjectMeta: *full.DeepCopy(), Spec: corev1.ServiceSpec{ClusterIP: "None"}}, &metav1.PartialObjectMetadata{ObjectMeta: bare}},

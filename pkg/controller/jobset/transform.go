@@ -58,7 +58,8 @@ func transformJob(job *batchv1.Job, gates gates.Gates) {
 	spec := batchv1.JobSpec{
 		Parallelism: internNumber(job.Spec.Parallelism), Completions: internNumber(job.Spec.Completions), Suspend: internBool(job.Spec.Suspend),
 	}
-	// The pod template is compared when a Job is resumed, and at no other time.
+	// The pod template is compared when a Job is resumed. Of one that runs, only its domain matters.
+	spec.Template.Spec.NodeSelector = domainOf(job)
 	if job.Spec.Suspend != nil && *job.Spec.Suspend {
 		spec.Template = corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{
@@ -83,6 +84,19 @@ func transformJob(job *batchv1.Job, gates gates.Gates) {
 	}
 	internConditions(status.Conditions)
 	*job = batchv1.Job{ObjectMeta: meta, Spec: spec, Status: status}
+}
+
+// domainOf returns what keeps the pods of an exclusive Job in their domain; nil for other Jobs.
+func domainOf(job *batchv1.Job) map[string]string {
+	pod := &job.Spec.Template.Spec
+	if len(pod.Containers) == 0 {
+		return pod.NodeSelector // it was transformed before
+	}
+	topology := job.Annotations[jobsetv1alpha2.ExclusiveKey]
+	if domain, found := pod.NodeSelector[topology]; found {
+		return map[string]string{topology: domain}
+	}
+	return nil
 }
 
 func onlyResources(containers []corev1.Container) []corev1.Container {

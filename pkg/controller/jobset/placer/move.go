@@ -48,7 +48,13 @@ func (p *Placer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []do
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := cache.MetaObjectToName(js)
+	was, moved := p.moving[key]
 	delete(p.moving, key)
+	defer func() {
+		if is, moves := p.moving[key]; moved && !(moves && is.Domain == was.Domain) {
+			p.change() // if the status does not hold the last answer, nothing else shows that the domain is free
+		}
+	}()
 	if len(stuck) == 0 {
 		delete(p.stayed, key)
 		return domains.Moving{}, nil
@@ -188,6 +194,10 @@ func (p *Placer) Forget(key cache.ObjectName) {
 	p.Withdraw(key)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if _, moved := p.moving[key]; moved {
+		delete(p.moving, key)
+		p.change()
+	}
 	delete(p.stayed, key)
 }
 

@@ -285,16 +285,15 @@ func (p *Placer) present() (out []placement.Assignment, err error) {
 	return out, nil
 }
 
-// Withdraw forgets a set that needs no domain now: its status holds what it was given, or it does not ask.
+// Withdraw forgets a set that waits for no domain: its status holds what it was given, or it does not ask. Where one of its Jobs goes is
+// remembered, until Move is called again.
 func (p *Placer) Withdraw(key cache.ObjectName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, gave := p.given[key]
-	_, moved := p.moving[key]
 	delete(p.waiting, key)
 	delete(p.given, key)
-	delete(p.moving, key)
-	if gave || moved {
+	if gave {
 		p.change() // if no status holds that, because the set was suspended or deleted before, nothing else shows that it is free
 	}
 }

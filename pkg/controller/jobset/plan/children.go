@@ -107,7 +107,7 @@ func classify(o Observed) children {
 }
 
 // isPrevious reports whether the Job belongs to an attempt before the current one, of the set or of this single Job, or to
-// a domain that it has left.
+// a domain that it has left or should not be in.
 func isPrevious(o *Observed, job child) (bool, error) {
 	attempt, err := intLabel(job.Job, jobsetv1alpha2.RestartsKey)
 	if err != nil {
@@ -116,7 +116,7 @@ func isPrevious(o *Observed, job child) (bool, error) {
 	if attempt < o.JobSet.Status.Restarts {
 		return true, nil
 	}
-	if leftDomain(o, job) {
+	if leftDomain(o, job) || elsewhere(o, job) {
 		return true, nil
 	}
 	if !o.index.tracksJobs {

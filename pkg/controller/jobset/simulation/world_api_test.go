@@ -83,13 +83,16 @@ func (c worldCaches) JobSet(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error
 	return js, nil
 }
 
-// Jobs returns what the real cache keeps: pod templates of suspended Jobs only.
+// Jobs returns what the real cache keeps: pod templates of suspended Jobs, and domains of those that run.
 func (c worldCaches) Jobs(js *jobsetv1alpha2.JobSet) ([]*batchv1.Job, error) {
 	jobs := ownedBy(js.UID, c.p.jobs.Objects)
 	for i, job := range jobs {
 		if !jobIsSuspended(job) {
 			kept := *job
 			kept.Spec.Template = corev1.PodTemplateSpec{}
+			if !c.p.domainless {
+				kept.Spec.Template.Spec.NodeSelector = job.Spec.Template.Spec.NodeSelector
+			}
 			jobs[i] = &kept
 		}
 	}

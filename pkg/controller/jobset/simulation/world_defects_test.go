@@ -33,6 +33,8 @@ type worldMutant struct {
 	cached func(*worldProcess, *jobsetv1alpha2.JobSet) *jobsetv1alpha2.JobSet
 	// oblivious controllers do not know which sets hold domains, and deaf ones do not notice when these become free.
 	oblivious, deaf bool
+	// domainless ones do not see in which domains Jobs run.
+	domainless bool
 	// miscounting ones think that there are more nodes.
 	miscounting bool
 	// inPlace means that sets restart in place.
@@ -207,6 +209,7 @@ func TestWorldsShowDefects(t *testing.T) {
 		"Jobs that are created anywhere":         {Mutant: eachCreated(func(job *batchv1.Job) { job.Spec.Template.Spec.NodeSelector = nil }), Rules: []string{createdInPlace}},
 		"pods that do not repel those of others": {Mutant: eachCreated(func(job *batchv1.Job) { withoutAntiAffinity(job) }), Rules: []string{podsAlone}},
 		"an answer that depends on chance":       {Mutant: worldMutant{wrap: moody}, Rules: []string{sameOutput}},
+		"Jobs that run elsewhere":                {Mutant: worldMutant{domainless: true}, Rules: []string{goesHome}},
 		"Jobs that move at once": {Mutant: moving(func(_ *worldProcess, stuck []domains.Stuck) []domains.Stuck {
 			for i := range stuck {
 				stuck[i].Since = stuck[i].Since.Add(-time.Hour)

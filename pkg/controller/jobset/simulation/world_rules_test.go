@@ -10,7 +10,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
@@ -25,6 +27,7 @@ const (
 	movesLate           = "a Job moves after its pods have waited, ever longer, and not while preemption makes room"
 	keepsDomain         = "a Job keeps its domain in an attempt, unless it moves"
 	suspendedHoldNone   = "suspended sets hold no domain"
+	goesHome            = "a Job that runs elsewhere than its set says is created once more, unless a pod of it was ready"
 	createdInPlace      = "Jobs are created, and resumed, where the status says"
 	avoidsFew           = "at most a tenth of the nodes is avoided"
 	avoidsInPods        = "pods keep off the nodes that their attempt avoids"
@@ -91,12 +94,49 @@ func (r *worldRules) leaves(job *batchv1.Job) bool {
 	js := r.setOf(job)
 	left := false
 	eachPlace(js.Status.Placement, func(at place2) { left = left || at.Moves != nil && at.Moves.ReplacedJob == job.UID })
-	return left || job.DeletionTimestamp != nil || meaningOf(plan.Observed{JobSet: js, Gates: r.gates}, job) == previous
+	return left || job.DeletionTimestamp != nil || r.isElsewhere(js, job) || meaningOf(plan.Observed{JobSet: js, Gates: r.gates}, job) == previous
+}
+
+// isElsewhere reports whether a Job runs in another domain than its set says, and no pod of it was ready there.
+func (r *worldRules) isElsewhere(js *jobsetv1alpha2.JobSet, job *batchv1.Job) bool {
+	at, ok := placeOf(job)
+	key := topologyOf(js, at.replicatedJob)
+	if !ok || key == "" || jobIsSuspended(job) || ended(job) || job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) > 0 {
+		return false
+	}
+	is := job.Spec.Template.Spec.NodeSelector[key]
+	domain, placed := storedDomain(&js.Status, at, key)
+	wasReady := false
+	eachPlace(js.Status.Placement, func(here place2) {
+		wasReady = wasReady || here.replicatedJob == at.replicatedJob && here.index == int(at.index) && here.Ready
+	})
+	return is != "" && placed && domain != is && !wasReady
+}
+
+// checkHome checks that Jobs that run elsewhere are created once more, unless something has to be stored first.
+func (r *worldRules) checkHome(o plan.Observed, p plan.Plan) {
+	was, is := &o.JobSet.Status, p.Status
+	if is != nil && !(is.Restarts == was.Restarts && equality.Semantic.DeepEqual(is.Placement, was.Placement) && equality.Semantic.DeepEqual(is.Attempts, was.Attempts)) {
+		return
+	}
+	for _, seen := range o.Jobs {
+		job, found := r.jobs.Get(seen.Name)
+		if !found || job.UID != seen.UID || jobIsSuspended(seen) || isSuspended(o.JobSet) || seen.DeletionTimestamp != nil {
+			continue
+		}
+		then := *job
+		then.Status = seen.Status
+		sent := slices.ContainsFunc(p.DeleteJobs, func(ref plan.JobRef) bool { return ref.UID == job.UID })
+		if meaningOf(o, seen) == active && r.isElsewhere(o.JobSet, &then) && !sent {
+			r.Fail(goesHome, "job %s runs in %v%s", job.Name, job.Spec.Template.Spec.NodeSelector, describePlacement(&o.JobSet.Status))
+		}
+	}
 }
 
 // decided counts what decisions are about.
 func (r *worldRules) decided(o plan.Observed, p plan.Plan) {
 	r.Seen["decisions"]++
+	r.checkHome(o, p)
 	if r.inPlace {
 		r.decidedInPlace(o, p)
 	}
