@@ -103,6 +103,22 @@ func TestRestartKeepsTheDomains(t *testing.T) {
 	})
 }
 
+// TestJobsThatNeedNoDomainHaveNoPlace places one of two replicatedJobs while the Jobs of the other run, and nothing says where: a place
+// without a domain would mean that the scheduler chooses it, and the priority of its pods would be 0.
+func TestJobsThatNeedNoDomainHaveNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0))
+		js := e.set("js", 1, 0)
+		other := *js.Spec.ReplicatedJobs[0].DeepCopy()
+		other.Name = "running"
+		js.Spec.ReplicatedJobs = append(js.Spec.ReplicatedJobs, other)
+		placed := e.await(js, "a").Placement
+		if len(placed.ReplicatedJobs) != 1 || placed.ReplicatedJobs[0].Name != "w" {
+			t.Errorf("the placement has %+v, want only the replicatedJob that asked", placed.ReplicatedJobs)
+		}
+	})
+}
+
 // TestPodsTakeDomains shows that pods of other sets, and those that fill a node, are seen.
 func TestPodsTakeDomains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

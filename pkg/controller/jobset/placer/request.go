@@ -162,13 +162,18 @@ func placementFrom(js *jobsetv1alpha2.JobSet, request placement.Request, unplace
 		if topology == "" {
 			continue
 		}
+		current := helper.PlacementOf(&js.Status, rj.Name, topology)
+		at := slices.IndexFunc(unplaced, func(u domains.Unplaced) bool { return u.Place == i })
+		if current == nil && at < 0 {
+			continue // its Jobs run, and nothing says where
+		}
 		entry := jobsetv1alpha2.ReplicatedJobPlacement{Name: rj.Name, TopologyKey: topology, Jobs: make([]jobsetv1alpha2.JobPlacement,
 			helper.Replicas(rj))}
-		if current := helper.PlacementOf(&js.Status, rj.Name, topology); current != nil {
+		if current != nil {
 			copy(entry.Jobs, current.Jobs)
 			entry.Priority = current.Priority
 		}
-		if at := slices.IndexFunc(unplaced, func(u domains.Unplaced) bool { return u.Place == i }); at >= 0 {
+		if at >= 0 {
 			entry.Priority = request.Groups[i].Shape.Priority()
 			for k, index := range unplaced[at].Indexes {
 				entry.Jobs[index] = jobsetv1alpha2.JobPlacement{Restarts: unplaced[at].Restarts[k]}

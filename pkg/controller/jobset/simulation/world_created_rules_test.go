@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -114,6 +115,48 @@ func (r *worldRules) givenTwice() bool {
 		})
 	}
 	return twice
+}
+
+// isByScheduler reports whether the scheduler chose the domain of a Job.
+func (r *worldRules) isByScheduler(js *jobsetv1alpha2.JobSet, at place2) bool {
+	job, found := r.jobs.Get(fmt.Sprintf("%s-%s-%d", js.Name, at.replicatedJob, at.index))
+	return found && job.Annotations[jobsetv1alpha2.PlacementKey] == jobsetv1alpha2.PlacementByAffinity
+}
+
+// runsUnplaced reports whether a Job of an unfinished set runs in a domain although the set has no place for it.
+func (r *worldRules) runsUnplaced() bool {
+	return slices.ContainsFunc(r.jobs.Objects, func(job *batchv1.Job) bool {
+		js := r.setOf(job)
+		at, ok := placeOf(job)
+		if js == nil || !ok || jobIsSuspended(job) || finished(&js.Status) {
+			return false
+		}
+		key := topologyOf(js, at.replicatedJob)
+		_, placed := storedDomain(&js.Status, at, key)
+		return key != "" && !placed && job.Spec.Template.Spec.NodeSelector[key] != ""
+	})
+}
+
+// sharedByScheduler reports whether two Jobs of unfinished sets hold one domain, which the scheduler chose for one of them.
+func (r *worldRules) sharedByScheduler() bool {
+	return slices.ContainsFunc(r.sets.Objects, func(js *jobsetv1alpha2.JobSet) bool {
+		return holdsPlaces(js) && slices.ContainsFunc(r.sets.Objects, func(other *jobsetv1alpha2.JobSet) bool {
+			return holdsPlaces(other) && r.shareByScheduler(js, other)
+		})
+	})
+}
+
+// shareByScheduler reports whether Jobs of two sets do so.
+func (r *worldRules) shareByScheduler(js, other *jobsetv1alpha2.JobSet) (share bool) {
+	eachPlace(js.Status.Placement, func(a place2) {
+		if a.Domain == "" || !r.isByScheduler(js, a) {
+			return
+		}
+		eachPlace(other.Status.Placement, func(b place2) {
+			share = share || a.topology == b.topology && a.Domain == b.Domain && (js != other || !mayShare(js, a, b))
+		})
+	})
+	return share
 }
 
 // atRest checks suspended sets once nothing fails any more.

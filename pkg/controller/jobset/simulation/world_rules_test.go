@@ -241,6 +241,9 @@ func (r *worldRules) checkAlone(next *jobsetv1alpha2.JobSet) {
 		}
 		eachPlace(next.Status.Placement, func(a place2) {
 			eachPlace(other.Status.Placement, func(b place2) {
+				if r.isByScheduler(next, a) || r.isByScheduler(other, b) {
+					return // known later
+				}
 				same := a.topology == b.topology && a.Domain == b.Domain && a.priority == b.priority
 				if same && !isBeingPlaced(next, a) && !isBeingPlaced(other, b) && (other != next || !mayShare(next, a, b)) {
 					r.Fail(domainsAlone, "%s-%s-%d and %s-%s-%d in %s", next.Name, a.replicatedJob, a.index, other.Name, b.replicatedJob, b.index, a.Domain)

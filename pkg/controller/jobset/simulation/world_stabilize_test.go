@@ -52,10 +52,13 @@ func (w *world) stabilize() {
 	}
 	switch {
 	case w.rounds(finishRounds, 70, w.allFinished):
-	case w.rules.late && w.rules.givenTwice():
-		// The request of a controller that was killed was carried out when its successor had given the domains away. Pods repel each other, but
-		// Jobs that have run do not leave.
+	case w.rules.late && w.rules.givenTwice() || w.rules.runsUnplaced():
+		// A request was carried out when nothing waited for it any more: a placement, after the domains were given away, or a Job of a set that
+		// had been suspended. Pods repel each other, but Jobs that have run do not leave.
 		w.Seen["sets that hold domains of others"]++
+	case w.rules.sharedByScheduler():
+		// The scheduler chose the domain of a Job while another one was placed there, and no node is added. Pods repel each other.
+		w.Seen["sets whose Jobs hold one domain"]++
 	default:
 		w.Fail(everySetFinishes, "%s", w.unfinished())
 	}
