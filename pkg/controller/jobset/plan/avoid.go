@@ -149,15 +149,26 @@ func shutsOut(a *jobsetv1alpha2.Attempt) bool {
 
 // askShutOut asks which Jobs find no room, if some may not.
 func askShutOut(o Observed) Asks {
-	return Asks{ShutOut: o.ShutOut.Open() && o.Unschedulable.Pods > 0 && shutsOut(helper.RunningAttempt(&o.JobSet.Status))}
+	a := helper.RunningAttempt(&o.JobSet.Status)
+	may := shutsOut(a) || keepsOffNone(a) && slices.ContainsFunc(o.Jobs, func(job *batchv1.Job) bool {
+		return job.Annotations[jobsetv1alpha2.AvoidedNodesKey] != ""
+	})
+	return Asks{ShutOut: o.ShutOut.Open() && o.Unschedulable.Pods > 0 && may}
+}
+
+// keepsOffNone reports whether an attempt whose Jobs were not all ready keeps off no node. A Job of it may do so: one that stayed while a
+// single Job restarted, which begins an attempt.
+func keepsOffNone(a *jobsetv1alpha2.Attempt) bool {
+	return a != nil && len(a.AvoidedNodes) == 0 && a.ReadyTime == nil
 }
 
 // shutOut returns the Jobs that are created once more because they find no room without nodes that are forgotten.
 func shutOut(o Observed, active []child) []*batchv1.Job {
-	if a := helper.RunningAttempt(&o.JobSet.Status); !shutsOut(a) || a.ForgetTime == nil {
-		return nil
+	a := helper.RunningAttempt(&o.JobSet.Status)
+	if shutsOut(a) && a.ForgetTime != nil || keepsOffNone(a) && leftToForget(o, a) <= 0 {
+		return withoutRoom(o, active)
 	}
-	return withoutRoom(o, active)
+	return nil
 }
 
 func withoutRoom(o Observed, active []child) (out []*batchv1.Job) {
@@ -171,7 +182,7 @@ func withoutRoom(o Observed, active []child) (out []*batchv1.Job) {
 
 // forgetNodes has pods run on the nodes that they keep off, if they have found no room elsewhere for some time.
 func forgetNodes(s state) changes {
-	if !waitsForRoom(s) || leftToForget(s) > 0 {
+	if !waitsForRoom(s) || leftToForget(s.Observed, helper.RunningAttempt(s.next)) > 0 {
 		return changes{}
 	}
 	at, a := helper.NotBeforeAttempts(s.next, s.Now.Time), helper.RunningAttempt(s.next)
@@ -184,12 +195,13 @@ func forgetNodes(s state) changes {
 	}
 }
 
-// timeToForget returns when that is due; 0 if it is not.
+// timeToForget returns when that is due, or Jobs that keep off forgotten nodes are created once more; 0 if neither is.
 func timeToForget(s state) time.Duration {
-	if !waitsForRoom(s) {
+	a := helper.RunningAttempt(s.next)
+	if !waitsForRoom(s) && !(keepsOffNone(a) && len(withoutRoom(s.Observed, s.owned.active)) > 0) {
 		return 0
 	}
-	return max(leftToForget(s), time.Second)
+	return max(leftToForget(s.Observed, a), time.Second)
 }
 
 func waitsForRoom(s state) bool {
@@ -198,16 +210,16 @@ func waitsForRoom(s state) bool {
 		len(withoutRoom(s.Observed, s.owned.active)) > 0
 }
 
-func leftToForget(s state) time.Duration {
-	since := s.Unschedulable.Since
-	if a := helper.RunningAttempt(s.next); a.RequestTime != nil && a.RequestTime.After(since) {
+func leftToForget(o Observed, a *jobsetv1alpha2.Attempt) time.Duration {
+	since := o.Unschedulable.Since
+	if a.RequestTime != nil && a.RequestTime.After(since) {
 		since = a.RequestTime.Time
 	}
 	timeout := forgetAfter
-	if s.Gates.ExclusivePlacement && domains.AskedFor(s.JobSet) {
-		timeout += s.MoveAfter // the Job may find room in another domain
+	if o.Gates.ExclusivePlacement && domains.AskedFor(o.JobSet) {
+		timeout += o.MoveAfter // the Job may find room in another domain
 	}
-	return timeout - s.Now.Sub(since)
+	return timeout - o.Now.Sub(since)
 }
 
 func noteAvoided(attempt int32, nodes []jobsetv1alpha2.AvoidedNode) string {

@@ -237,6 +237,39 @@ func TestForgetWhenOnlyThatRoomIsLeft(t *testing.T) {
 	}
 }
 
+// TestJobsThatKeepOffForgottenNodes has a Job alone restart, with a new attempt that keeps off no node, before a Job of the attempt that forgot
+// its nodes was created once more.
+func TestJobsThatKeepOffForgottenNodes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		attempt jobsetv1alpha2.Attempt
+		keeps   string
+		minutes int
+		deleted []string
+		again   time.Duration
+	}{
+		"after some minutes":                 {attempt: runs(2, created(2)), keeps: "n1,n2", minutes: 5, deleted: []string{"js-w-1"}},
+		"not before":                         {attempt: runs(2, created(2)), keeps: "n1,n2", minutes: 4, again: time.Minute},
+		"not once all were ready":            {attempt: runs(2, created(2), readySince(3)), keeps: "n1,n2", minutes: 50},
+		"not for a Job that keeps off none":  {attempt: runs(2, created(2)), minutes: 50},
+		"at once if its attempt forgot them": {attempt: runs(2, keepsOff(1, 30, "n1", "n2", "n3"), created(2), forgot), keeps: "n1,n2", minutes: 4, deleted: []string{"js-w-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			js := newSet(with("w", 2), failurePolicy(3), restarted(1, 1), avoids("1h"), withAttempts(past(1), tc.attempt))
+			o := observe(js, jobNamed("w", 0, attempt("1"), ready), jobNamed("w", 1, attempt("1"), avoiding(tc.keeps)))
+			o.KeepAttempts, o.Nodes, o.ShutOut = true, hostplan.Of(30), hostplan.Known[sets.Set[types.UID]]{}
+			o.Unschedulable = Unschedulable{Pods: 1, Reason: "no node fits", Since: now.Add(-time.Duration(tc.minutes) * time.Minute)}
+			if Decide(o).Asks.ShutOut {
+				o.ShutOut = hostplan.Of(sets.New[types.UID]("uid-js-w-1"))
+			}
+			p := Decide(o)
+			diff(t, "deleted", tc.deleted, refNames(p.DeleteJobs))
+			if tc.again > 0 {
+				diff(t, "again after", tc.again, p.RequeueAfter)
+			}
+		})
+	}
+}
+
 // forgetsOnce follows a set that forgets nodes: one event, and the Jobs without room are replaced by such as keep off no node.
 func forgetsOnce(t *testing.T, o Observed, p Plan) {
 	t.Helper()

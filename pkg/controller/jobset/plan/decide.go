@@ -70,7 +70,8 @@ func advance(s state) (_ state, over bool) {
 			return s, true
 		}
 	}
-	return run(s, endRestart, causeOfTarget, recordSuspension, countExecution, storeAvoided, unpin, moveJob, forgetNodes)
+	return run(s, endRestart, causeOfTarget, recordSuspension, countExecution, storeAvoided, unpin, followJob, moveJob,
+		forgetNodes)
 }
 
 // childSteps bring the children of an unfinished set, none of whose Jobs calls for a policy, to where they should be. Which Jobs wait is

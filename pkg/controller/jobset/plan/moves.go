@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
@@ -90,23 +89,6 @@ func leftDomain(o *Observed, job child) bool {
 	}
 	moves := at.At.Jobs[job.index].Moves
 	return moves != nil && moves.ReplacedJob == job.UID && helper.TrueJobCondition(job.Job, batchv1.JobComplete) == nil
-}
-
-// elsewhere reports whether a Job runs in a domain that its set did not choose for it, so that it is to be created once more where it
-// belongs: a request that resumes a Job for an earlier placement can arrive after a suspension has ended that placement, and another Job of
-// the set may have the domain by then. A Job with a pod that is ready or has succeeded stays: its work counts for more than its place.
-func elsewhere(o *Observed, job child) bool {
-	at := o.index.placed[job.place]
-	domain := job.Spec.Template.Spec.NodeSelector[at.Topology]
-	if domain == "" || suspended(o.JobSet) || jobSuspended(job.Job) || jobEnded(job.Job) ||
-		job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) > 0 {
-		return false
-	}
-	if !at.IsFor(job.index, o.jobRestarts(job.place, job.index)) {
-		// A Job from before the feature was on runs where the set itself says.
-		return domain != o.JobSet.Spec.ReplicatedJobs[job.place].Template.Spec.Template.Spec.NodeSelector[at.Topology]
-	}
-	return domain != at.Domain(job.index) && !at.At.Jobs[job.index].Ready
 }
 
 // notePlaced notes which Jobs have had all of their pods ready where they are. They do not move any more.

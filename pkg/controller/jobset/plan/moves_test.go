@@ -174,50 +174,6 @@ func TestJobThatLeftAndCompleted(t *testing.T) {
 	diff(t, "created", "", createdAt(p))
 }
 
-// TestJobElsewhere shows which Jobs are created once more because they run in a domain that the set did not choose for them.
-func TestJobElsewhere(t *testing.T) {
-	in := func(domain string) func(*batchv1.Job) {
-		return func(job *batchv1.Job) { job.Spec.Template.Spec.NodeSelector = map[string]string{rack: domain} }
-	}
-	inFirst := func(change func(*jobsetv1alpha2.JobPlacement)) func(*jobsetv1alpha2.JobSet) {
-		return func(js *jobsetv1alpha2.JobSet) { change(&js.Status.Placement.ReplicatedJobs[0].Jobs[0]) }
-	}
-	unchanged := func(*jobsetv1alpha2.JobSet) {}
-	noPlacement := func(js *jobsetv1alpha2.JobSet) { js.Status.Placement = nil }
-	for name, tc := range map[string]struct {
-		job     func(*batchv1.Job)
-		change  func(*jobsetv1alpha2.JobSet)
-		off     bool
-		deleted string
-	}{
-		"its domain":                  {job: in("a")},
-		"another domain":              {job: in("b"), deleted: "js-w-0"},
-		"no domain":                   {job: func(*batchv1.Job) {}},
-		"the feature is off":          {job: in("b"), off: true},
-		"a pod is ready":              {job: func(job *batchv1.Job) { in("b")(job); podsReady(job) }},
-		"a pod has succeeded":         {job: func(job *batchv1.Job) { in("b")(job); job.Status.Succeeded = 1 }},
-		"all pods were ready":         {job: in("b"), change: inFirst(func(at *jobsetv1alpha2.JobPlacement) { at.Ready = true })},
-		"the set has ended":           {job: func(job *batchv1.Job) { in("b")(job); failedWith("BackoffLimitExceeded", "", 0)(job) }, change: completed, deleted: "js-w-1"},
-		"it is suspended":             {job: func(job *batchv1.Job) { in("b")(job); jobIsSuspended(job) }},
-		"the set is suspended":        {job: in("b"), change: isSuspended},
-		"the scheduler was to choose": {job: in("b"), change: inFirst(func(at *jobsetv1alpha2.JobPlacement) { at.Domain = "" }), deleted: "js-w-0"},
-		"the set is not placed yet":   {job: in("b"), change: noPlacement, deleted: "js-w-0"},
-		"the set is not placed and chooses it itself": {job: in("b"), change: func(js *jobsetv1alpha2.JobSet) {
-			noPlacement(js)
-			js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.NodeSelector = map[string]string{rack: "b"}
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if tc.change == nil {
-				tc.change = unchanged
-			}
-			o := stuckSet(jobNamed("w", 0, tc.job), tc.change)
-			o.Waiting, o.Gates.ExclusivePlacement = nil, !tc.off
-			diff(t, "deleted", tc.deleted, deletedNames(Decide(o)))
-		})
-	}
-}
-
 // TestReadyJobsAreNoted shows that a Job all of whose pods are ready is noted once, and that this may wait like counts do.
 func TestReadyJobsAreNoted(t *testing.T) {
 	o := stuckSet(jobNamed("w", 0, podsReady), func(js *jobsetv1alpha2.JobSet) {

@@ -159,6 +159,49 @@ func (r *worldRules) shareByScheduler(js, other *jobsetv1alpha2.JobSet) (share b
 	return share
 }
 
+// isTooSmall reports whether a Job of an unfinished set has a domain in which its pods would not fit if it was empty, while sets hold nodes of
+// each domain in which they would.
+func (r *worldRules) isTooSmall() (small bool) {
+	held := r.heldNodes()
+	for _, js := range r.sets.Objects {
+		if !holdsPlaces(js) {
+			continue
+		}
+		eachPlace(js.Status.Placement, func(at place2) {
+			template := &replicatedJob(js, at.replicatedJob).Template.Spec
+			room, taken := map[string]int64{}, map[string]bool{}
+			for _, node := range r.nodes.Objects {
+				domain := node.Labels[at.topology]
+				room[domain] += coresOfNode / cpuOf(&corev1.Pod{Spec: template.Template.Spec})
+				taken[domain] = taken[domain] || held[node.Name]
+			}
+			fits := func(domain string) bool { return room[domain] >= int64(*template.Parallelism) }
+			free := false
+			for domain := range room {
+				free = free || fits(domain) && !taken[domain]
+			}
+			small = small || !fits(at.Domain) && !free
+		})
+	}
+	return small
+}
+
+// heldNodes returns the nodes of the domains that unfinished sets hold.
+func (r *worldRules) heldNodes() map[string]bool {
+	held := map[string]bool{}
+	for _, js := range r.sets.Objects {
+		if !holdsPlaces(js) {
+			continue
+		}
+		eachPlace(js.Status.Placement, func(at place2) {
+			for _, node := range r.nodes.Objects {
+				held[node.Name] = held[node.Name] || node.Labels[at.topology] == at.Domain
+			}
+		})
+	}
+	return held
+}
+
 // atRest checks suspended sets once nothing fails any more.
 func (r *worldRules) atRest() {
 	for _, js := range r.sets.Objects {

@@ -197,10 +197,29 @@ func (r *worldRules) checkPlaces(o plan.Observed, before, after *jobsetv1alpha2.
 		case !found:
 		case at.Moves != nil && (old.Moves == nil || at.Moves.ReplacedJob != old.Moves.ReplacedJob):
 			r.checkMove(o, old, after)
-		case at.Domain != old.Domain:
+		case at.Domain != old.Domain && !follows(o, before, after, old, at):
 			r.Fail(keepsDomain, "%s-%d was in %s, is in %s", at.replicatedJob, at.index, old.Domain, at.Domain)
 		}
 	})
+}
+
+// follows reports whether a Job has another domain next because a Job of the set works in another one than the set said: either it is this
+// Job, or it leaves its domain to this one, which has not run.
+func follows(o plan.Observed, before, after *jobsetv1alpha2.JobSetStatus, old, at place2) bool {
+	was := map[string]string{}
+	key := func(at place2) string { return fmt.Sprint(at.topology, at.replicatedJob, at.index) }
+	eachPlace(before.Placement, func(at place2) { was[key(at)] = at.Domain })
+	follows := false
+	eachPlace(after.Placement, func(worker place2) {
+		from := was[key(worker)]
+		works := slices.ContainsFunc(o.Jobs, func(job *batchv1.Job) bool {
+			its, ok := placeOf(job)
+			same := ok && its.replicatedJob == worker.replicatedJob && int(its.index) == worker.index && !jobIsSuspended(job)
+			return same && job.Spec.Template.Spec.NodeSelector[worker.topology] == worker.Domain && from != worker.Domain
+		})
+		follows = follows || works && (key(worker) == key(at) || !old.Ready && (at.Domain == from || old.Domain == from))
+	})
+	return follows
 }
 
 // checkMove checks that a Job may leave where it was.

@@ -59,6 +59,9 @@ func (w *world) stabilize() {
 	case w.rules.sharedByScheduler():
 		// The scheduler chose the domain of a Job while another one was placed there, and no node is added. Pods repel each other.
 		w.Seen["sets whose Jobs hold one domain"]++
+	case w.rules.isTooSmall():
+		// A set was placed while nodes were missing or avoided. Jobs that have run do not leave the domains in which others would fit.
+		w.Seen["sets whose Jobs hold domains that are too small"]++
 	default:
 		w.Fail(everySetFinishes, "%s", w.unfinished())
 	}

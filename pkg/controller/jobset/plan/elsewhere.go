@@ -1,0 +1,101 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"k8s.io/utils/ptr"
+
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+)
+
+// A Job can run in another domain than its set says: a request that creates or resumes it for an earlier placement may arrive after a
+// suspension has ended that placement, and another Job of the set may have the domain by then. A Job that has done nothing yet is created
+// once more where it belongs. One that works keeps its domain, and the status follows it: work counts for more than places.
+
+// strayedTo returns the domain in which a Job runs if its set did not choose it; empty if it did, or if the Job has no domain.
+func strayedTo(o *Observed, job child) string {
+	at := o.index.placed[job.place]
+	domain := job.Spec.Template.Spec.NodeSelector[at.Topology]
+	if domain == "" || suspended(o.JobSet) || jobSuspended(job.Job) || jobEnded(job.Job) {
+		return ""
+	}
+	chosen := at.Domain(job.index)
+	if !hasPlace(o, job) {
+		// A Job from before the feature was on runs where the set itself says.
+		chosen = o.JobSet.Spec.ReplicatedJobs[job.place].Template.Spec.Template.Spec.NodeSelector[at.Topology]
+	}
+	if domain == chosen {
+		return ""
+	}
+	return domain
+}
+
+// hasPlace reports whether the stored placement is about the present attempt of a Job.
+func hasPlace(o *Observed, job child) bool {
+	return o.index.placed[job.place].IsFor(job.index, o.jobRestarts(job.place, job.index))
+}
+
+// works reports whether a pod of the Job is ready or has succeeded, or all pods were ready.
+func works(o *Observed, job child) bool {
+	return job.Status.Succeeded+ptr.Deref(job.Status.Ready, 0) > 0 ||
+		hasPlace(o, job) && o.index.placed[job.place].At.Jobs[job.index].Ready
+}
+
+// elsewhere reports whether a Job is to be created once more because it runs where it does not belong.
+func elsewhere(o *Observed, job child) bool { return strayedTo(o, job) != "" && !works(o, job) }
+
+// followJob stores where a Job runs that works in another domain than its set says. Jobs that were to run there and have not run get the
+// domain that it leaves to them. If two Jobs work in one domain, it is too late for that.
+func followJob(s state) changes {
+	if s.next.Placement == nil || !placeable(s.Observed) {
+		return changes{}
+	}
+	type domain struct{ topology, name string }
+	working := map[domain]int{}
+	for _, job := range s.owned.active {
+		if topology := s.index.placed[job.place].Topology; topology != "" && works(&s.Observed, job) {
+			working[domain{topology, job.Spec.Template.Spec.NodeSelector[topology]}]++
+		}
+	}
+	for _, job := range s.owned.active {
+		at := s.index.placed[job.place]
+		to := strayedTo(&s.Observed, job)
+		if to == "" || !hasPlace(&s.Observed, job) || working[domain{at.Topology, to}] != 1 {
+			continue
+		}
+		return changes{commits: true, edits: []edit{exchange(at.Topology, to, at.Domain(job.index)), moveTo(s, job, to)}}
+	}
+	return changes{}
+}
+
+// moveTo notes the domain of one Job.
+func moveTo(s state, job child, domain string) edit {
+	name, topology := replicatedJobOf(job.Job), s.index.placed[job.place].Topology
+	return func(next *jobsetv1alpha2.JobSetStatus) {
+		if entry := helper.PlacementOf(next, name, topology); entry != nil && int(job.index) < len(entry.Jobs) {
+			place := &entry.Jobs[job.index]
+			place.Domain, place.Nodes, place.Ready = domain, 0, false
+		}
+	}
+}
+
+// exchange gives Jobs that have not run the one domain in place of the other.
+func exchange(topology, one, other string) edit {
+	return func(next *jobsetv1alpha2.JobSetStatus) {
+		for i := range next.Placement.ReplicatedJobs {
+			entry := &next.Placement.ReplicatedJobs[i]
+			for index := range entry.Jobs {
+				place := &entry.Jobs[index]
+				switch {
+				case entry.TopologyKey != topology || place.Ready || place.Domain == "":
+				case place.Domain == one:
+					place.Domain, place.Nodes = other, 0
+				case place.Domain == other:
+					place.Domain, place.Nodes = one, 0
+				}
+			}
+		}
+	}
+}
