@@ -62,7 +62,7 @@ func followJob(s state) changes {
 	for _, job := range s.owned.active {
 		at := s.index.placed[job.place]
 		to := strayedTo(&s.Observed, job)
-		if to == "" || !hasPlace(&s.Observed, job) || working[domain{at.Topology, to}] != 1 {
+		if to == "" || job.DeletionTimestamp != nil || !hasPlace(&s.Observed, job) || working[domain{at.Topology, to}] != 1 {
 			continue
 		}
 		return changes{commits: true, edits: []edit{exchange(at.Topology, to, at.Domain(job.index)), moveTo(s, job, to)}}

@@ -72,6 +72,7 @@ func TestStatusFollowsJobs(t *testing.T) {
 		"in a domain of none":             {first: works("c"), second: in("b"), want: "c b"},
 		"in that of a Job that waits":     {first: works("b"), second: func(job *batchv1.Job) { in("b")(job); jobIsSuspended(job) }, want: "b a"},
 		"in that of a Job that starts":    {first: works("b"), second: in("b"), want: "b a", deleted: "js-w-1"},
+		"while it is being deleted":       {first: func(job *batchv1.Job) { works("b")(job); terminating(job) }, second: in("b"), want: "a b"},
 		"in that of a Job that works":     {first: works("b"), second: works("b"), want: "a b"},
 		"each in the domain of the other": {first: works("b"), second: works("a"), want: "b a"},
 		"the scheduler was to choose": {
