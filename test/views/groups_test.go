@@ -27,7 +27,7 @@ func groupsOf(_ *testing.T, a *api, f fault, set *leaderworkersetv1.LeaderWorker
 	for _, at := range later() {
 		o := groupsplan.Observed{Set: set, Leader: leader, LeaderTaken: f.taken, Now: at, ServedSince: began.Time, TroubledSince: began.Time}
 		if leader != nil && f.refused != "" {
-			o.RefusedPods = hostplan.RefusedPods{Owners: 1, Reason: f.reason(), Message: f.refused, At: at.Time, Since: began.Time}
+			o.PodsRefusedSince, o.RefusedPods = began.Time, []hostplan.Refusal{{Reason: f.reason(), Message: f.refused, At: at.Time}}
 		}
 		if pod != nil {
 			o.Leaders, o.UnschedulableSince = []groupsplan.Pod{groupsplan.PodOf(pod)}, began.Time

@@ -14,14 +14,9 @@ import (
 
 // observeRefusedPods adds the pods that the API refuses, and remembers since when there are any.
 func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
-	refused := &obs.RefusedPods
 	add := func(statefulSet types.UID, lacks bool) {
-		refusal := s.deps.Caches.PodRefusal(statefulSet, lacks)
-		if refusal == nil {
-			return
-		}
-		if refused.Owners++; refused.Owners == 1 || refusal.At.After(refused.At) {
-			refused.Reason, refused.Message, refused.At = refusal.Reason, refusal.Message, refusal.At
+		if refusal := s.deps.Caches.PodRefusal(statefulSet, lacks); refusal != nil {
+			obs.RefusedPods = append(obs.RefusedPods, *refusal)
 		}
 	}
 	if obs.Leader != nil {
@@ -30,7 +25,7 @@ func (s *Syncer) observeRefusedPods(key cache.ObjectName, obs *plan.Observed) {
 	for i := range obs.Workers {
 		add(obs.Workers[i].UID, lacksPods(&obs.Workers[i]))
 	}
-	refused.Since = children.Since(s.podsRefused, key, refused.Owners > 0, obs.Now.Time)
+	obs.PodsRefusedSince = children.Since(s.podsRefused, key, len(obs.RefusedPods) > 0, obs.Now.Time)
 }
 
 // lacksLeaders returns whether the StatefulSet of leaders has fewer pods than it should.

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,25 +43,22 @@ func (u Unschedulable) Trouble(conditionType, of string, after time.Duration) Tr
 	return Trouble{Type: conditionType, Reason: reasons.Unschedulable, Message: head + u.Reason, Head: head, Since: u.Since, After: after}
 }
 
-// RefusedPods are pods that the API refuses to a controller of the cluster.
-type RefusedPods struct {
-	// Owners is the number of objects that lack pods for that; 0 if nothing is refused.
-	Owners int
-	// Reason and Message come from the newest refusal, and At is when that was.
-	Reason, Message string
-	At              time.Time
-	// Since is since when there are any.
-	Since time.Time
+// PodsTrouble returns what the condition of a type says about pods that the API refuses to a controller of the cluster, once some have been
+// refused for some time. The message begins with head, and stays while that and the reason do: others use quotas, so that each refusal may
+// have other numbers.
+func (r Refusal) PodsTrouble(conditionType, head string, since, now time.Time) Trouble {
+	return Trouble{Type: conditionType, Reason: r.Reason, Message: head + r.Message, Head: head, Since: since, After: PodsRefusedAfter,
+		Doubtful: now.Sub(r.At) > RefusedLately, Again: PodsRefusedAgain}
 }
 
-// Trouble returns what the condition of a type says about the pods, once they have been refused for some time. The message begins with
-// head, and stays while that and the reason do: others use quotas, so that each refusal may have other numbers.
-func (r RefusedPods) Trouble(conditionType, head string, now time.Time) Trouble {
-	if r.Owners == 0 {
-		return Trouble{Type: conditionType, Over: true, Reason: reasons.PodsCreated, Message: "no pods are refused"}
-	}
-	return Trouble{Type: conditionType, Reason: r.Reason, Message: head + r.Message, Head: head, Since: r.Since, After: PodsRefusedAfter,
-		Doubtful: now.Sub(r.At) > RefusedLately, Again: PodsRefusedAgain}
+// NoPodsRefused ends that trouble.
+func NoPodsRefused(conditionType string) Trouble {
+	return Trouble{Type: conditionType, Over: true, Reason: reasons.PodsCreated, Message: "no pods are refused"}
+}
+
+// Newest returns the newest of several refusals of pods, the first of those if there are some of one time.
+func Newest(refusals []Refusal) Refusal {
+	return slices.MaxFunc(refusals, func(a, b Refusal) int { return a.At.Compare(b.At) })
 }
 
 // Rules about pods that the API refuses to the controllers of the cluster.

@@ -13,23 +13,15 @@ import (
 
 // podsRefused returns what is said about Jobs whose pods the API refuses.
 func podsRefused(o Observed, owned children) hostplan.Trouble {
-	refused := refusedPods(o, owned)
-	head := ""
-	if refused.Owners > 0 {
-		head = fmt.Sprintf("pods of %d of %d Jobs cannot be created: ", refused.Owners, helper.TotalReplicas(o.JobSet))
-	}
-	return refused.Trouble(jobsetv1alpha2.PodCreationFailure, head, o.Now.Time)
-}
-
-// refusedPods returns how many Jobs have pods that were refused, and the latest refusal.
-func refusedPods(o Observed, owned children) hostplan.RefusedPods {
-	r := hostplan.RefusedPods{Since: o.PodsRefusedSince}
+	var refused []Refusal
 	for _, job := range owned.active {
-		if refusal, refused := o.RefusedPods[job.UID]; refused {
-			if r.Owners++; refusal.At.After(r.At) || r.At.IsZero() {
-				r.Reason, r.Message, r.At = refusal.Reason, refusal.Message, refusal.At
-			}
+		if refusal, found := o.RefusedPods[job.UID]; found {
+			refused = append(refused, refusal)
 		}
 	}
-	return r
+	if len(refused) == 0 {
+		return hostplan.NoPodsRefused(jobsetv1alpha2.PodCreationFailure)
+	}
+	head := fmt.Sprintf("pods of %d of %d Jobs cannot be created: ", len(refused), helper.TotalReplicas(o.JobSet))
+	return hostplan.Newest(refused).PodsTrouble(jobsetv1alpha2.PodCreationFailure, head, o.PodsRefusedSince, o.Now.Time)
 }

@@ -12,10 +12,12 @@ import (
 
 // podsRefused is the trouble of pods that the API refuses to the StatefulSet controller.
 func podsRefused(o *Observed) hostplan.Trouble {
-	refused := o.RefusedPods
-	head := fmt.Sprintf("pods of %d StatefulSets cannot be created: ", refused.Owners)
-	if refused.Owners == 1 {
+	if len(o.RefusedPods) == 0 {
+		return hostplan.NoPodsRefused(leaderworkersetv1.ConditionPodCreationFailure)
+	}
+	head := fmt.Sprintf("pods of %d StatefulSets cannot be created: ", len(o.RefusedPods))
+	if len(o.RefusedPods) == 1 {
 		head = "pods of 1 StatefulSet cannot be created: "
 	}
-	return refused.Trouble(leaderworkersetv1.ConditionPodCreationFailure, head, o.Now.Time)
+	return hostplan.Newest(o.RefusedPods).PodsTrouble(leaderworkersetv1.ConditionPodCreationFailure, head, o.PodsRefusedSince, o.Now.Time)
 }

@@ -39,8 +39,9 @@ func TestRefusedPods(t *testing.T) {
 				set.Status.Conditions = []metav1.Condition{told}
 			}
 			o := Observed{Set: set, Now: at}
-			if tc.refused > 0 {
-				o.RefusedPods = hostplan.RefusedPods{Owners: tc.refused, Reason: "QuotaExceeded", Message: "exceeded quota: q", At: at.Add(-tc.age), Since: at.Add(-tc.since)}
+			for range tc.refused {
+				o.RefusedPods = append(o.RefusedPods, hostplan.Refusal{Reason: "QuotaExceeded", Message: "exceeded quota: q", At: at.Add(-tc.age)})
+				o.PodsRefusedSince = at.Add(-tc.since)
 			}
 			b := newStatus(o)
 			due, got := b.fold(podsRefused(&o)), ""

@@ -41,8 +41,10 @@ type Observed struct {
 	Evaluated map[types.UID]bool
 	// Workers are the StatefulSets that leader pods control, those of leader pods that are gone included.
 	Workers []Workers
-	// RefusedPods are the pods that the API refuses.
-	RefusedPods hostplan.RefusedPods
+	// RefusedPods are why the API refuses pods to the StatefulSet controller, one for each StatefulSet that lacks pods for that, and
+	// PodsRefusedSince is since when there are any.
+	RefusedPods      []hostplan.Refusal
+	PodsRefusedSince time.Time
 	// UnschedulableSince is since when the scheduler finds no node for pods of the set; zero if it finds one for each.
 	UnschedulableSince time.Time
 	// Services are the Services with the label of the set.

@@ -75,8 +75,8 @@ func refusedPods(q *sequence, c *Child, status *batchv1alpha1.SequentialJobStatu
 		t.Again = hostplan.PodsRefusedAgain
 		return t
 	}
-	pods := hostplan.RefusedPods{Owners: 1, Reason: reason, Message: c.Refused.Message, At: c.Refused.At, Since: q.PodsRefusedSince}
-	t = pods.Trouble(batchv1alpha1.ConditionResourcesUnavailable, head, q.Now.Time)
+	t = c.Refused.PodsTrouble(batchv1alpha1.ConditionResourcesUnavailable, head, q.PodsRefusedSince, q.Now.Time)
+	t.Reason = reason
 	if t.ByReason = true; reportsRefused(status) { // for another reason, perhaps
 		t.After, t.Doubtful = 0, false
 	}
