@@ -22,7 +22,7 @@ const (
 	// plansInObservers is how often the files that observe call functions of plans. Observing decides nothing.
 	plansInObservers = 6
 	// typesOfRefusals is how many types of the controllers say that something was refused.
-	typesOfRefusals = 5
+	typesOfRefusals = 3
 )
 
 // inPlan returns whether a package decides.

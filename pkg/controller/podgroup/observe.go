@@ -98,7 +98,7 @@ func (s *Syncer) observe(key cache.ObjectName) ([]*snapshot, error) {
 	for i, obs := range found {
 		obs.Group, obs.GroupUnknown, obs.Now, obs.ShowStatus = group, unknown, now, i == 0
 		obs.LastNew, obs.Written = s.memory.times(key, obs.prefix, now)
-		obs.Refused = s.memory.refusals(key, obs.prefix).describe(obs.Prefix)
+		obs.LabelProblem = s.memory.refusals(key, obs.prefix).problem(obs.Prefix)
 	}
 	return found, nil
 }

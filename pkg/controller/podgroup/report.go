@@ -84,23 +84,23 @@ func (r refusal) before(other refusal) bool {
 	return r.name < other.name
 }
 
-// describe says what failed, and why, as it is for the first pod.
-func (r refusals) describe(prefix plan.Prefix) (d plan.Refused) {
+// problem says what failed, and why, as it is for the first pod.
+func (r refusals) problem(prefix plan.Prefix) (p plan.Problem) {
 	for uid, one := range r {
-		if d.Pod.Name == "" || one.before(r[d.Pod.UID]) {
-			d.Pod = plan.Ref{Name: one.name, UID: uid}
+		if p.Pod.Name == "" || one.before(r[p.Pod.UID]) {
+			p.Pod = plan.Ref{Name: one.name, UID: uid}
 		}
 	}
 	if len(r) == 0 {
-		return d
+		return p
 	}
-	pods, why := "pod "+d.Pod.Name, r[d.Pod.UID].why
+	pods, why := "pod "+p.Pod.Name, r[p.Pod.UID].why
 	if len(r) > 1 {
 		pods += " and others" // how many changes with each try
 	}
-	d.Message = fmt.Sprintf("label %s cannot be set on %s: %s", prefix.ReadyKey, pods, why)
-	d.Why = alike(strings.ReplaceAll(strings.ReplaceAll(why, strconv.Quote(d.Pod.Name), "pod"), string(d.Pod.UID), ""))
-	return d
+	p.Message = fmt.Sprintf("label %s cannot be set on %s: %s", prefix.ReadyKey, pods, why)
+	p.Why = alike(strings.ReplaceAll(strings.ReplaceAll(why, strconv.Quote(p.Pod.Name), "pod"), string(p.Pod.UID), ""))
+	return p
 }
 
 // answerOf returns the answer itself, without what led to the request. There is none to a request that was not made,
@@ -153,8 +153,8 @@ func failureOf(err error, before failure) failure {
 // noteRefusals keeps why pods could not be labeled until they are, and decides again if that has changed: the status says so.
 func (s *Syncer) noteRefusals(key cache.ObjectName, obs *snapshot, p plan.Plan, now refusals) plan.Plan {
 	s.memory.refuse(key, obs.prefix, now)
-	if now := now.describe(obs.Prefix); now != obs.Refused {
-		obs.Refused = now
+	if now := now.problem(obs.Prefix); now != obs.LabelProblem {
+		obs.LabelProblem = now
 		return plan.Decide(obs.Observed)
 	}
 	return p
@@ -162,20 +162,21 @@ func (s *Syncer) noteRefusals(key cache.ObjectName, obs *snapshot, p plan.Plan, 
 
 // reportProblems sends events about what keeps users from what they want, once for each problem.
 func (s *Syncer) reportProblems(key cache.ObjectName, obs *snapshot, p plan.Plan) {
-	s.reportProblem(key, obs, plan.EventInvalidSize, p.SizeProblem, p.SizeProblemPod, p.SizeProblem)
-	s.reportProblem(key, obs, plan.EventLabelFailed, obs.Refused.Why, obs.Refused.Pod, "The "+obs.Refused.Message)
+	s.reportProblem(key, obs, plan.EventInvalidSize, p.SizeProblem, p.SizeProblem.Message)
+	s.reportProblem(key, obs, plan.EventLabelFailed, obs.LabelProblem, "The "+obs.LabelProblem.Message)
 	if obs.OwnersError != "" && obs.ownersRefused == "" {
 		return // there was no answer, so what was refused before may still be refused
 	}
-	s.reportProblem(key, obs, plan.EventSizeUnknown, obs.ownersRefused, obs.first(), "The size of the group cannot be read: "+
-		obs.ownersRefused)
+	s.reportProblem(key, obs, plan.EventSizeUnknown, plan.Problem{Pod: obs.first(), Why: obs.ownersRefused},
+		"The size of the group cannot be read: "+obs.ownersRefused)
 }
 
-// reportProblem sends an event about the PodReadinessGroup, or else the pod, if the problem is a new one. An empty problem is none.
-func (s *Syncer) reportProblem(key cache.ObjectName, obs *snapshot, reason, problem string, pod plan.Ref, note string) {
-	if !s.memory.newProblem(key, obs.prefix, reason, problem) {
+// reportProblem sends an event about the PodReadinessGroup, or else the pod, if the problem is a new one.
+func (s *Syncer) reportProblem(key cache.ObjectName, obs *snapshot, reason string, problem plan.Problem, note string) {
+	if !s.memory.newProblem(key, obs.prefix, reason, problem.Why) {
 		return
 	}
+	pod := problem.Pod
 	regarding := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: key.Namespace, Name: pod.Name, UID: pod.UID}
 	if obs.Group != nil {
 		regarding = &corev1.ObjectReference{

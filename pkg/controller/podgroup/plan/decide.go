@@ -35,8 +35,8 @@ type Observed struct {
 	Owners map[Owner]OwnerSize
 	// OwnersError is why owners could not be read; empty if they could.
 	OwnersError string
-	// Refused is why pods could not be labeled the last time; the zero value if they could.
-	Refused Refused
+	// LabelProblem is why pods could not be labeled the last time.
+	LabelProblem Problem
 	// LastNew is when a pod was last added to the group.
 	LastNew time.Time
 	// Written is when the status of the PodReadinessGroup was last written.
@@ -47,13 +47,13 @@ type Observed struct {
 // Ref names one incarnation of a pod.
 type Ref = hostplan.Ref
 
-// Refused is an answer of the API, which does not let pods be labeled.
-type Refused struct {
-	// Pod is the first of them.
+// Problem is what keeps users from what they want of a group. The zero Problem is none.
+type Problem struct {
+	// Pod is the first pod that has it.
 	Pod Ref
-	// Message says what failed, and why.
+	// Message says what is wrong, and why.
 	Message string
-	// Why is the reason alone. It is the same for other pods of the group that are refused for it.
+	// Why is the reason alone, which is the same whichever pod is the first.
 	Why string
 }
 
@@ -82,9 +82,8 @@ type Plan struct {
 	Status *batchv1alpha1.PodReadinessGroupStatus
 	// Events are sent once the status is written.
 	Events []Event
-	// SizeProblem says what is wrong with the sizes that pods state; empty if nothing is. SizeProblemPod is the first such pod.
-	SizeProblem    string
-	SizeProblemPod Ref
+	// SizeProblem is what is wrong with the sizes that pods state.
+	SizeProblem Problem
 	// LookAgain is when to look again though nothing changes; 0 for never.
 	LookAgain time.Duration
 	// ActsAfter is the part of LookAgain after which the group may be ready; 0 for none.
@@ -98,9 +97,6 @@ type Event = hostplan.Event
 func Decide(o Observed) Plan {
 	c, s := countPods(o), sizeOf(o)
 	p := Plan{SizeProblem: s.problem}
-	if s.pod != nil {
-		p.SizeProblemPod = Ref{Name: s.pod.Name, UID: s.pod.UID}
-	}
 	left := time.Duration(0)
 	if s.mayGrow {
 		left = max(0, o.LastNew.Add(StabilizationWindow).Sub(o.Now))

@@ -151,8 +151,8 @@ func TestSizeProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Decide(tc.o)
-			diff(t, "problem", tc.want, p.SizeProblem)
-			diff(t, "pod", tc.pod, p.SizeProblemPod.Name)
+			diff(t, "problem", tc.want, p.SizeProblem.Message)
+			diff(t, "pod", tc.pod, p.SizeProblem.Pod.Name)
 			diff(t, "size", tc.size, p.Size)
 			diff(t, "source", tc.source, p.Source)
 		})

@@ -48,9 +48,8 @@ type size struct {
 	unread bool
 	// mayGrow means that pods count because they exist, so that more of them may come.
 	mayGrow bool
-	// problem says which stated sizes are malformed or contradict each other; empty if none does. Pod is the first such pod.
-	problem string
-	pod     *Pod
+	// problem is that stated sizes are malformed, or contradict each other.
+	problem Problem
 }
 
 // sizeOf returns the size of a group (docs/reference/batch.md#size).
@@ -66,7 +65,7 @@ func sizeOf(o Observed) size {
 		return stated
 	}
 	s := ownedSize(o)
-	s.problem, s.pod = stated.problem, stated.pod
+	s.problem = stated.problem
 	return s
 }
 
@@ -81,19 +80,21 @@ func (o Observed) minMember() *int32 {
 func statedSize(pods []*Pod, prefix Prefix) size {
 	s := size{source: FromPods}
 	eachStated(pods, func(_ *Pod, n int32) { s.pods = max(s.pods, n) })
-	malformed := false
+	malformed, first := false, (*Pod)(nil)
 	eachStated(pods, func(p *Pod, n int32) {
 		malformed = malformed || n == 0
-		if (n == 0 || n != s.pods) && (s.pod == nil || p.Name < s.pod.Name) {
-			s.pod = p
+		if (n == 0 || n != s.pods) && (first == nil || p.Name < first.Name) {
+			first = p
 		}
 	})
-	switch {
-	case malformed:
-		s.problem = fmt.Sprintf("%s must be a number from 1 to %d on all pods of the group", prefix.SizeKey, MaxSize)
-	case s.pod != nil:
-		s.problem = fmt.Sprintf("%s must be the same number on all pods of the group; the largest, %d, counts", prefix.SizeKey, s.pods)
+	if first == nil {
+		return s
 	}
+	why := fmt.Sprintf("%s must be the same number on all pods of the group; the largest, %d, counts", prefix.SizeKey, s.pods)
+	if malformed {
+		why = fmt.Sprintf("%s must be a number from 1 to %d on all pods of the group", prefix.SizeKey, MaxSize)
+	}
+	s.problem = Problem{Pod: Ref{Name: first.Name, UID: first.UID}, Message: why, Why: why}
 	return s
 }
 

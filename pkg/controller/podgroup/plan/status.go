@@ -115,11 +115,11 @@ func (p *Plan) explain(o Observed, left time.Duration) {
 		p.Reason = ReasonSettling
 		p.Message += "; nothing states the size of the group, and pods were added in the last " + StabilizationWindow.String()
 	}
-	if p.SizeProblem != "" {
-		p.Message += "; " + p.SizeProblem
+	if p.SizeProblem.Message != "" {
+		p.Message += "; " + p.SizeProblem.Message
 	}
-	if o.Refused.Message != "" {
-		p.Message += "; the " + o.Refused.Message
+	if o.LabelProblem.Message != "" {
+		p.Message += "; the " + o.LabelProblem.Message
 	}
 }
 
