@@ -3,13 +3,7 @@
 
 package plan
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-)
+import "k8s.io/apimachinery/pkg/types"
 
 // Asks are what a decision depends on and the snapshot does not have. A plan that asks for something holds nothing else:
 // the decision is made once more on a snapshot with the answers. An answer may be that something could not be obtained,
@@ -35,13 +29,6 @@ func (p Plan) Questions() (questions []string) {
 		questions = append(questions, "first causes")
 	}
 	return questions
-}
-
-// runsDespiteQueue returns what Plan.DespiteQueue says.
-func runsDespiteQueue(o Observed) bool {
-	held := func(p Pod) bool { return p.HeldByKueue }
-	return o.Set.Labels[jobsetv1alpha2.QueueNameKey] != "" && !slices.ContainsFunc(o.Leaders, held) &&
-		!slices.ContainsFunc(o.Workers, func(w Workers) bool { return slices.ContainsFunc(w.Pods, held) })
 }
 
 // missingCause names the pods that may say why a group has failed: the leader, and those of the StatefulSet of its workers.

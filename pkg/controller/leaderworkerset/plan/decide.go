@@ -4,9 +4,11 @@
 package plan
 
 import (
+	"slices"
 	"sort"
 	"time"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 )
 
@@ -72,6 +74,13 @@ func (s *snapshot) groupAt(index int32) *group {
 		return nil
 	}
 	return &s.groups[after-1]
+}
+
+// runsDespiteQueue returns what Plan.DespiteQueue says.
+func runsDespiteQueue(o Observed) bool {
+	held := func(p Pod) bool { return p.HeldByKueue }
+	return o.Set.Labels[jobsetv1alpha2.QueueNameKey] != "" && !slices.ContainsFunc(o.Leaders, held) &&
+		!slices.ContainsFunc(o.Workers, func(w Workers) bool { return slices.ContainsFunc(w.Pods, held) })
 }
 
 // add adds a part to a plan.

@@ -67,6 +67,15 @@ func groupsOf(o Observed, rev revision) []group {
 	return out
 }
 
+// leadersByUID returns the leader pods by their UID.
+func leadersByUID(o Observed) map[types.UID]*Pod {
+	out := make(map[types.UID]*Pod, len(o.Leaders))
+	for i := range o.Leaders {
+		out[o.Leaders[i].UID] = &o.Leaders[i]
+	}
+	return out
+}
+
 // setReady sets whether the group is ready, and of the current revision. A group that is being deleted is not ready any
 // longer, whatever its containers do.
 func (g *group) setReady(key string) {

@@ -98,6 +98,20 @@ func readiness(pod *corev1.Pod) (ready bool, notSince metav1.Time) {
 	return false, pod.CreationTimestamp
 }
 
+// unschedulable returns why the scheduler finds no node for a pod; empty if it finds one, or has not tried.
+func unschedulable(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" {
+		return ""
+	}
+	for i := range pod.Status.Conditions {
+		c := &pod.Status.Conditions[i]
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 func hasRestarted(pod *corev1.Pod) bool {
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range statuses {

@@ -68,3 +68,44 @@ func (p *Plan) withTroubles(o Observed, r Results, taken Taken) (*leaderworkerse
 	}
 	return status, l
 }
+
+// podsRefused is the trouble of pods that the API refuses to the StatefulSet controller.
+func podsRefused(o *Observed) hostplan.Trouble {
+	if len(o.RefusedPods) == 0 {
+		return hostplan.NoPodsRefused(leaderworkersetv1.ConditionPodCreationFailure)
+	}
+	head := fmt.Sprintf("pods of %d StatefulSets cannot be created: ", len(o.RefusedPods))
+	if len(o.RefusedPods) == 1 {
+		head = "pods of 1 StatefulSet cannot be created: "
+	}
+	return hostplan.Newest(o.RefusedPods).PodsTrouble(leaderworkersetv1.ConditionPodCreationFailure, head, o.PodsRefusedSince, o.Now.Time)
+}
+
+// waitForNodes returns the pods for which the scheduler finds no node, and its reason for the first of them by name.
+func (o *Observed) waitForNodes() hostplan.Unschedulable {
+	out, first := hostplan.Unschedulable{Since: o.UnschedulableSince}, ""
+	count := func(list []Pod) {
+		for i := range list {
+			pod := &list[i]
+			if pod.Unschedulable == "" || pod.Deleting {
+				continue
+			}
+			if out.Pods++; out.Pods == 1 || pod.Name < first {
+				first, out.Reason = pod.Name, pod.Unschedulable
+			}
+		}
+	}
+	count(o.Leaders)
+	for i := range o.Workers {
+		count(o.Workers[i].Pods)
+	}
+	return out
+}
+
+// Unschedulable returns the number of pods for which the scheduler finds no node.
+func (o *Observed) Unschedulable() int { return o.waitForNodes().Pods }
+
+// podsUnschedulable is the trouble of pods that wait for a node.
+func podsUnschedulable(o *Observed) hostplan.Trouble {
+	return o.waitForNodes().Trouble(leaderworkersetv1.ConditionPodsUnschedulable, "", hostplan.LeaderWorkerSetUnschedulableAfter)
+}

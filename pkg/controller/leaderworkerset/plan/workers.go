@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -240,13 +239,4 @@ func (r *revisions) setAt(key string) *leaderworkersetv1.LeaderWorkerSet {
 	}
 	r.sets[key] = set
 	return set
-}
-
-// leadersByUID returns the leader pods by their UID.
-func leadersByUID(o Observed) map[types.UID]*Pod {
-	out := make(map[types.UID]*Pod, len(o.Leaders))
-	for i := range o.Leaders {
-		out[o.Leaders[i].UID] = &o.Leaders[i]
-	}
-	return out
 }
