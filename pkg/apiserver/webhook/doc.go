@@ -7,4 +7,7 @@
 // answered before authentication, to anybody: the answer follows from the question alone, and reads and writes nothing.
 // What anybody may ask is bounded in size, in time and in number. It needs no store either, and is answered also by a
 // server that does not serve its store.
+//
+// callers.go knows the callers with a certificate. All others share what is left by their addresses: shares.go has the bounds of an
+// address and of all together, and receive.go takes a question through them, until queue.go has a turn for its answer. handler.go answers.
 package webhook

@@ -7,4 +7,8 @@
 // While the server serves, each answer of etcd and each event of its watches is passed on only after a linearizable read of the key that
 // began after the answer. So a store that is swapped behind the same address is noticed before anything that it says gets out:
 // a 404, a list without an object, an event of a deletion. The server then never serves again in this process.
+//
+// Decide of package witness compares the halves, and says whether a store is empty, foreign or rolled back. guard.go has the order: look.go
+// reads both halves and does what follows from them, refuse.go and message.go refuse a store and say why, verify.go reads the key again for
+// each answer, and supersede.go adds the revisions that clients have seen to an older store that an administrator has accepted.
 package storecheck
