@@ -5,7 +5,7 @@
 //
 // The controllers of the cluster write all addresses of a Service once more whenever some of its pods have changed,
 // which is quadratic in the number of pods, and they write them twice: as EndpointSlices and as Endpoints. Here the
-// addresses of a set gather: package slices plans the writes, and pace decides when.
+// addresses of a set gather: plan says which writes are due, and pace decides when.
 //
 // The selector of a Service that is taken has one more label, which no pod carries, so that the controllers of the
 // cluster empty what they have written. Our slices are written before the label is, and stay after it has gone
