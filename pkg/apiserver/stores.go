@@ -60,13 +60,16 @@ func (s Stores) Decorate(next generic.RESTOptionsGetter) generic.RESTOptionsGett
 
 // join returns a wrapper that applies the wrappers of a list. A wrapper that is nil is left out.
 func join(wrappers []watchcache.Wrapper) watchcache.Wrapper {
-	return func(store storage.Interface, config *storagebackend.ConfigForResource) storage.Interface {
+	return func(store storage.Interface, config *storagebackend.ConfigForResource) (_ storage.Interface, err error) {
 		for _, wrap := range slices.Backward(wrappers) {
-			if wrap != nil {
-				store = wrap(store, config)
+			if wrap == nil {
+				continue
+			}
+			if store, err = wrap(store, config); err != nil {
+				return nil, err
 			}
 		}
-		return store
+		return store, nil
 	}
 }
 
@@ -92,7 +95,12 @@ func (d decorated) GetRESTOptions(resource schema.GroupResource, example runtime
 		if err != nil {
 			return store, destroy, err
 		}
-		return d.wrap(store, config), destroy, nil
+		wrapped, err := d.wrap(store, config)
+		if err != nil {
+			destroy()
+			return nil, func() {}, err
+		}
+		return wrapped, destroy, nil
 	}
 	return options, nil
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // Wrap puts the guard in front of a store.
-func (g *Guard) Wrap(store storage.Interface, config *storagebackend.ConfigForResource) storage.Interface {
-	return guarded{Interface: store, guard: g, size: encodedSize(config.Codec)}
+func (g *Guard) Wrap(store storage.Interface, config *storagebackend.ConfigForResource) (storage.Interface, error) {
+	return guarded{Interface: store, guard: g, size: encodedSize(config.Codec)}, nil
 }
 
 // smallGrowth is by how many bytes a change of spec may make an object larger while space is short: enough to suspend it.

@@ -16,8 +16,8 @@ import (
 )
 
 // Wrap returns a storage whose answers are passed on only after a check that began after them. It is meant to be below the watch cache.
-func (g *Guard) Wrap(next storage.Interface, _ *storagebackend.ConfigForResource) storage.Interface {
-	return &checked{Interface: next, guard: g}
+func (g *Guard) Wrap(next storage.Interface, _ *storagebackend.ConfigForResource) (storage.Interface, error) {
+	return &checked{Interface: next, guard: g}, nil
 }
 
 type checked struct {
@@ -99,11 +99,11 @@ func (s *checked) Watch(ctx context.Context, key string, opts storage.ListOption
 
 // AwaitCache lets the server start while the store is refused. The library waits for full watch caches, and reports
 // itself as not alive until then. The check of the guard waits for them instead.
-func (g *Guard) AwaitCache(next storage.Interface, _ *storagebackend.ConfigForResource) storage.Interface {
+func (g *Guard) AwaitCache(next storage.Interface, _ *storagebackend.ConfigForResource) (storage.Interface, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stores = append(g.stores, next.ReadinessCheck)
-	return ready{next, g}
+	return ready{next, g}, nil
 }
 
 type ready struct {

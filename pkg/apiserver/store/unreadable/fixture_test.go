@@ -98,7 +98,9 @@ func (e *env) serve(transformer value.Transformer, cached bool) {
 		e.t.Fatal(err)
 	}
 	e.t.Cleanup(destroy)
-	e.store = Serve(store, tolerating)
+	if e.store, err = Serve(store, tolerating); err != nil {
+		e.t.Fatal(err)
+	}
 }
 
 func newSet(name string) *jobset.JobSet {

@@ -28,15 +28,20 @@ func (s *Objects) Tolerate(config *storagebackend.ConfigForResource, prefix stri
 	return &tolerating
 }
 
-// Serve returns a store that returns no placeholder for an object. It is meant to be above the watch cache. The configuration comes from
-// Tolerate; with another one the store is returned as it is.
-func Serve(next storage.Interface, config *storagebackend.ConfigForResource) storage.Interface {
+// notTolerating is the error of a configuration that Tolerate has not returned.
+func notTolerating(config *storagebackend.ConfigForResource) error {
+	return fmt.Errorf("the store of %s does not tolerate objects that cannot be read", config.GroupResource)
+}
+
+// Serve returns a store that returns no placeholder for an object. It is meant to be above the watch cache. The configuration must come from
+// Tolerate.
+func Serve(next storage.Interface, config *storagebackend.ConfigForResource) (storage.Interface, error) {
 	c, ok := config.Codec.(*codec)
 	if !ok {
-		return next
+		return nil, notTolerating(config)
 	}
 	show(config.GroupResource, 0)
-	return served{Interface: next, of: c.of}
+	return served{Interface: next, of: c.of}, nil
 }
 
 // served is a store that returns no placeholder for an object, and warns of those in lists.

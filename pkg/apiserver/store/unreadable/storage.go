@@ -20,14 +20,13 @@ import (
 )
 
 // Wrap returns an etcd whose lists and watches have placeholders for what cannot be read, and whose other answers are
-// errors about the object. It is meant to be below the watch cache. The configuration comes from Tolerate; with
-// another one the store is returned as it is.
-func Wrap(next storage.Interface, config *storagebackend.ConfigForResource) storage.Interface {
+// errors about the object. It is meant to be below the watch cache. The configuration must come from Tolerate.
+func Wrap(next storage.Interface, config *storagebackend.ConfigForResource) (storage.Interface, error) {
 	c, ok := config.Codec.(*codec)
 	if !ok {
-		return next
+		return nil, notTolerating(config)
 	}
-	return &store{Interface: next, of: c.of}
+	return &store{Interface: next, of: c.of}, nil
 }
 
 type store struct {

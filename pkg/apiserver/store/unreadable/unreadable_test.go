@@ -18,10 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/watchcache"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/unreadable"
 )
 
@@ -49,6 +51,16 @@ var damages = map[string]struct {
 	"JSON that is torn": {func([]byte) []byte {
 		return []byte(`{"kind":"JobSet","apiVersion":"jobset.x-k8s.io/v1alpha2","metadata":{"name":"ba`)
 	}, false, ""},
+}
+
+// TestNoStoreWithoutTolerance has the configuration of a resource that nothing has prepared for objects that cannot be read.
+func TestNoStoreWithoutTolerance(t *testing.T) {
+	config := storagebackend.NewDefaultConfig("/registry/test", nil).ForResource(jobSets)
+	for name, wrap := range map[string]watchcache.Wrapper{"below the watch cache": Wrap, "above the watch cache": Serve} {
+		if store, err := wrap(&store{}, config); store != nil || err == nil {
+			t.Errorf("%s: got the store %v (%v), want an error", name, store, err)
+		}
+	}
 }
 
 func TestOneObjectCostsOnlyItself(t *testing.T) {

@@ -42,14 +42,17 @@ const (
 func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema.GroupResource) bool,
 	wrap Wrapper) generic.RESTOptionsGetter {
 	if wrap == nil {
-		wrap = func(store storage.Interface, _ *storagebackend.ConfigForResource) storage.Interface { return store }
+		wrap = func(store storage.Interface, _ *storagebackend.ConfigForResource) (storage.Interface, error) {
+			return store, nil
+		}
 	}
 	return getter{next: next, codec: codec, cached: cached, wrap: wrap, reads: semaphore.NewWeighted(maxListBytes),
 		updates: semaphore.NewWeighted(maxUpdateBytes)}
 }
 
-// Wrapper puts something in front of an etcd, which has the configuration.
-type Wrapper func(storage.Interface, *storagebackend.ConfigForResource) storage.Interface
+// Wrapper puts something in front of an etcd, which has the configuration. If that is not the one that it needs, it returns an error, and no
+// store is served without it.
+type Wrapper func(storage.Interface, *storagebackend.ConfigForResource) (storage.Interface, error)
 
 type getter struct {
 	next   generic.RESTOptionsGetter
@@ -78,7 +81,11 @@ func (g getter) newStore(cached bool) generic.StorageDecorator {
 			return raw, destroyRaw, err
 		}
 		limited := &bounded{Interface: raw, codec: g.codec, reads: g.reads, updates: g.updates}
-		store := g.wrap(limited, config)
+		store, err := g.wrap(limited, config)
+		if err != nil {
+			destroyRaw()
+			return nil, func() {}, err
+		}
 		if !cached {
 			return &present{Interface: store}, destroyRaw, nil
 		}
