@@ -34,14 +34,20 @@ type Stores struct {
 	Space *space.Guard
 }
 
-// Decorate returns a getter like the next one with decorated stores. The lists begin with the outermost decorator. The watch cache is
-// between them, and what bounds reads and updates of etcd is below them.
+// Decorate returns a getter like the next one with decorated stores. The watch cache is between the two lists of decorators, and what bounds
+// reads and updates of etcd is below them.
 func (s Stores) Decorate(next generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	above, below := s.layers()
+	return decorated{next: watchcache.Decorate(next, s.Codec, s.Cached, join(below)), wrap: join(above), unreadable: s.Unreadable}
+}
+
+// layers returns the decorators above and below the watch cache, the outermost ones first.
+func (s Stores) layers() (above, below []watchcache.Wrapper) {
 	var awaitCache, check watchcache.Wrapper
 	if s.StoreCheck != nil {
 		awaitCache, check = s.StoreCheck.AwaitCache, s.StoreCheck.Wrap
 	}
-	above := []watchcache.Wrapper{
+	above = []watchcache.Wrapper{
 		// Requests to a full store are refused before anything else is asked.
 		s.Space.Wrap,
 		// The server starts while the store is refused, and its watch caches are still empty.
@@ -49,13 +55,13 @@ func (s Stores) Decorate(next generic.RESTOptionsGetter) generic.RESTOptionsGett
 		// The watch cache has placeholders for objects that cannot be read. They never reach a writer.
 		unreadable.Serve,
 	}
-	below := []watchcache.Wrapper{
+	below = []watchcache.Wrapper{
 		// The watch cache takes answers only from the right store.
 		check,
 		// Nothing that etcd returns makes a list or a watch fail.
 		unreadable.Wrap,
 	}
-	return decorated{next: watchcache.Decorate(next, s.Codec, s.Cached, join(below)), wrap: join(above), unreadable: s.Unreadable}
+	return above, below
 }
 
 // join returns a wrapper that applies the wrappers of a list. A wrapper that is nil is left out.
