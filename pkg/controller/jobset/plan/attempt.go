@@ -225,11 +225,16 @@ func causeInPlace(s state, attempt int) changes {
 }
 
 // lateCause records the first cause of a restart in place that was not known when the restart began. It is written when the
-// pods have come together, so that it costs no write.
+// pods have come together, so that it costs no write. What has failed since the second in which the restart began is not its cause: the pod
+// that caused it is gone, or this controller did not see which one it was, and containers of the others ended because they were told to.
 func lateCause(s state, latest int32) changes {
 	n, previous := len(s.next.Attempts), s.JobSet.Status.PreviousInPlaceRestartAttempt
 	if n < 2 || previous == nil || *previous != latest-1 || ptr.Equal(s.JobSet.Status.CurrentInPlaceRestartAttempt, &latest) ||
 		s.next.Attempts[n-1].Reason != messageInPlace {
+		return changes{}
+	}
+	cause, began := s.FailedInPlace.Value(), s.next.Attempts[n-1].RequestTime
+	if cause != nil && cause.Time != nil && began != nil && !cause.Time.Time.Before(began.Truncate(time.Second)) {
 		return changes{}
 	}
 	return causeInPlace(s, n-2)

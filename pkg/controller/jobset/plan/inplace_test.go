@@ -169,8 +169,10 @@ func TestFirstCauseOfRestartInPlace(t *testing.T) {
 		wantNotes      []string
 	}{
 		"known at once":                        {failed(now - 1), failed(now), "js-w-1-pod", []string{"pod js-w-1-pod on node n1: container main exited with 137"}},
-		"known later":                          {nil, failed(now), "js-w-1-pod", []string{"pod js-w-1-pod on node n1: container main exited with 137"}},
+		"known later":                          {nil, failed(now - 1), "js-w-1-pod", []string{"pod js-w-1-pod on node n1: container main exited with 137"}},
 		"that of an earlier restart is not it": {failed(1), failed(2), "", nil},
+		"what ended for the restart is not it": {nil, failed(now), "", nil},
+		"nor what ended for it later":          {nil, failed(now + 1), "", nil},
 		"never known":                          {nil, nil, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
