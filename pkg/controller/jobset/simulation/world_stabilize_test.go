@@ -51,7 +51,7 @@ func (w *world) stabilize() {
 		}
 	}
 	switch {
-	case w.rounds(finishRounds, 70, w.allFinished):
+	case w.rounds(finishRounds, 70, w.allFinished), w.finishInTurn():
 	case w.rules.late && w.rules.givenTwice() || w.rules.runsUnplaced():
 		// A request was carried out when nothing waited for it any more: a placement, after the domains were given away, or a Job of a set that
 		// had been suspended. Pods repel each other, but Jobs that have run do not leave.
