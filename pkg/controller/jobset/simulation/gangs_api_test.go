@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
@@ -31,12 +32,13 @@ type groupAPI struct {
 	workloads, podGroups *simulation.Resource[*unstructured.Unstructured]
 	// unknown means that the groups cannot be read.
 	unknown bool
-	// deleted are the groups that users have deleted.
-	deleted sets.Set[types.UID]
+	// deleted are the groups that users have deleted, and over those that the controller has decided to delete when the set had finished, or
+	// all of its Jobs were suspended.
+	deleted, over sets.Set[types.UID]
 }
 
 func newGroupAPI(e *env, main *simulation.Server) *groupAPI {
-	a := &groupAPI{env: e, deleted: sets.New[types.UID]()}
+	a := &groupAPI{env: e, deleted: sets.New[types.UID](), over: sets.New[types.UID]()}
 	a.workloads = simulation.NewResource[*unstructured.Unstructured](e.World, main, "workload")
 	a.podGroups = simulation.NewResource[*unstructured.Unstructured](e.World, main, "podgroup")
 	a.podGroups.Stays = func(group *unstructured.Unstructured) bool { return a.has(group.GetName(), hasPods) } // the scheduler keeps it
@@ -78,6 +80,40 @@ func (a *groupAPI) has(group string, condition func(*batchv1.Job) bool) bool {
 	})
 }
 
+// losesGroup reports whether the group of the pods of a Job is being deleted.
+func (a *groupAPI) losesGroup(job *batchv1.Job) bool {
+	of := job.Spec.Template.Spec.SchedulingGroup
+	if a == nil || of == nil {
+		return false
+	}
+	group, found := a.podGroups.Get(ptr.Deref(of.PodGroupName, ""))
+	return found && group.GetDeletionTimestamp() != nil
+}
+
+// letGo notes groups that a decision deletes because the set needs none. The set may be retried or resumed before their pods have ended.
+func (a *groupAPI) letGo(d decision) {
+	if a == nil || !finished(d.before) && (!isSuspended(d.JobSet) || mayStartPods(d.Observed)) {
+		return
+	}
+	for _, group := range d.plan.Groups.Delete {
+		a.over.Insert(group.UID)
+	}
+}
+
+// staysForSlow reports whether a Job waits for a new group because the scheduler keeps the old one (docs/scheduling.md#life-cycle): until the
+// pods of the slow Job have ended if the set did not need the group any longer, or those of any Job if a user has deleted it.
+func (a *groupAPI) staysForSlow(js *jobsetv1alpha2.JobSet, at place) bool {
+	if a == nil {
+		return false
+	}
+	group, found := a.podGroups.Get(groupAt(js, at))
+	if !found || group.GetDeletionTimestamp() == nil {
+		return false
+	}
+	slow := func(job *batchv1.Job) bool { return job.Name == a.slow && hasPods(job) }
+	return a.over.Has(group.GetUID()) && a.has(group.GetName(), slow) || a.deleted.Has(group.GetUID()) && a.has(group.GetName(), hasPods)
+}
+
 // suspended lets a user take a suspension back, at times, when the controller has suspended a Job of the set, and others run. The cache
 // shows it, so that no other Job is suspended.
 func (a *groupAPI) suspended(job *batchv1.Job) {
@@ -95,17 +131,17 @@ func (a *groupAPI) suspended(job *batchv1.Job) {
 }
 
 // renewGroups has a user restart the set if a PodGroup was deleted whose pods run. No Job is stopped for it, and the missing Jobs wait
-// until these pods have ended (docs/scheduling.md#life-cycle).
-func (e *env) renewGroups() {
+// until these pods have ended (docs/scheduling.md#life-cycle). It reports whether that was so.
+func (e *env) renewGroups() bool {
 	js := e.set()
 	if e.gangs == nil || js == nil || js.DeletionTimestamp != nil || js.Spec.ManagedBy != nil || isSuspended(js) || finished(&js.Status) {
-		return
+		return false
 	}
 	runs := func(job *batchv1.Job) bool { return !jobIsSuspended(job) }
 	if !slices.ContainsFunc(e.gangs.podGroups.Objects, func(group *unstructured.Unstructured) bool {
 		return e.gangs.deleted.Has(group.GetUID()) && e.gangs.has(group.GetName(), runs)
 	}) {
-		return
+		return false
 	}
 	restart := request{kind: restartRequests, do: func(js *jobset.JobSet, c actions.Call) (*batch.JobSetActionStatus, error) {
 		return actions.Restart(js, &batch.JobSetRestartSpec{Reason: "because"}, c)
@@ -119,6 +155,7 @@ func (e *env) renewGroups() {
 	e.invariants.acted(restart, js, e.set())
 	none := 0
 	e.rounds(deniedRounds, runOn, &none)
+	return true
 }
 
 func (a *groupAPI) remove(of *simulation.Resource[*unstructured.Unstructured], object *unstructured.Unstructured) {

@@ -119,10 +119,15 @@ func startsAfterGang(d decision) string {
 
 // groupOf returns the name of the group of the pods of a Job; "" if they have none.
 func groupOf(js *jobsetv1alpha2.JobSet, job *batchv1.Job) string {
+	at, _ := placeOf(job)
+	return groupAt(js, at)
+}
+
+// groupAt returns the name of the group of the pods of the Job at a place; "" if they have none.
+func groupAt(js *jobsetv1alpha2.JobSet, at place) string {
 	if js.Spec.Scheduling == nil {
 		return ""
 	}
-	at, _ := placeOf(job)
 	set, _ := helper.PodGroups(js)
 	for _, group := range set.Groups() {
 		if slices.Contains(set.Entries[group.Entry].Targets, at.replicatedJob) && (group.Job < 0 || group.Job == at.index) {

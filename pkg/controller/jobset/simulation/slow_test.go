@@ -60,17 +60,28 @@ func (e *env) checkWithoutSlow() {
 		rj := &js.Spec.ReplicatedJobs[i]
 		for index := 0; mayStart(o, rj.Name) && index < int(*rj.Replicas); index++ {
 			name := jobNameOf(rj.Name, index)
-			job, found := e.jobs.Get(name)
-			switch {
-			case name == e.slow:
+			if name == e.slow {
+				job, found := e.jobs.Get(name)
 				e.Seen["Jobs that stop while the others run"] += int(one(found && e.stopsSlowly(job)))
-			case !found || meaningOf(o, job) == previous:
-				e.Fail(slowAlone, "job %s is not of the present attempt, and job %s stops", name, e.slow)
-			case !ended(job) && (jobIsSuspended(job) || !isReady(job)) && !e.invariants.isHeld(job):
-				e.Fail(slowAlone, "job %s is not ready, and job %s stops", name, e.slow)
+			} else if wrong := e.delayedBySlow(o, place{replicatedJob: rj.Name, index: int32(index)}); wrong != "" {
+				e.Fail(slowAlone, "job %s is not %s, and job %s stops", name, wrong, e.slow)
 			}
 		}
 	}
+}
+
+// delayedBySlow returns what a Job is not that does not depend on the slow one; "" if it is as it should be.
+func (e *env) delayedBySlow(o plan.Observed, at place) string {
+	job, found := e.jobs.Get(jobNameOf(at.replicatedJob, int(at.index)))
+	switch {
+	case (!found || meaningOf(o, job) != previous && jobIsSuspended(job)) && e.gangs.staysForSlow(o.JobSet, at):
+		e.Seen["Jobs that wait for the group of pods that stop slowly"]++
+	case !found || meaningOf(o, job) == previous:
+		return "of the present attempt"
+	case !ended(job) && (jobIsSuspended(job) || !isReady(job)) && !e.invariants.isHeld(job):
+		return "ready"
+	}
+	return ""
 }
 
 // waitForSlowest makes every restart wait for the last Job.

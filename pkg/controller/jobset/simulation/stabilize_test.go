@@ -56,7 +56,7 @@ func (e *env) stabilize(refused bool) {
 		e.rounds(refusedRounds, heading, &failures)
 		e.EndTrouble()
 	}
-	if !e.rounds(maxRounds, heading, &failures) {
+	if !e.rounds(maxRounds, heading, &failures) || e.renewGroups() && !e.rounds(maxRounds, heading, &failures) {
 		e.Fail("every history comes to rest", "%d rounds were not enough", maxRounds)
 	}
 }
@@ -130,10 +130,11 @@ func (e *env) tidyUp() {
 	}
 }
 
-// restorable reports whether the only thing wrong with a Job is that it lacks the label of its set.
+// restorable reports whether the only thing wrong with a Job is that it lacks the label of its set. The controller finds such a Job when it
+// creates one of the name, which it does not while the group of the Job is being deleted.
 func (e *env) restorable(job *batchv1.Job) bool {
 	lost := plan.LostLabels(job)
-	return len(lost) == 1 && lost[jobsetv1alpha2.JobSetNameKey] != ""
+	return !e.gangs.losesGroup(job) && len(lost) == 1 && lost[jobsetv1alpha2.JobSetNameKey] != ""
 }
 
 // liveAll takes every Job one step further. It reports whether any changed.

@@ -12,6 +12,7 @@ import (
 // tallyDecision counts what a decision is about.
 func (r *invariants) tallyDecision(d decision) {
 	r.tallyGangs(d)
+	r.gangs.letGo(d)
 	r.Seen["restarts of sets"] += int(d.after.Restarts - d.before.Restarts)
 	r.Seen["restarts of single Jobs"] += int(jobRestartsOf(d.after) - jobRestartsOf(d.before))
 	r.Seen["restarts of several Jobs at once"] += int(one(jobRestartsOf(d.after)-jobRestartsOf(d.before) > 1))
