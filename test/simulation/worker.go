@@ -37,6 +37,9 @@ type Worker struct {
 	Eager bool
 	// Generation returns the UID and the generation of an object as its syncs see it; nil if they never change.
 	Generation func(name string) string
+	// Acted returns the same for syncs that may read the object again, and act on what is stored instead of what a cache shows. It is called
+	// after a sync, and nil for other syncs.
+	Acted func(name string) string
 
 	objects map[string]*queued
 }
@@ -56,6 +59,8 @@ type queued struct {
 	// only time. refused are the times of refused requests.
 	failed        int
 	idle, refused []time.Time
+	// undecided is the number of the last syncs in a row with failures that are no decision of a server. Their backoff begins with the first one.
+	undecided int
 	// denials are the requests for it that were denied.
 	denials denials
 }
@@ -124,7 +129,10 @@ func (w *Worker) SyncObject(name string, sync func(name string) (queue.Due, erro
 		generation = w.Generation(name)
 	}
 	due, err := sync(name)
-	done.failed = w.ended(err)
+	if w.Acted != nil {
+		generation = w.Acted(name)
+	}
+	done.failed, done.denied = w.ended(err), due.Denied
 	done.accepted, done.refused = w.Sender.Accepted-done.accepted, w.Sender.Refused-done.refused
 	done.refused -= w.checkDenied(name, q, generation, w.Sender.takeDenied())
 	if !due.Undecided || done.failed { // else it has only found out that a cache lags
@@ -156,16 +164,20 @@ func (w *Worker) ended(err error) bool {
 }
 
 // pass is a sync that has ended. byTime means that time alone has brought it about, and leftOver that the time was set before the last
-// event.
+// event. denied means that it has failed only because of requests that a server has decided against.
 type pass struct {
-	byTime, leftOver, failed bool
-	accepted, refused        int
+	byTime, leftOver, failed, denied bool
+	accepted, refused                int
 }
 
 // check checks the rules about what time alone brings about.
 func (w *Worker) check(name string, q *queued, done pass) {
-	if q.failed++; !done.failed {
+	q.failed, q.undecided = q.failed+1, q.undecided+1
+	if !done.failed {
 		q.failed = 0
+	}
+	if !done.failed || done.denied {
+		q.undecided = 0
 	}
 	switch {
 	case !done.byTime || done.accepted > 0:
@@ -174,7 +186,7 @@ func (w *Worker) check(name string, q *queued, done pass) {
 		if q.idle = append(w.within(time.Minute, q.idle), w.World.now); len(q.idle) > passesPerMinute {
 			w.World.Fail(RulePasses, "%s was synced %d times in %s", name, len(q.idle), w.World.Since(q.idle[0]))
 		}
-	case q.failed > backedOff:
+	case q.failed > backedOff && (done.denied || q.undecided > backedOff):
 		q.refused = append(w.within(refusalsOver, q.refused), slices.Repeat([]time.Time{w.World.now}, done.refused)...)
 		if n := len(q.refused); n > refusalsPerMinute*int(refusalsOver/time.Minute) {
 			w.World.Fail(RuleRefusals, "%d requests for %s were refused in %s", n, name, w.World.Since(q.refused[0]))

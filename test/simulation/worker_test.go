@@ -64,6 +64,30 @@ func TestWorkerKeepsThePace(t *testing.T) {
 	}
 }
 
+// TestWorkerBacksOffAfterDenials has requests be denied for an hour, which has no backoff, and then be refused by a server that is broken.
+func TestWorkerBacksOffAfterDenials(t *testing.T) {
+	for eager, want := range map[bool]string{false: "", true: RuleRefusals} {
+		broken := Guarded(func() {
+			w := NewWorld(NewDice(1, 1), nil)
+			worker := &Worker{World: w, Sender: w.NewSender(func() {}), Eager: eager}
+			worker.Add("x")
+			for w.Since(Beginning) < 2*time.Hour {
+				worker.Sync(func(string) (queue.Due, error) {
+					worker.Sender.Refused++
+					if w.Since(Beginning) < time.Hour {
+						return queue.Due{Denied: true, Acts: time.Minute}, errors.New("denied")
+					}
+					return queue.After(15 * time.Second), errors.New("broken")
+				})
+				w.Pass(100 * time.Millisecond)
+			}
+		})
+		if (broken == "") != (want == "") || !strings.Contains(broken, want) {
+			t.Errorf("broke %q, want %q", broken, want)
+		}
+	}
+}
+
 // TestWorkerCountsNoTimeThatIsLeftOver has a sync fail, and an event bring about another one before the end of the backoff. The sync at its
 // end is left over from the failure. Only the deadlines after that are counted.
 func TestWorkerCountsNoTimeThatIsLeftOver(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -46,6 +47,8 @@ type process struct {
 	// syncBegan is when the present sync began, and seen what it was shown.
 	syncBegan time.Time
 	seen      []observation
+	// acted is the PodReadinessGroup on which syncs have acted.
+	acted metav1.ObjectMeta
 	// groupUnread and jobUnread mean that the sync could not read these objects, and lastErr is how it ended.
 	groupUnread, jobUnread bool
 	lastErr                error
@@ -77,14 +80,8 @@ func (e *env) startProcess() {
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.resigned, Eager: e.eager}
 	p.groups = simulation.Informer[*batchv1alpha1.PodReadinessGroup]{From: &e.groups.Store, Handle: func(*batchv1alpha1.PodReadinessGroup, bool) { p.worker.Add(name) }}
 	p.groups.List()
-	// A group is read again before it becomes ready, so that the generation counts that is stored, too.
-	p.worker.Generation = func(string) string {
-		stored := ""
-		if group, found := e.groups.Get(name); found {
-			stored = fmt.Sprint(group.UID, "/", group.Generation)
-		}
-		return simulation.Generation(&p.groups, name) + " " + stored
-	}
+	// A group is read again before it becomes ready.
+	p.worker.Acted = func(string) string { return fmt.Sprint(p.acted.UID, "/", p.acted.Generation) }
 	caches := map[string]consistency.Versioned{"podreadinessgroups": &p.groups}
 	for i, prefix := range prefixes {
 		p.known = append(p.known, map[string]*members.Pod{})
@@ -163,6 +160,16 @@ func (p *process) syncGroup() (due queue.Due, err error) {
 		}
 	}
 	return due, err
+}
+
+// acts notes a PodReadinessGroup on which a sync acts; nil if there is none. A cache may show an earlier generation.
+func (p *process) acts(group *batchv1alpha1.PodReadinessGroup) {
+	switch {
+	case group == nil:
+		p.acted = metav1.ObjectMeta{}
+	case group.UID != p.acted.UID || group.Generation > p.acted.Generation:
+		p.acted = group.ObjectMeta
+	}
 }
 
 // answered notes whether a request was refused.

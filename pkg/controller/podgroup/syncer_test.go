@@ -46,6 +46,7 @@ func (c caches) Group(cache.ObjectName) (*batchv1alpha1.PodReadinessGroup, error
 	if !found {
 		group = nil
 	}
+	c.p.acts(group)
 	if c.p.seesGroup != nil && group != nil {
 		group = c.p.seesGroup(group.DeepCopy())
 	}
@@ -202,7 +203,9 @@ func (c groupClient) Get(ctx context.Context, groupName string, options metav1.G
 	group, err := c.client().Get(ctx, groupName, options)
 	if err != nil && !apierrors.IsNotFound(err) {
 		c.p.groupUnread = true
+		return group, err
 	}
+	c.p.acts(group)
 	return group, err
 }
 
