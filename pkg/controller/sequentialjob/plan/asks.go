@@ -90,7 +90,10 @@ func asksFirst(q *sequence) (a Asks) {
 // nothing. Another process may have seen the child before this one did. Without the question its step would run again.
 func lookForUnseen(q *sequence) *Plan {
 	ref := unseen(q)
-	if ref == nil || q.Unseen.IsNone() {
+	if ref == nil {
+		return lookForEarlier(q)
+	}
+	if q.Unseen.IsNone() {
 		return nil
 	}
 	if q.Unseen.Open() {
@@ -100,6 +103,30 @@ func lookForUnseen(q *sequence) *Plan {
 		return &Plan{Relabel: &live.ChildRef}
 	}
 	return &Plan{Lags: true} // also if it is not known whether it exists
+}
+
+// lookForEarlier returns what has to happen while pods of earlier children run and no cache shows a child of the current step; nil for
+// nothing. A child of an earlier attempt that has lost its label is deleted like others once a cache shows it. Else its pods run on.
+func lookForEarlier(q *sequence) *Plan {
+	ref := earlierAttempt(q)
+	if ref == nil {
+		return nil
+	}
+	switch live, exists := q.Unseen.Get(); {
+	case q.Unseen.Open():
+		return &Plan{Asks: Asks{Unseen: ref}}
+	case exists && live.Stripped:
+		return &Plan{Relabel: &live.ChildRef}
+	}
+	return nil
+}
+
+// earlierAttempt returns the child of an earlier attempt of the current step, for whose pods the step may be waiting; nil for none.
+func earlierAttempt(q *sequence) *ChildRef {
+	if _, runs := q.Earlier.Get(); !runs || q.finished != nil || q.entry == nil || q.entry.Attempts <= 1 {
+		return nil
+	}
+	return unseenAtEnd(q)
 }
 
 // unseen returns the child that status knows, that had not ended, and that the snapshot does not hold; nil for none. Whether
