@@ -59,6 +59,7 @@ func (c sliceClient) Create(ctx context.Context, wanted *discoveryv1.EndpointSli
 	created, err := c.client.Create(ctx, wanted, options)
 	if err == nil && !c.p.sender.Deposed {
 		c.p.created[created.Name] = true
+		c.p.rules.accepted(c.p, "create endpointslice")
 	}
 	return created, c.p.answer("create endpointslice", err)
 }
@@ -68,6 +69,9 @@ func (c sliceClient) Update(ctx context.Context, wanted *discoveryv1.EndpointSli
 		return wanted, nil
 	}
 	updated, err := c.client.Update(ctx, wanted, options)
+	if err == nil && !c.p.sender.Deposed {
+		c.p.rules.accepted(c.p, "update endpointslice")
+	}
 	return updated, c.p.answer("update endpointslice", err)
 }
 
@@ -147,9 +151,9 @@ func (p *process) answer(request string, err error) error {
 	if refusal := p.main.Refusals[request]; refusal != nil && errors.Is(err, refusal) {
 		p.Seen["refused: "+request]++
 		p.Note("  refused: %s", request)
-		p.refusedAt = p.Now()
+		p.refusedAt, p.refusals[request] = p.Now(), p.Now()
 		p.sender.Denied(request, err)
-		p.rules.refused(request + ": " + err.Error())
+		p.rules.refused()
 		if p.mutant.deaf {
 			return simulation.ErrServer
 		}

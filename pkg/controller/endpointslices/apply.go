@@ -140,7 +140,7 @@ func (c *Syncer) wroteSlice(obs *observed, operation string, slice *discoveryv1.
 
 func (c *Syncer) wrote(obs *observed, resource, operation, version string) {
 	writesTotal.WithLabelValues(operation).Inc()
-	c.memory.allowed(obs.key, operation)
+	c.memory.allowed(obs, operation)
 	c.consistency.Wrote(obs.key, resource, version)
 }
 
@@ -166,7 +166,7 @@ func (c *Syncer) deleteSlices(ctx context.Context, obs *observed, managed []*dis
 				return c.failed(ctx, obs, operationDelete, slice, err)
 			default:
 				writesTotal.WithLabelValues(operationDelete).Inc()
-				c.memory.allowed(obs.key, operationDelete)
+				c.memory.allowed(obs, operationDelete)
 				c.consistency.Deleted(obs.key, slice.UID)
 				continue
 			}

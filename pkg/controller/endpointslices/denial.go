@@ -78,16 +78,19 @@ func (m *memory) deny(key cache.ObjectName, set types.UID, operation string, why
 	return news
 }
 
-// allowed notes that an operation was accepted.
-func (m *memory) allowed(key cache.ObjectName, operation string) {
+// allowed notes that an operation was accepted. If this controller is to write the addresses, users are told of the next denial again.
+func (m *memory) allowed(obs *observed, operation string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d := m.denials[key]
+	d := m.denials[obs.key]
 	if d == nil {
 		return
 	}
+	if obs.verdict == byUs {
+		d.told = ""
+	}
 	if delete(d.operations, operation); len(d.operations) == 0 {
-		delete(m.denials, key)
+		delete(m.denials, obs.key)
 	}
 }
 

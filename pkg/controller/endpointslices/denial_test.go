@@ -212,6 +212,29 @@ func TestRefusedServices(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreToldAgain refuses changes of slices and of the Service, allows them until the slices are right, and refuses them again.
+func TestRefusalsAreToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, one(newJobSet("js", "controller", 3)), newService("js"), podOf("js", 0, true), podOf("js", 1, true), podOf("js", 2, true))
+		d := r.deny(denials()["a policy"], "update endpointslices", "patch services")
+		for i := range 2 {
+			d.refuses.Store(true)
+			r.change(podOf("js", i, true).Name, end)
+			r.pass(3 * time.Second)
+			r.checkReported("cannot give the Service to the controllers of the cluster")
+			r.pass(time.Hour)
+			if event := r.event(); event != "" {
+				t.Errorf("the refusal lasts, and there is another event: %q", event)
+			}
+			d.refuses.Store(false)
+			r.pass(deniedMost + time.Minute)
+			if got := r.listed(); r.selects("js") || len(got) != 2-i {
+				t.Errorf("changes are allowed again, and the cluster writes: %t, addresses are %v", r.selects("js"), got)
+			}
+		}
+	})
+}
+
 // TestRefusedInEachWay refuses changes of slices and of the Service, and then those of slices only: each is tried again
 // although the other one is refused.
 func TestRefusedInEachWay(t *testing.T) {

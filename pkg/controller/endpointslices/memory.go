@@ -84,10 +84,13 @@ func (m *memory) wrote(key cache.ObjectName, name string, version uint64) {
 	m.versions[key][name] = max(version, m.versions[key][name])
 }
 
-// wasChanged notes that another client has changed a slice.
+// wasChanged notes that another client has changed a slice. One that this process has not seen before, it may not have changed.
 func (m *memory) wasChanged(key cache.ObjectName, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if _, seen := m.versions[key][name]; !seen {
+		return
+	}
 	if m.changed[key] == nil {
 		m.changed[key] = sets.New[string]()
 	}

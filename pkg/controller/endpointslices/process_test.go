@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -37,6 +38,8 @@ type process struct {
 	// created are the slices that it knows it has created, and refusedAt is when a request of it was last refused.
 	created   map[string]bool
 	refusedAt time.Time
+	// refusals are when requests were last refused, by verb and kind.
+	refusals map[string]time.Time
 	// deletedAt is when users last deleted or emptied slices, and guardedAt is when the guard last had a reason to refuse to write
 	// them again: three times within a minute.
 	deletedAt []time.Time
@@ -47,10 +50,11 @@ type process struct {
 
 // startProcess starts a controller that knows nothing.
 func (e *env) startProcess() {
-	p := &process{env: e, canary: &endpoints.Canary{Namespace: "system"}, handle: &endpoints.Handle{}, created: map[string]bool{}}
+	p := &process{env: e, canary: &endpoints.Canary{Namespace: "system"}, handle: &endpoints.Handle{}, created: map[string]bool{}, refusals: map[string]time.Time{}}
 	p.sender = e.NewSender(e.interlude)
-	e.worker.Sender = p.sender
+	e.worker.Sender, e.worker.Generation = p.sender, p.asked
 	e.worker.Forget()
+	e.rules.untold = time.Time{} // it knows nothing of what was refused before
 	e.process = p
 	p.syncer = endpoints.NewSyncer(endpoints.Config{
 		JobSets: setsOfNobody, Kube: kube{p: p}, Informers: factory.For(endpoints.Name), Recorder: recorder{p}, Clock: e.World, Workers: 1, Mode: e.mode,
@@ -80,6 +84,18 @@ func (e *env) fill() bool {
 	p.unfilled.List()
 	p.caches, p.unfilled, p.filledAt = append(p.caches, p.unfilled), nil, time.Time{}
 	return true
+}
+
+// asked returns the set as the controller sees it: which it is, and whether it asks for slices of the controller.
+func (p *process) asked(string) string {
+	for _, c := range p.caches {
+		if seen, ok := c.(*informer[*jobsetv1alpha2.JobSet]); ok {
+			if js, found := seen.Get(name); found {
+				return fmt.Sprint(js.UID, p.asks(js))
+			}
+		}
+	}
+	return ""
 }
 
 // follow returns what declares caches, and adds them to a list.

@@ -54,11 +54,10 @@ type rules struct {
 	stale   map[resolved]time.Time
 	missing map[types.UID]time.Time
 	runs    map[types.UID]time.Time
-	// untold is since when a refusal is unknown to users; zero if none is. known means that users were told of what is refused at present.
+	// untold is since when a refusal is unknown to users; zero if none is. known means that users were told of one, and that no request
+	// about slices that was refused was accepted since: the controller does not repeat what lasts, in other words either.
 	untold time.Time
 	known  bool
-	// refusal is the last refusal, and toldOf is the one that users were last told about. The controller does not repeat it while it lasts.
-	refusal, toldOf string
 	// wantedAt is when there was last a reason to give the Service back, and leftAt when it was given back.
 	wantedAt, leftAt time.Time
 	// barredAt is when nothing that helps was last allowed.
@@ -90,8 +89,10 @@ func (e *env) names(of func(*discoveryv1.EndpointSlice) bool) sets.Set[resolved]
 
 func every(*discoveryv1.EndpointSlice) bool { return true }
 
-// barred returns whether a request is refused for good.
-func (e *env) barred(request string) bool { return e.main.Refusals[request] != nil }
+// barred returns whether a request is refused for good, or was lately, so that the controller does not make it yet.
+func (e *env) barred(request string) bool {
+	return e.main.Refusals[request] != nil || e.process.refusals[request].After(e.Now().Add(-remembered))
+}
 
 // check checks what is true at every moment.
 func (r *rules) check() {
@@ -142,8 +143,8 @@ func (r *rules) check() {
 // excused returns whether names may be wrong because nothing that helps is allowed, or was not a while ago: what is
 // refused is tried again after ten minutes.
 func (r *rules) excused() (stale, missing bool) {
-	stuck := r.barred("patch service")
-	if stuck && (r.barred("update endpointslice") || r.barred("create endpointslice")) || r.barred("update endpointslice") && r.barred("delete endpointslice") {
+	stuck, guarded := r.barred("patch service"), r.process.guardedAt.After(r.Now().Add(-remembered))
+	if stuck && (guarded || r.barred("update endpointslice") || r.barred("create endpointslice")) || r.barred("update endpointslice") && r.barred("delete endpointslice") {
 		r.barredAt = r.Now()
 	}
 	barred := !r.barredAt.IsZero() && r.Since(r.barredAt) < remembered && !r.process.refusedAt.IsZero()
@@ -196,9 +197,9 @@ func (r *rules) reset() {
 }
 
 // refused notes that a request was refused for good.
-func (r *rules) refused(what string) {
+func (r *rules) refused() {
 	r.wantedAt = r.Now()
-	if r.refusal = what; r.untold.IsZero() && !r.known && what != r.toldOf {
+	if r.untold.IsZero() && !r.known {
 		r.untold = r.Now()
 	}
 	if !r.calm {
@@ -217,7 +218,18 @@ func (r *rules) refused(what string) {
 }
 
 // told notes that users were told.
-func (r *rules) told() { r.untold, r.known, r.toldOf = time.Time{}, true, r.refusal }
+func (r *rules) told() { r.untold, r.known = time.Time{}, true }
+
+// accepted notes that a slice was stored. What was refused is over if the controller has the Service.
+func (r *rules) accepted(p *process, request string) {
+	if p.refusals[request].IsZero() {
+		return
+	}
+	delete(p.refusals, request)
+	if svc := r.service(); svc != nil && switched(svc) && r.ownable() {
+		r.known = false
+	}
+}
 
 func (r *rules) checkTold() {
 	js := r.set(name)

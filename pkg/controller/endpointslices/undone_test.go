@@ -12,6 +12,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
@@ -79,6 +80,28 @@ func TestSlicesChangedByOthers(t *testing.T) {
 		}
 		r.checkReported("another party deletes or changes EndpointSlices of the controller; ")
 	})
+}
+
+// TestSlicesOfEarlierControllersAreNotChanged shows a slice to a controller that has just started, and then a change of another client.
+func TestSlicesOfEarlierControllersAreNotChanged(t *testing.T) {
+	m, key := newMemory(), cache.NewObjectName("ns", "js")
+	shown := func(version string) *discoveryv1.EndpointSlice {
+		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "js-x", ResourceVersion: version}}
+		if !m.foreign(key, slice, false) {
+			t.Errorf("version %s counts as written by this controller", version)
+		}
+		m.wasChanged(key, slice.Name)
+		return slice
+	}
+	first := shown("5")
+	if m.isChanged(key, "js-x") {
+		t.Error("a slice that a controller sees at its start counts as changed by another client")
+	}
+	m.saw(key, []*discoveryv1.EndpointSlice{first})
+	shown("6")
+	if !m.isChanged(key, "js-x") {
+		t.Error("a slice that another client has changed does not count as changed")
+	}
 }
 
 // TestSelectorChangedByOthers gives a Service its own selector back whenever it has another one.

@@ -168,7 +168,7 @@ func (e *env) changeService(svc *corev1.Service) {
 // refuse has the main API refuse some requests for good, or none any more.
 func (e *env) refuse() {
 	clear(e.main.Refusals)
-	e.rules.known, e.rules.untold = false, time.Time{}
+	e.rules.untold = time.Time{}
 	if e.Dice.Percent(40) {
 		return
 	}
