@@ -39,6 +39,7 @@ func newHistories(t *testing.T) simulation.Histories[mutant] {
 		},
 		// The rarest event of those wanted is in one of 5 histories: all of these lack it less than once in a million runs.
 		Number:    150,
+		Long:      1_000,
 		Decisions: "known",
 		Wanted: []string{
 			"absent", "unknown", "known", `at rest: ""`, `at rest: "v1"`, `at rest: "v2"`, "restarts", "removals", "ends of watches", "trouble of discovery",

@@ -49,6 +49,7 @@ func newHistories(t *testing.T) simulation.Histories[mutant] {
 		},
 		// The rarest event of those wanted is in one of 4 histories: all of these lack it less than once in a million runs.
 		Number:    150,
+		Long:      1_000,
 		Decisions: "views that are known",
 		Wanted: []string{
 			"availability 0", "availability 1", "availability 2", "at rest: 1", "at rest: 2", "restarts", "removals", "ends of watches", "trouble of discovery",

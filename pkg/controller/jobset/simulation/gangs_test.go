@@ -30,7 +30,7 @@ var gangs = simulation.Histories[mutant]{
 		m.grouped = true
 		return run(seed, m, trace)
 	},
-	Faultless: faultless, Number: 800,
+	Faultless: faultless, Number: 800, Long: 2_400,
 	Wanted: []string{
 		"plans that wait for groups", "groups unknown", "Jobs created in groups", "Jobs resumed in groups", "groups deleted by users", "groups that are going",
 		"suspensions taken back while some Jobs run", "restarts for a new group", "ends running", "ends suspended", "ends finished",

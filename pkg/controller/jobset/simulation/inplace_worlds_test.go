@@ -23,7 +23,7 @@ var inPlaceWorlds = simulation.Histories[worldMutant]{
 		m.inPlace = true
 		return runRepeated(seed, m, trace)
 	},
-	Number: 500, Decisions: "decisions", One: "SIMULATION_INPLACE_WORLD", Many: "SIMULATION_INPLACE_WORLDS",
+	Number: 500, Long: 1_500, Decisions: "decisions", One: "SIMULATION_INPLACE_WORLD", Many: "SIMULATION_INPLACE_WORLDS",
 	Wanted: []string{
 		"restarts in place", "attempts that all have reached", "barriers lifted", "restarts of containers", "first causes of restarts in place", "sets that failed",
 		"restarts of sets", "kills of the controller", "requests in trouble", "conflicts",

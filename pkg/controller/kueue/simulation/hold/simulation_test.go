@@ -18,6 +18,7 @@ func newHistories(t *testing.T) simulation.Histories[mutant] {
 		},
 		// The rarest event of those wanted is in one of 7.5 histories: all of these lack it less than once in a million runs.
 		Number:    120,
+		Long:      240,
 		Decisions: "writes of Workloads",
 		Wanted: []string{
 			"admissions", "at rest: ended", "at rest: gone", "at rest: suspended", "deletions", "evictions", "pods that run", "removals", "restarts",
