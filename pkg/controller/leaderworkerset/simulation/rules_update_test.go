@@ -106,8 +106,7 @@ func (r *rules) observedReady(leader *plan.Pod) (since time.Time, ready bool) {
 			}
 		}
 	}
-	stored, exists := r.pods.Get(leader.Name)
-	alone := exists && stored.UID == leader.UID && sizeOf(stored) == 1
+	alone := leader.Size == 1
 	if !found && !alone && since.IsZero() {
 		since = leader.Created.Time // it cannot be built, or else soon will be
 	}
