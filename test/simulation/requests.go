@@ -57,6 +57,8 @@ func (o Outcome) String() string {
 // Sender is a controller that sends requests.
 type Sender struct {
 	Dead, Deposed bool
+	// refuted means that a sender which was deposed is wrong to believe that its requests were carried out.
+	refuted bool
 	// Accepted and Refused are the numbers of requests that changed something, and of those that a server refused.
 	Accepted, Refused int
 	// denied are the requests that a server has decided against since a Worker has asked.
@@ -73,17 +75,18 @@ type Sender struct {
 
 // Send sends a request that changes something. known means that the sender learns of the result, or that its successor sees it
 // from the start. A sender that was deposed goes on as if all was well, with the answer that is given; what it sends arrives when
-// its successor is at work.
+// its successor is at work. Once a server refuses one of these requests, later ones do not arrive: they are what follows from another answer.
 func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error) {
-	unheard := func() {
+	unheard := func() error {
 		heard := s.denied
-		_, _ = do(false)
+		_, err := do(false)
 		s.denied = heard
+		return err
 	}
-	later := func() { s.Later(unheard) }
+	later := func() { s.Later(func() { _ = unheard() }) }
 	switch {
 	case s.Deposed:
-		later()
+		s.Later(func() { s.refuted = s.refuted || refuses(unheard()) })
 		return answer, nil
 	case s.Dead:
 		return answer, ErrDead
@@ -96,7 +99,7 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 	case Conflicted:
 		return answer, ErrConflict
 	case Lost:
-		unheard()
+		_ = unheard()
 		return answer, ErrTimeout
 	case Belated:
 		later()
@@ -118,6 +121,12 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 		return result, err
 	}
 	return answer, ErrDead
+}
+
+// refuses returns whether an answer is one after which a controller does not go on as if the request was carried out. After other answers,
+// which are about another state than it knew, it may.
+func refuses(err error) bool {
+	return err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err)
 }
 
 func (s *Sender) drawWrite() Outcome {
