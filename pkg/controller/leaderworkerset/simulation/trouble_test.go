@@ -41,8 +41,9 @@ func forbidden(why string) answer {
 	}
 }
 
+// invalid is the answer about a template that no object may have.
 func invalid(kind schema.GroupKind, name string) error {
-	return apierrors.NewInvalid(kind, name, field.ErrorList{field.Invalid(field.NewPath("spec"), "x", "must not be x")})
+	return apierrors.NewInvalid(kind, name, field.ErrorList{field.Invalid(field.NewPath("spec", "template", "spec"), "x", "must not be x")})
 }
 
 // deniedByWebhook is the answer that may be about one object only.
