@@ -189,7 +189,7 @@ func (c caches) hasLeader(workers *watchedWorkers) bool {
 }
 
 // workersOf returns whether the StatefulSet of a worker pod exists, and whether it stays: neither it nor its leader is
-// being deleted. One that is not shown yet stays with its leader.
+// being deleted. One that is not shown yet stays with its leader, and one without a controller with the leader that will adopt it.
 func (c caches) workersOf(pod *watchedPod) (exists, stays bool) {
 	name := cache.NewObjectName(pod.namespace.Value(), pod.leader.Value()).String() // of both
 	obj, err := c.pods.GetByKey(name)
@@ -199,6 +199,10 @@ func (c caches) workersOf(pod *watchedPod) (exists, stays bool) {
 	workers, ok := obj.(*watchedWorkers)
 	if err != nil || !ok || workers.uid != pod.controllerUID() {
 		return false, stays
+	}
+	if stays && workers.orphan != nil {
+		view := leader.plan()
+		return true, workers.orphan.LedBy(&view)
 	}
 	return true, stays && leader.uid == workers.workers.Leader && !workers.workers.Deleting
 }

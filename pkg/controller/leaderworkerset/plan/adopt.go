@@ -39,6 +39,11 @@ type Orphan struct {
 	Created metav1.Time
 }
 
+// LedBy returns whether a StatefulSet of workers belongs to the group of a leader pod that has its name.
+func (o *Orphan) LedBy(leader *Pod) bool {
+	return o.Revision == leader.Revision && !o.Created.Before(&leader.Created)
+}
+
 // Adoption is an orphan that gets a controller.
 type Adoption struct {
 	Orphan
@@ -134,8 +139,7 @@ func ownerOf(set *leaderworkersetv1.LeaderWorkerSet, orphan Orphan, leaders map[
 	switch {
 	case g == nil || g.leader.Deleting:
 		return owner, false
-	case orphan.Kind == OrphanStatefulSet && (g.workers != nil || g.size == 1 || orphan.Revision != g.leader.Revision ||
-		orphan.Created.Before(&g.leader.Created)):
+	case orphan.Kind == OrphanStatefulSet && (g.workers != nil || g.size == 1 || !orphan.LedBy(g.leader)):
 		return owner, false
 	}
 	return leaderReference(g.leader), true

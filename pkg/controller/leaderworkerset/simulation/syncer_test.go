@@ -196,13 +196,22 @@ func (p *process) podChanged(pod *corev1.Pod, gone bool) {
 	workers, found := p.statefulSets.Get(view.LeaderName)
 	found = found && workers.UID == view.Controller
 	leader, led := p.pods.Get(view.LeaderName)
-	stays := led && leader.DeletionTimestamp == nil && (!found || metav1.IsControlledBy(workers, leader) && workers.DeletionTimestamp == nil)
+	stays := led && leader.DeletionTimestamp == nil && (!found || staysWith(workers, leader))
 	p.losses.Gone(view.Controller, leaderworkerset.GonePod{
 		LostPod: plan.LostPod{Name: view.Name, Node: view.Node}, Deleting: deleting, Started: p.everStarted || view.Phase != corev1.PodPending,
 	}, found, stays)
 	if !p.rivals {
 		p.rules.lossShown(pod)
 	}
+}
+
+// staysWith returns whether a StatefulSet of workers stays with a leader, as the handlers of the controller find it out.
+func staysWith(workers *appsv1.StatefulSet, leader *corev1.Pod) bool {
+	if orphan := plan.OrphanOf(workers); orphan != nil {
+		view := plan.PodOf(leader)
+		return orphan.LedBy(&view)
+	}
+	return metav1.IsControlledBy(workers, leader) && workers.DeletionTimestamp == nil
 }
 
 // readLeaders returns the leader pods as they are stored.
