@@ -210,9 +210,9 @@ func (c childClient[T]) change(name string, body []byte) (T, error) {
 // patchStatefulSet is what the API server does with a patch of a StatefulSet.
 func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], name string, kind types.PatchType, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	live, found := in.Get(name)
-	verb := "patch statefulset"
+	request, change := "patch statefulset", "touch"
 	if kind == types.ApplyPatchType {
-		verb = "apply statefulset"
+		request, change = "apply statefulset", "apply"
 	}
 	switch {
 	case !found && kind == types.ApplyPatchType:
@@ -220,7 +220,7 @@ func (p *process) patchStatefulSet(in *simulation.Store[*appsv1.StatefulSet], na
 	case !found:
 		return nil, simulation.ErrNotFound
 	}
-	if err := p.deniedChild(verb, live); err != nil {
+	if err := p.deniedChild(request, live, change); err != nil {
 		return nil, err
 	}
 	switch {

@@ -119,11 +119,12 @@ func (e *env) denied(request, object string) error {
 	return refuse(e.kindOf(request), object)
 }
 
-// deniedChild is denied for a request of the process about a child.
-func (p *process) deniedChild(request string, child metav1.Object) error {
+// deniedChild is denied for a request of the process about a child. Changes of one child that have nothing to do with each other are different
+// requests.
+func (p *process) deniedChild(request string, child metav1.Object, change ...string) error {
 	err := p.denied(request, child.GetName())
 	verb, kind, _ := strings.Cut(request, " ")
-	p.sender.Denied(simulation.Request(verb, kind, child), err)
+	p.sender.Denied(strings.Join(append([]string{simulation.Request(verb, kind, child)}, change...), ": "), err)
 	return err
 }
 
