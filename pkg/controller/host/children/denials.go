@@ -202,8 +202,7 @@ func (d *Denials) end(owner metav1.Object, what Request, begun time.Time, again 
 	if again {
 		of.again = append(of.again, now)
 	}
-	reach := reachOf(what.Kind, what.Name, err)
-	first := askFirst
+	reach, first := what.reach(err), askFirst
 	if reach == allChildren && d.lagsBehind(owner, now) {
 		first = askFreed
 	}

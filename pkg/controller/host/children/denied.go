@@ -76,6 +76,14 @@ func (r Request) keys() []requestKey {
 	return []requestKey{r.key(thisChild), r.key(allChildren)}
 }
 
+// reach returns the reach of the denial of a request. One without a template has none in common with others.
+func (r Request) reach(err error) reach {
+	if of := reachOf(r.Kind, r.Name, err); of != sameTemplate || r.HasTemplate {
+		return of
+	}
+	return thisChild
+}
+
 // DeniedError is the answer of an API server that has decided against a request, now or earlier. The text is the same.
 type DeniedError struct {
 	err   error
