@@ -224,6 +224,7 @@ func (c *creation[T]) createOne(ctx context.Context, child T) (Result, error) {
 			if result, err = c.Repair(ctx, existing, err); err == nil {
 				return result, nil
 			}
+			c.denials.Behind(c.owner, what, c.change(Ref{Name: child.GetName()}, ""), err)
 		}
 	}
 	if err != nil {

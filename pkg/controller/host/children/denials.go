@@ -90,6 +90,8 @@ type denial struct {
 	first, last, before time.Time
 	// due is when the request may be made again.
 	due time.Time
+	// behind is the request for which this one waits; nil if it was denied itself.
+	behind *Request
 }
 
 // Do makes a request unless its time has not come. Then the error is the earlier answer: see NotAsked and AskAgain.
@@ -158,6 +160,9 @@ func (of *denialsOf) most(what Request) int {
 func (of *denialsOf) waits(what Request, now time.Time) (longest *denial) {
 	for _, key := range what.keys() {
 		known := of.requests[key]
+		if known != nil && known.behind != nil {
+			known.due = of.dueBehind(known, now)
+		}
 		if known == nil || !now.Before(known.due) || now.Before(known.last.Add(-perMinute)) { // the clock of the machine may be set back
 			continue
 		}

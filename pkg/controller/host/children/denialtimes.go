@@ -37,7 +37,7 @@ func (of *denialsOf) denied(what Request, reach reach, begun, now time.Time, fir
 
 // again notes that a request was denied which had begun at that time.
 func (n *denial) again(reach reach, begun, now time.Time, err error) {
-	n.err, n.reach = err, reach
+	n.err, n.reach, n.behind = err, reach, nil
 	if n.times == 0 || !begun.Before(n.last) { // else another request was under way at the same time
 		n.times, n.before = n.times+1, n.last
 	}
