@@ -43,10 +43,11 @@ func replaceStuck(s *snapshot) (p Plan) {
 	return p
 }
 
-// waitsForReplacement returns whether the update has released a leader pod of a former revision, which is not deleted yet.
+// waitsForReplacement returns whether the update has released a leader pod of a former revision, which is not deleted yet. A user may have
+// raised the partition since.
 func waitsForReplacement(s *snapshot, g *group) bool {
-	return g.index < leaderCount(s.Leader) && g.index >= partitionOf(s.Leader) && g.leader.Revision != s.rev.key &&
-		!g.leader.Deleting && !g.leaving
+	lowest := max(partitionOf(s.Leader), helper.Partition(s.Set))
+	return g.index < leaderCount(s.Leader) && g.index >= lowest && g.leader.Revision != s.rev.key && !g.leader.Deleting && !g.leaving
 }
 
 // rolls returns whether the StatefulSet controller knows of the revision, and may replace pods.

@@ -52,6 +52,11 @@ func TestLeadersThatHoldUpAnUpdate(t *testing.T) {
 			f.down(1, 0)
 			f.Leader.Spec.UpdateStrategy.RollingUpdate.Partition = ptr.To[int32](1)
 		}, []string{"s-1"}},
+		"those that are down are kept by a partition that is not applied yet": {func(f *fixture) {
+			f.down(1, 0)
+			f.down(2, 0)
+			f.Set.Spec.RolloutStrategy.RollingUpdateConfiguration.Partition = ptr.To[int32](2)
+		}, []string{"s-2"}},
 		"one of the update is down": {func(f *fixture) {
 			f.down(2, 0)
 			f.down(3, 0)
