@@ -76,8 +76,9 @@ type Informer[T metav1.Object] struct {
 	Selects func(T) bool
 	// Transform returns what the cache keeps of an object; nil for all of it.
 	Transform func(T) T
-	// Handle is called for every change of the cache.
+	// Handle is called for every change of the cache, and Before, unless it is nil, with an object that is about to be replaced.
 	Handle func(object T, gone bool)
+	Before func(object T)
 
 	Objects []T
 	// next is the place in the log of the first change that the cache has not seen.
@@ -121,6 +122,9 @@ func (c *Informer[T]) Advance() {
 	case at < 0:
 		c.Objects = append(c.Objects, object)
 	default:
+		if c.Before != nil {
+			c.Before(c.Objects[at])
+		}
 		c.Objects[at] = object
 	}
 	c.version = strconv.Itoa(event.version)

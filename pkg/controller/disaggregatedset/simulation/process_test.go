@@ -68,8 +68,8 @@ func (e *env) startProcess() {
 	look := func() { p.worker.Add(name) }
 	p.sets = simulation.Informer[disaggregatedSet]{From: &e.sets.Store, Handle: func(disaggregatedSet, bool) { look() }}
 	p.scalers = simulation.Informer[roleScaler]{From: &e.scalers.Store, Handle: func(roleScaler, bool) { look() }}
-	p.children = simulation.Informer[leaderWorkerSet]{From: &e.children.Store, Selects: labeled[leaderWorkerSet], Handle: func(lws leaderWorkerSet, _ bool) { lookIf(lws, look) }}
-	p.services = simulation.Informer[service]{From: &e.services.Store, Selects: labeled[service], Handle: func(s service, _ bool) { lookIf(s, look) }}
+	p.children = watchChildren(&e.children.Store, look)
+	p.services = watchChildren(&e.services.Store, look)
 	for _, c := range p.caches() {
 		c.List()
 	}
@@ -84,6 +84,13 @@ func (e *env) startProcess() {
 
 func labeled[T metav1.Object](object T) bool {
 	return object.GetLabels()[disaggregatedsetv1.SetNameLabelKey] != ""
+}
+
+// watchChildren returns a cache whose changes are a reason to look at the set if they concern it before or after.
+func watchChildren[T metav1.Object](from *simulation.Store[T], look func()) simulation.Informer[T] {
+	return simulation.Informer[T]{
+		From: from, Selects: labeled[T], Handle: func(object T, _ bool) { lookIf(object, look) }, Before: func(object T) { lookIf(object, look) },
+	}
 }
 
 func lookIf(object metav1.Object, look func()) {
