@@ -86,7 +86,11 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 	later := func() { s.Later(func() { _ = unheard() }) }
 	switch {
 	case s.Deposed:
-		s.Later(func() { s.refuted = s.refuted || refuses(unheard()) })
+		s.Later(func() {
+			if !s.refuted && refuses(unheard()) {
+				s.refuted = true
+			}
+		})
 		return answer, nil
 	case s.Dead:
 		return answer, ErrDead
@@ -128,6 +132,9 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 func refuses(err error) bool {
 	return err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err)
 }
+
+// Refute notes that a request has failed without which a controller makes none of the next ones.
+func (s *Sender) Refute() { s.refuted = s.refuted || s.Deposed }
 
 func (s *Sender) drawWrite() Outcome {
 	if s.DrawWrite == nil {

@@ -15,14 +15,17 @@ import (
 func TestDeposedSender(t *testing.T) {
 	for name, tc := range map[string]struct {
 		second error
-		want   []int
+		// refutes means that nothing follows the second request if it fails.
+		refutes bool
+		want    []int
 	}{
-		"all are carried out":               {want: []int{1, 2, 3}},
-		"one meets another state":           {second: ErrConflict, want: []int{1, 2, 3}},
-		"one is about an object that went":  {second: ErrNotFound, want: []int{1, 2, 3}},
-		"one is about a name that is taken": {second: ErrExists, want: []int{1, 2, 3}},
-		"one is denied":                     {second: apierrors.NewForbidden(anything, "x", errors.New("no")), want: []int{1, 2}},
-		"one fails":                         {second: ErrServer, want: []int{1, 2}},
+		"all are carried out":                                  {want: []int{1, 2, 3}},
+		"one meets another state":                              {second: ErrConflict, want: []int{1, 2, 3}},
+		"one is about an object that went":                     {second: ErrNotFound, want: []int{1, 2, 3}},
+		"one is about a name that is taken":                    {second: ErrExists, want: []int{1, 2, 3}},
+		"one meets another state, after which nothing follows": {second: ErrConflict, refutes: true, want: []int{1, 2}},
+		"one is denied":                                        {second: apierrors.NewForbidden(anything, "x", errors.New("no")), want: []int{1, 2}},
+		"one fails":                                            {second: ErrServer, want: []int{1, 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := NewWorld(NewDice(1, 1), nil)
@@ -32,6 +35,9 @@ func TestDeposedSender(t *testing.T) {
 			for n := range 3 {
 				answer, err := Send(sender, n, func(bool) (int, error) {
 					if arrived = append(arrived, n+1); n == 1 {
+						if tc.refutes {
+							sender.Refute()
+						}
 						return 0, tc.second
 					}
 					return 0, nil

@@ -177,6 +177,7 @@ func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, pa
 	return simulation.Send(c.p.sender, &batchv1alpha1.SequentialJob{}, func(bool) (*batchv1alpha1.SequentialJob, error) {
 		current := c.p.sequence()
 		if current == nil {
+			c.p.sender.Refute() // without the finalizer, nothing is created
 			return nil, simulation.ErrNotFound
 		}
 		if c.p.refusals["patch sequence"] != nil {
@@ -184,6 +185,7 @@ func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, pa
 		}
 		next := patched(current, patch)
 		if next.ResourceVersion != current.ResourceVersion {
+			c.p.sender.Refute()
 			return nil, simulation.ErrConflict
 		}
 		c.p.Note("  sets the finalizers to %q", next.Finalizers)
