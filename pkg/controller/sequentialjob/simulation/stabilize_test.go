@@ -81,11 +81,7 @@ func (e *env) checkRest(heading plan.End) {
 	switch {
 	case sj == nil:
 		e.Seen["at rest: gone"]++
-		for _, child := range e.children() {
-			if view(child).End == "" || len(child.GetOwnerReferences()) > 0 { // what was orphaned stays, unless it runs
-				e.Fail(ruleIs, "it is gone, and %s is left", child.GetName())
-			}
-		}
+		e.checkGone()
 		return
 	case sj.DeletionTimestamp != nil:
 		e.Fail(ruleIs, "it is being deleted, and stays: %q", sj.Finalizers)
@@ -113,6 +109,17 @@ func (e *env) checkRest(heading plan.End) {
 		return
 	}
 	e.checkUnfinished(sj, heading)
+}
+
+// checkGone checks what is left of a sequence. What was orphaned stays, unless it runs. A child may run whose creation came late, while the
+// sequence was being deleted without its children: no controller has seen it in time to stop it.
+func (e *env) checkGone() {
+	for _, child := range e.children() {
+		owned := len(child.GetOwnerReferences()) > 0
+		if owned || view(child).End == "" && !e.rules.unknown[child.GetUID()] {
+			e.Fail(ruleIs, "it is gone, and %s is left", child.GetName())
+		}
+	}
 }
 
 func (e *env) checkFinished(sj *batchv1alpha1.SequentialJob, active int) {
