@@ -131,6 +131,9 @@ func (r *rules) leaderDeleted(pod *corev1.Pod) {
 // holdsUp returns whether a leader is one that a rolling update has released, and that the StatefulSet controller may be unable to replace.
 func (r *rules) holdsUp(pod *corev1.Pod) bool {
 	sts := r.leaders()
+	if sts == nil && r.observed != nil {
+		sts = r.observed.Leader // it has gone since the decision
+	}
 	if sts == nil {
 		return !r.recorded[pod.UID] && !r.calm() // a request that was made while there was one, and comes late
 	}
