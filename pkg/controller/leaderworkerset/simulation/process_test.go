@@ -44,9 +44,9 @@ type process struct {
 	listed []*corev1.Pod
 	// compares means that rules compare the decisions of this sync, which takes much longer than to decide.
 	compares bool
-	// startedAt is when it has started, and rivals means that another controller leads.
-	startedAt time.Time
-	rivals    bool
+	// startedAt is when it has started, shownAt is when its caches last had everything, and rivals means that another controller leads.
+	startedAt, shownAt time.Time
+	rivals             bool
 }
 
 // startProcess starts the controller that leads.
@@ -58,7 +58,7 @@ func (e *env) startProcess() {
 
 // newProcess returns a controller. It lists everything first; client-go asks for the latest state then.
 func (e *env) newProcess(rivals bool) *process {
-	p := &process{env: e, rivals: rivals, startedAt: e.Now(), losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}}
+	p := &process{env: e, rivals: rivals, startedAt: e.Now(), shownAt: e.Now(), losses: leaderworkerset.NewLosses(), known: map[types.UID]bool{}}
 	p.sender = e.NewSender(e.interlude)
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless, Eager: e.eager}
 	p.worker.Generation = func(string) string { return simulation.Generation(&p.sets, name) }

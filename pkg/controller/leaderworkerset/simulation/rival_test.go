@@ -5,12 +5,16 @@ package simulation
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 )
+
+// maxLag is how long the caches of a second controller lag at most.
+const maxLag = 20 * time.Second
 
 // rivalActs lets a second controller act, which has not noticed that it does not lead any more.
 func (e *env) rivalActs() {
@@ -27,9 +31,23 @@ func (e *env) rivalActs() {
 		e.ShowSome(e.rival.caches())
 	default:
 		e.Note("the second controller acts")
+		e.rival.catchUp()
 		e.rival.worker.Add(name)
 		e.rival.act()
 	}
+}
+
+// catchUp shows the caches of a second controller everything unless they were filled, or caught up, so long ago that caches may lag.
+func (p *process) catchUp() {
+	if p.Since(p.shownAt) <= maxLag {
+		return
+	}
+	for _, c := range p.caches() {
+		for c.Behind() > 0 {
+			c.Advance()
+		}
+	}
+	p.shownAt = p.Now()
 }
 
 // replaceAlone deletes a leader pod without its children, so that they stay under its name when the next one comes.
