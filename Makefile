@@ -233,17 +233,21 @@ upgrade-smoke: ## Upgrade a few running sets from the programs before the first 
 matrix: ## Run tests on every supported version of Kubernetes and on the oldest etcd, and write docs/versions.md, for hours.
 	hack/matrix.sh $(VERSIONS)
 
+# What is given on the command line is passed on to each of the three, and hack/bench.sh refuses what it cannot be used with. The KUBECONFIG of the
+# environment is ignored, so that no cluster is used by accident.
+bench_settings = BENCH_PEERS='$(PEERS)' BENCH_KUBECONFIG='$(if $(findstring command,$(origin KUBECONFIG)),$(KUBECONFIG))'
+
 .PHONY: bench
 bench: ## Measure time, CPU, memory, requests and bytes, about an hour and a half.
-	hack/bench.sh full
+	$(bench_settings) hack/bench.sh full $(ARGS)
 
 .PHONY: bench-compare
 bench-compare: ## Compare JobSets with bare Jobs in the cluster of KUBECONFIG=FILE, or in a new local one; with PEERS=1 beside upstream's controllers, too.
-	BENCH_PEERS='$(PEERS)' BENCH_KUBECONFIG='$(if $(findstring command,$(origin KUBECONFIG)),$(KUBECONFIG))' hack/bench.sh compare $(ARGS)
+	$(bench_settings) hack/bench.sh compare $(ARGS)
 
 .PHONY: bench-smoke
 bench-smoke: ## Check numbers of requests and bytes, in a few minutes.
-	hack/bench.sh smoke
+	$(bench_settings) hack/bench.sh smoke $(ARGS)
 
 .PHONY: hostile
 hostile: build ## Send hostile requests to programs that may use 1 GiB, in about two minutes.

@@ -189,7 +189,8 @@ if [[ "${what}" == compare && -n "${BENCH_KUBECONFIG:-}" && -n "${BENCH_PEERS:-}
   exit 1
 fi
 if [[ "${what}" != compare && -n "${BENCH_KUBECONFIG:-}${BENCH_PEERS:-}" ]]; then
-  echo "error: BENCH_KUBECONFIG and BENCH_PEERS are settings of compare, and cannot be used with ${what}: unset them, or run hack/bench.sh compare" >&2
+  echo "error: KUBECONFIG=FILE (BENCH_KUBECONFIG) and PEERS=1 (BENCH_PEERS) are settings of compare, and cannot be used with ${what}: unset them, or run" \
+    "make bench-compare with them" >&2
   exit 1
 fi
 mkdir -p _output bin

@@ -37,6 +37,18 @@ func benched(t *testing.T, variables []string, args ...string) (out string, call
 	return string(printed), strings.Split(strings.TrimSpace(strings.ReplaceAll(string(calls), root+"/", "")), "\n"), err
 }
 
+// TestMakePassesSettingsToBench has targets of make that bench.sh refuses with such settings, so that none is ignored.
+func TestMakePassesSettingsToBench(t *testing.T) {
+	for target, what := range map[string]string{"bench": "full", "bench-smoke": "smoke", "bench-compare": "compare"} {
+		command := exec.CommandContext(t.Context(), "make", "--no-print-directory", "--dry-run", target, "PEERS=1", "KUBECONFIG=other.yaml", "ARGS=--jobs 5")
+		command.Dir = filepath.Join("..", "..")
+		out, err := command.CombinedOutput()
+		if want := "BENCH_PEERS='1' BENCH_KUBECONFIG='other.yaml' hack/bench.sh " + what + " --jobs 5\n"; err != nil || !strings.HasSuffix(string(out), want) {
+			t.Errorf("%s: error %v, must end with %q:\n%s", target, err, want, out)
+		}
+	}
+}
+
 // Upstream's controllers run in a local cluster only.
 func TestBenchRefusesUpstreamInAnotherCluster(t *testing.T) {
 	out, called, err := benched(t, []string{"BENCH_KUBECONFIG=other.yaml", "BENCH_PEERS=1"}, "compare")
@@ -53,8 +65,13 @@ func TestBenchRefusesUpstreamInAnotherCluster(t *testing.T) {
 func TestBenchRefusesSettingsOfCompare(t *testing.T) {
 	for _, setting := range []string{"BENCH_KUBECONFIG=other.yaml", "BENCH_PEERS=1"} {
 		out, called, err := benched(t, []string{setting}, "full")
-		if want := "cannot be used with full: unset them"; err == nil || len(called) != 1 || called[0] != "" || !strings.Contains(out, want) {
-			t.Errorf("%s: error %v, commands %q; must fail before any command, with %q:\n%s", setting, err, called, want, out)
+		if err == nil || len(called) != 1 || called[0] != "" {
+			t.Errorf("%s: error %v, commands %q; must fail before any command", setting, err, called)
+		}
+		for _, want := range []string{"cannot be used with full: unset them", "PEERS=1", "KUBECONFIG=FILE", "make bench-compare"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: the message has no %q:\n%s", setting, want, out)
+			}
 		}
 	}
 }
