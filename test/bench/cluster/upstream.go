@@ -48,7 +48,7 @@ func OpenUpstream(ctx context.Context, dir string) (c *Cluster, stop func() erro
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, nil, err
 	}
-	controllers := handover.Controllers{handover.JobSets(), handover.LeaderWorkerSets()}
+	controllers := handover.Released()
 	ports, err := localcluster.FreePorts(1)
 	if err != nil {
 		return nil, nil, err

@@ -13,17 +13,21 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// jobSetConfiguration configures upstream's controller of JobSets. It does not manage its certificates: it would wait for
-// them in a directory that all clusters of a machine share, and that no flag changes.
-const jobSetConfiguration = `apiVersion: config.jobset.x-k8s.io/v1alpha1
+// jobSetDefaults configures upstream's controller of JobSets for this machine, and nothing else: it keeps the limits and feature gates of
+// its release. It does not manage its certificates: it would wait for them in a directory that all clusters of a machine share, and that no flag
+// changes.
+const jobSetDefaults = `apiVersion: config.jobset.x-k8s.io/v1alpha1
 kind: Configuration
 health: {healthProbeBindAddress: "127.0.0.1:0"}
 metrics: {bindAddress: "127.0.0.1:$METRICS", certDir: $CERTIFICATES}
 webhook: {host: 127.0.0.1, port: $PORT, certDir: $CERTIFICATES}
 leaderElection: {leaderElect: false}
-clientConnection: {qps: 200, burst: 400}
-featureGates: {InPlaceRestart: true}
 internalCertManagement: {enable: false}
+`
+
+// jobSetSettings are what tests change: they restart pods in place, for which the controller then syncs a set with each change of a pod.
+const jobSetSettings = `clientConnection: {qps: 200, burst: 400}
+featureGates: {InPlaceRestart: true}
 `
 
 // groupsConfiguration configures upstream's controller of LeaderWorkerSets.
@@ -53,13 +57,20 @@ func (c *Controller) Run(ctx context.Context) error {
 	return c.Start(ctx, strings.ReplaceAll(c.configuration, "$METRICS", cmp.Or(c.MetricsPort, "0")))
 }
 
+// Released returns upstream's controllers with the limits and feature gates of their releases, that of JobSets first.
+func Released() Controllers {
+	jobSets := JobSets()
+	jobSets.configuration = jobSetDefaults
+	return Controllers{jobSets, LeaderWorkerSets()}
+}
+
 // JobSets returns upstream's controller of JobSets.
 func JobSets() *Controller {
 	return &Controller{Peer: &peers.Peer{
 		Name: "jobset", Module: "sigs.k8s.io/jobset", Bases: []string{"config/default"}, Args: []string{"--config=$CONFIG"},
 		Namespace: "jobset-system", ServiceAccount: "jobset-controller-manager", Secret: "jobset-webhook-server-cert",
 		Authority: "jobset-ca", Service: "jobset-webhook-service.jobset-system.svc",
-	}, configuration: jobSetConfiguration}
+	}, configuration: jobSetDefaults + jobSetSettings}
 }
 
 // LeaderWorkerSets returns upstream's controller of LeaderWorkerSets.
