@@ -155,7 +155,13 @@ func (groupsOfSet) update(ctx context.Context, s *space, image string, _ int, _ 
 }
 
 func (groupsOfSet) restart(ctx context.Context, s *space, group int) error {
-	return s.Cluster.Kube.CoreV1().Pods(s.name).Delete(ctx, fmt.Sprintf("%s-%d-1", setName, group), metav1.DeleteOptions{})
+	return s.deletePod(ctx, fmt.Sprintf("%s-%d-1", setName, group))
+}
+
+// deletePod deletes a pod as users do: it is seen to terminate until a kubelet has stopped it. Upstream's controller does not recreate the
+// group of a pod that is gone when it looks, as one without a grace period may be.
+func (s *space) deletePod(ctx context.Context, name string) error {
+	return s.Cluster.Kube.CoreV1().Pods(s.name).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](1)})
 }
 
 // statefulSets are groups each of which is a StatefulSet.
@@ -211,7 +217,7 @@ func (statefulSets) update(ctx context.Context, s *space, image string, n int, r
 
 func (statefulSets) restart(ctx context.Context, s *space, group int) error {
 	return all(ctx, s.Sizes.ServingPods, parallel, func(i int) error {
-		return s.Cluster.Kube.CoreV1().Pods(s.name).Delete(ctx, fmt.Sprintf("%s-%d", groupName(group), i), metav1.DeleteOptions{})
+		return s.deletePod(ctx, fmt.Sprintf("%s-%d", groupName(group), i))
 	})
 }
 
