@@ -93,6 +93,7 @@ func (s *space) watchPods(ctx context.Context) (*tracker[*corev1.Pod], error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
+	pods.log = s.Log
 	return pods, nil
 }
 

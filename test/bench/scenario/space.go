@@ -104,6 +104,7 @@ func (s *space) watch(ctx context.Context, watch watched) error {
 		if s.jobs, err = newTracker[*batchv1.Job](ctx, kube.Batch().V1().Jobs().Informer(), s.Timeout); err != nil {
 			return fmt.Errorf("watching Jobs: %w", err)
 		}
+		s.jobs.log = s.Log
 	}
 	if watch == unwatched {
 		return nil
@@ -111,6 +112,7 @@ func (s *space) watch(ctx context.Context, watch watched) error {
 	if s.sets, err = newTracker[*jobsetv1alpha2.JobSet](ctx, sets.Jobset().V1alpha2().JobSets().Informer(), s.Timeout); err != nil {
 		return fmt.Errorf("watching JobSets: %w", err)
 	}
+	s.sets.log = s.Log
 	if watch < watchedSequences {
 		return nil
 	}
@@ -138,8 +140,13 @@ func (r *runner) remove(ctx context.Context, names ...string) error {
 	}); err != nil {
 		return err
 	}
-	for _, name := range names {
+	said := time.Now()
+	for i, name := range names {
 		err := wait.PollUntilContextCancel(ctx, pollInterval, len(names) > 1, func(ctx context.Context) (bool, error) {
+			if time.Since(said) >= sayEvery {
+				r.Log("waiting until namespaces are gone: %d of %d are, and the next one is %s", i, len(names), name)
+				said = time.Now()
+			}
 			_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err), nil
 		})

@@ -23,10 +23,15 @@ import (
 // pollInterval is how often something is asked for that cannot be watched.
 const pollInterval = 500 * time.Millisecond
 
+// sayEvery is how often a wait says what it waits for.
+const sayEvery = 30 * time.Second
+
 // tracker knows the present state of all objects of a kind in a namespace, and lets others wait for a state.
 type tracker[T metav1.Object] struct {
 	timeout time.Duration
 	changed chan struct{}
+	// log prints what is waited for; it may be nil.
+	log func(format string, args ...any)
 
 	mu      sync.Mutex
 	objects map[string]T
@@ -173,8 +178,9 @@ func (t *tracker[T]) untilSome(ctx context.Context, what string, n int, is func(
 // wait waits until enough objects match. Each change is looked at once, so that the cost does not grow with the square
 // of the number of objects.
 func (t *tracker[T]) wait(ctx context.Context, what string, n int, is func(T) bool, enough func(matching, all int) bool) error {
-	late := time.NewTimer(t.timeout)
+	late, say := time.NewTimer(t.timeout), time.NewTicker(sayEvery)
 	defer late.Stop()
+	defer say.Stop()
 	t.await(is)
 	defer t.await(nil)
 	for {
@@ -183,9 +189,12 @@ func (t *tracker[T]) wait(ctx context.Context, what string, n int, is func(T) bo
 		}
 		select {
 		case <-t.changed:
+		case <-say.C:
+			if t.log != nil {
+				t.log("waiting %s: %s", what, t.state(n))
+			}
 		case <-late.C:
-			matching, all := t.matched()
-			return fmt.Errorf("waiting %s: after %v %d of %d are so, and there are %d%s", what, t.timeout, matching, n, all, t.missing())
+			return fmt.Errorf("waiting %s: after %v %s", what, t.timeout, t.state(n))
 		case <-ctx.Done():
 			return fmt.Errorf("waiting %s: %w", what, ctx.Err())
 		}
@@ -216,6 +225,12 @@ func (t *tracker[T]) matched() (matching, all int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.matching), len(t.objects)
+}
+
+// state describes how many of n objects are as they are waited for.
+func (t *tracker[T]) state(n int) string {
+	matching, all := t.matched()
+	return fmt.Sprintf("%d of %d are so, and there are %d%s", matching, n, all, t.missing())
 }
 
 // mostMissing is how many objects an error names.

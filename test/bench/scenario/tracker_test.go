@@ -5,6 +5,7 @@ package scenario
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,6 +66,26 @@ func TestTrackerWaitsForAllObjects(t *testing.T) {
 		want := "waiting until both Jobs are completed: after 1ms 0 of 2 are so, and there are 2; not so: a (active 0, ready 1, terminating 0, succeeded 0, failed 0, being deleted: false), b ("
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, must begin with %q", err, want)
+		}
+	})
+}
+
+// TestLongWaitSaysWhatItWaitsFor has a Job that is ready after 70 seconds.
+func TestLongWaitSaysWhatItWaitsFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ready := &batchv1.Job{ObjectMeta: objectMeta("a", "ns"), Status: batchv1.JobStatus{Ready: ptr.To[int32](1)}}
+		var lines []string
+		tracker := &tracker[*batchv1.Job]{
+			timeout: 10 * time.Minute, changed: make(chan struct{}, 1), objects: map[string]*batchv1.Job{"b": {ObjectMeta: objectMeta("b", "ns")}},
+			log: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) },
+		}
+		time.AfterFunc(70*time.Second, func() { tracker.seen(ready) })
+		if err := tracker.untilSome(t.Context(), "a Job is ready", 1, isReady); err != nil {
+			t.Error(err)
+		}
+		const line = "waiting until a Job is ready: 0 of 1 are so, and there are 1; not so: b ("
+		if len(lines) != 2 || !strings.HasPrefix(lines[0], line) || lines[1] != lines[0] {
+			t.Errorf("said %q, want twice what begins with %q", lines, line)
 		}
 	})
 }
