@@ -40,8 +40,8 @@ type Cluster struct {
 
 	config *rest.Config
 	token  string
-	// manager is upstream's controller of JobSets, where that runs.
-	manager *handover.Controller
+	// upstream are upstream's controllers where those run, that of JobSets first.
+	upstream handover.Controllers
 }
 
 // ErrNotLocal says that something can be done with a cluster of this machine only.

@@ -35,15 +35,15 @@ type Meter struct {
 	every time.Duration
 	// idle is the CPU time that each process uses in a second without any work.
 	idle map[string]time.Duration
-	// servers are the programs whose requests are counted.
-	servers []string
+	// counters count requests.
+	counters []counter
 }
 
 // NewMeter watches the idle cluster for a while. The cluster counts as idle again when it is so for the time of every.
 func (c *Cluster) NewMeter(ctx context.Context, watch, every time.Duration) (*Meter, error) {
-	m := &Meter{cluster: c, every: every, idle: map[string]time.Duration{}, servers: c.servers()}
+	m := &Meter{cluster: c, every: every, idle: map[string]time.Duration{}, counters: c.counters(c.servers())}
 	if c.Dir == "" {
-		m.servers = c.counting(ctx)
+		m.counters = c.counters(c.counting(ctx))
 		return m, nil
 	}
 	if err := m.awaitIdle(ctx); err != nil {
@@ -73,9 +73,10 @@ type Window struct {
 	processes map[string]int
 	begin     time.Time
 	cpu       map[string]time.Duration
-	calls     map[string]Calls
-	audit     int64
-	took      time.Duration
+	// calls has the requests of each counter by its prefix.
+	calls map[string]Calls
+	audit int64
+	took  time.Duration
 }
 
 // Begin starts a window. The clock is read last.
@@ -150,18 +151,6 @@ func (w *Window) End(ctx context.Context, to *report.Phase) error {
 	return w.meter.cluster.addStores(ctx, to)
 }
 
-// addServed adds the requests that were answered.
-func (w *Window) addServed(ctx context.Context, to *report.Phase) error {
-	calls, err := w.meter.calls(ctx)
-	if err != nil {
-		return err
-	}
-	for _, server := range w.meter.servers {
-		addCalls("calls/"+server, w.calls[server], calls[server], to)
-	}
-	return nil
-}
-
 // forgetRestarted drops earlier counters of processes that were restarted in the meantime: they start again from zero.
 func (w *Window) forgetRestarted() error {
 	processes, err := w.meter.cluster.Processes()
@@ -170,7 +159,12 @@ func (w *Window) forgetRestarted() error {
 	}
 	for name, pid := range processes {
 		if w.processes[name] != pid {
-			w.cpu[name], w.calls[name] = 0, nil
+			w.cpu[name] = 0
+		}
+	}
+	for _, counter := range w.meter.counters {
+		if w.processes[counter.process] != processes[counter.process] {
+			w.calls[counter.prefix] = nil
 		}
 	}
 	w.processes = processes
@@ -208,26 +202,6 @@ func (w *Window) addMemory(to *report.Phase) error {
 		to.Add("rss/"+name, report.UnitMiB, float64(now)/(1<<20))
 	}
 	return nil
-}
-
-func addCalls(prefix string, before, after Calls, to *report.Phase) {
-	for _, call := range slices.Sorted(maps.Keys(after)) {
-		if n := after[call] - before[call]; n > 0 {
-			to.Add(prefix+"/"+call, report.UnitCalls, n)
-		}
-	}
-}
-
-func (m *Meter) calls(ctx context.Context) (map[string]Calls, error) {
-	all := map[string]Calls{}
-	for _, server := range m.servers {
-		calls, err := m.cluster.served(ctx, server)
-		if err != nil {
-			return nil, err
-		}
-		all[server] = calls
-	}
-	return all, nil
 }
 
 func (m *Meter) cpu() (map[string]time.Duration, error) {

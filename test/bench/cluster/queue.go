@@ -103,7 +103,7 @@ func (c *Cluster) Syncs(ctx context.Context, controller string) (float64, error)
 	return sum, nil
 }
 
-// work is what the controllers of jobset-controller have to do, and have done since it began.
+// work is what the controllers of sets have to do, and have done since their processes began.
 type work struct{ waiting, synced float64 }
 
 func workOf(metrics testutil.Metrics) (w work) {
@@ -119,11 +119,19 @@ func workOf(metrics testutil.Metrics) (w work) {
 // restsSince reports that nothing waits, and that nothing was done since an earlier look.
 func (w work) restsSince(before work) bool { return w.waiting == 0 && w == before }
 
-// work reads it. Where jobset-controller does not run, there is none.
-func (c *Cluster) work(ctx context.Context) work {
-	metrics, err := c.Metrics(ctx, "jobset-controller")
-	if err != nil {
-		return work{}
+// work reads it, of jobset-controller or of upstream's controllers. Where none runs, there is none.
+func (c *Cluster) work(ctx context.Context) (sum work) {
+	programs := []string{"jobset-controller"}
+	if c.Upstream {
+		programs = c.upstreamPrograms()
 	}
-	return workOf(metrics)
+	for _, program := range programs {
+		metrics, err := c.Metrics(ctx, program)
+		if err != nil {
+			continue
+		}
+		of := workOf(metrics)
+		sum.waiting, sum.synced = sum.waiting+of.waiting, sum.synced+of.synced
+	}
+	return sum
 }

@@ -17,7 +17,7 @@ import (
 // Calls are numbers of requests, by verb and resource.
 type Calls map[string]float64
 
-// Metrics reads the metrics of kube-apiserver, jobset-apiserver, jobset-controller or upstream's controller of JobSets.
+// Metrics reads the metrics of an API server, of a controller of sets, or of kube-controller-manager and kube-scheduler.
 func (c *Cluster) Metrics(ctx context.Context, program string) (testutil.Metrics, error) {
 	data, err := c.read(ctx, program, "/metrics", nil)
 	if err != nil {
@@ -52,19 +52,31 @@ func (c *Cluster) configOf(program string) (*rest.Config, error) {
 		return c.Direct(runtime.ContentTypeJSON)
 	case "jobset-controller":
 		return c.controller()
-	case upstreamJobSets:
-		return c.metricsOf("https://127.0.0.1:" + c.manager.MetricsPort), nil
+	case "kube-controller-manager", "kube-scheduler":
+		return c.ofControlPlane(program)
+	}
+	for _, each := range c.upstream {
+		if program == upstreamPrefix+each.Name {
+			return c.metricsOf("https://127.0.0.1:" + each.MetricsPort), nil
+		}
 	}
 	return nil, fmt.Errorf("%s has no metrics that are read", program)
 }
 
-// served returns the requests that an API server has answered since it began. Those for our resources, which
-// kube-apiserver passes on, are counted by our server.
+// webhookVerb is the verb of calls that an API server makes to webhooks of admission. Their resource is the name of the webhook.
+const webhookVerb = "WEBHOOK"
+
+// served returns the requests that an API server has answered since it began, and the calls of webhooks that it made for them. Requests for
+// our resources, which kube-apiserver passes on, are counted by our server.
 func (c *Cluster) served(ctx context.Context, program string) (Calls, error) {
 	metrics, err := c.Metrics(ctx, program)
 	if err != nil {
 		return nil, err
 	}
+	return servedBy(metrics), nil
+}
+
+func servedBy(metrics testutil.Metrics) Calls {
 	calls := Calls{}
 	for _, sample := range metrics["apiserver_request_total"] {
 		resource := string(sample.Metric["resource"])
@@ -76,7 +88,10 @@ func (c *Cluster) served(ctx context.Context, program string) (Calls, error) {
 		}
 		calls[string(sample.Metric["verb"])+" "+resource] += float64(sample.Value)
 	}
-	return calls, nil
+	for _, sample := range metrics["apiserver_admission_webhook_request_total"] {
+		calls[webhookVerb+" "+string(sample.Metric["name"])] += float64(sample.Value)
+	}
+	return calls
 }
 
 // counting returns the servers of a cluster of other machines whose requests can be counted: kube-apiserver, if its metrics may be read.

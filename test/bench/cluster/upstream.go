@@ -49,11 +49,13 @@ func OpenUpstream(ctx context.Context, dir string) (c *Cluster, stop func() erro
 		return nil, nil, err
 	}
 	controllers := handover.Released()
-	ports, err := localcluster.FreePorts(1)
+	ports, err := localcluster.FreePorts(len(controllers))
 	if err != nil {
 		return nil, nil, err
 	}
-	controllers[0].MetricsPort = ports[0]
+	for i, port := range ports {
+		controllers[i].MetricsPort = port
+	}
 	if err := controllers.Install(ctx, &localcluster.Cluster{Root: root, Dir: dir}); err != nil {
 		return nil, nil, fmt.Errorf("installing upstream's controllers: %w", err)
 	}
@@ -65,7 +67,7 @@ func OpenUpstream(ctx context.Context, dir string) (c *Cluster, stop func() erro
 	if err := controllers.Start(ctx); err != nil {
 		return nil, nil, fmt.Errorf("starting upstream's controllers: %w", err)
 	}
-	c = &Cluster{Dir: dir, Upstream: true, manager: controllers[0]}
+	c = &Cluster{Dir: dir, Upstream: true, upstream: controllers}
 	stop = controllers.Stop
 	for _, each := range controllers {
 		if err := c.notePID(each); err != nil {
@@ -80,6 +82,14 @@ func OpenUpstream(ctx context.Context, dir string) (c *Cluster, stop func() erro
 	return c, stop, c.untilAdmitted(ctx)
 }
 
+// upstreamPrograms are the names of the processes of upstream.
+func (c *Cluster) upstreamPrograms() (names []string) {
+	for _, each := range c.upstream {
+		names = append(names, upstreamPrefix+each.Name)
+	}
+	return names
+}
+
 func (c *Cluster) pidFile(each *handover.Controller) string {
 	return filepath.Join(c.Dir, "pids", upstreamPrefix+each.Name+".pid")
 }
@@ -91,16 +101,17 @@ func (c *Cluster) notePID(each *handover.Controller) error {
 
 // doUpstream stops or starts upstream's controller of JobSets.
 func (c *Cluster) doUpstream(ctx context.Context, action, component string) error {
-	switch {
-	case component != "controller" || c.manager == nil:
+	if component != "controller" || len(c.upstream) == 0 {
 		return fmt.Errorf("%s of %s: upstream has no such program", action, component)
-	case action == "stop":
-		return c.manager.Stop()
 	}
-	if err := c.manager.Run(ctx); err != nil {
+	manager := c.upstream[0]
+	if action == "stop" {
+		return manager.Stop()
+	}
+	if err := manager.Run(ctx); err != nil {
 		return err
 	}
-	return c.notePID(c.manager)
+	return c.notePID(manager)
 }
 
 // untilAdmitted waits until a set of each kind passes the webhooks.

@@ -183,7 +183,7 @@ func printComparison(dir string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s\n\n%s%s", report.HostOf(scenarios), report.Comparison(scenarios), report.BesideUpstream(scenarios))
+	_, err = fmt.Fprintf(out, "%s\n\n%s%s%s", report.HostOf(scenarios), report.Comparison(scenarios), report.BesideUpstream(scenarios), report.Requests(scenarios))
 	return err
 }
 

@@ -199,9 +199,9 @@ func Write(dir string, scenarios []*Scenario, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("writing verdicts: %w", err)
 	}
-	comparison := Comparison(scenarios)
-	text := Table(scenarios) + "\n" + comparison + BesideUpstream(scenarios) + GrowthTable(scenarios) + "\n" + VerdictTable(verdicts)
-	files := map[string][]byte{"verdicts.json": append(data, '\n'), "report.txt": []byte(text), "comparison.txt": []byte(comparison + BesideUpstream(scenarios))}
+	comparison := Comparison(scenarios) + BesideUpstream(scenarios) + Requests(scenarios)
+	text := Table(scenarios) + "\n" + comparison + GrowthTable(scenarios) + "\n" + VerdictTable(verdicts)
+	files := map[string][]byte{"verdicts.json": append(data, '\n'), "report.txt": []byte(text), "comparison.txt": []byte(comparison)}
 	for _, s := range scenarios {
 		files[s.Name+".svg"] = s.Plot()
 		if growth := s.PlotGrowth(); growth != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // order is the order of the kinds of figures; those that are not named come first.
-var order = []string{"cpu", "peak", "rss", "db", "stored", "client", "calls"}
+var order = []string{"cpu", "peak", "rss", "db", "stored", "client", "calls", "sent"}
 
 // processFigures are the kinds of figures that there is one of for each process.
 var processFigures = []string{"cpu", "peak", "rss"}
@@ -52,6 +52,19 @@ func (p *Phase) write(out io.Writer) {
 	p.writeCalls(out, "client/jobset-controller", "calls by jobset-controller")
 	p.writeCalls(out, "calls/jobset-apiserver", "calls to jobset-apiserver")
 	p.writeCalls(out, "calls/kube-apiserver", "calls to kube-apiserver")
+	for _, program := range p.senders() {
+		p.writeCalls(out, sent+program, "calls sent by "+program)
+	}
+}
+
+// senders returns the programs whose requests are counted as they send them.
+func (p *Phase) senders() (programs []string) {
+	for _, f := range p.Figures {
+		if program, _, ok := cutFigure(f.Name, sent); ok && !slices.Contains(programs, program) {
+			programs = append(programs, program)
+		}
+	}
+	return programs
 }
 
 // writeProcesses has a line for each process.

@@ -43,8 +43,14 @@ func rivals() (all []rival) {
 			all = append(all, rival{scenario, phase, figure, noLimit})
 		}
 	}
+	byProgram := func(scenario string, phases ...string) {
+		for _, phase := range phases {
+			explain(scenario, phase, "cpu/own", "cpu/kube-apiserver", "cpu/etcd", "cpu/kube-controller-manager", "cpu/kube-scheduler")
+		}
+	}
 	add("big", "start", 0.75, 0.7)
 	add("big", "restart", 0.75, 0.7)
+	byProgram("big", "start", "restart")
 	for _, phase := range []string{"suspend", "resume", "delete"} {
 		add("big", phase, noLimit, noLimit)
 	}
@@ -52,6 +58,7 @@ func rivals() (all []rival) {
 		add("large", phase, noLimit, noLimit)
 	}
 	add("run", completed, 0.8, noLimit)
+	byProgram("run", completed)
 	all = append(all, rival{"write", "create jobsets", "p50", 0.8})
 	for _, request := range []string{"patch", "get", "status"} {
 		explain("write", request+" jobsets", "p50")
@@ -62,6 +69,7 @@ func rivals() (all []rival) {
 	add("leaderworkersets", "groups: create", 0.8, 0.8)
 	add("leaderworkersets", "groups: update", 0.8, 0.8)
 	add("leaderworkersets", "groups: restart of one group", noLimit, 1)
+	byProgram("leaderworkersets", "groups: create", "groups: update", "groups: restart of one group")
 	for _, phase := range []string{"groups: " + ScaleUp, "groups: " + ScaleDown, "create groups at rest"} {
 		add("leaderworkersets", phase, noLimit, noLimit)
 	}
