@@ -24,6 +24,13 @@ const (
 	fewRequests = 0.05
 )
 
+// upkeep returns whether requests are left out, because they come from time to time, whatever the work: programs keep their leases, and look at
+// how they are served. A watch counts when it ends.
+func upkeep(figure string) bool {
+	call, resource, _ := strings.Cut(figure, " ")
+	return resource == "leases" || resource == "apiservices" || strings.HasSuffix(call, "/WATCH")
+}
+
 // unit is what the requests of a part of a scenario are divided by.
 type unit struct {
 	name string
@@ -83,6 +90,9 @@ func (r results) requests(scenario, phase string) requests {
 	of := r.unitOf(scenario, phase)
 	found := requests{}
 	for _, f := range (phaseResult{r, scenario, phase}).figures() {
+		if upkeep(f.Name) {
+			continue
+		}
 		n := r.median(scenario, phase, f.Name).over(of.n)
 		if server, call, ok := cutFigure(f.Name, answered); ok {
 			if !strings.HasPrefix(call, webhookVerb+" ") {
@@ -145,8 +155,9 @@ func Requests(scenarios []*Scenario) string {
 }
 
 const requestsNote = `
-Requests that API servers answered, by verb and resource, those of this program included; WEBHOOK is a call of a webhook. Requests by the controllers of sets are
-from the audit log, with the verbs of that. "sent by" is what a program counts itself, of which the resources are not known. bare: the same work without sets.
+Requests that API servers answered, by verb and resource, those of this program included, without leases and watches; WEBHOOK is a call of a webhook. Requests by
+the controllers of sets are from the audit log, with the verbs of that. "sent by" is what a program counts itself: of these, the resources are not known. bare: the
+same work without sets.
 `
 
 // writeRequests writes the rows of a phase, and returns how many there are.

@@ -32,6 +32,7 @@ func TestRequestsBesideUpstream(t *testing.T) {
 		}),
 		of("big", map[string][]float64{
 			"calls/kube-apiserver/POST pods": {4, 4}, "calls/jobset-apiserver/POST jobsets": {1, 1}, "calls/kube-apiserver/PUT jobs/status": {12, 12},
+			"calls/kube-apiserver/PUT leases": {9, 9}, "calls/kube-apiserver/WATCH pods": {8, 8},
 			"calls/kube-apiserver/GET nodes": {0, 0.1}, "client/jobset-controller/create jobs": {4, 4},
 		}),
 		of("big+compact", map[string][]float64{"calls/kube-apiserver/POST pods": {2, 2}}),
@@ -55,8 +56,10 @@ func TestRequestsBesideUpstream(t *testing.T) {
 			t.Errorf("the table has no %q:\n%s", want, text)
 		}
 	}
-	if strings.Contains(got, "GET nodes") {
-		t.Errorf("a row of few requests:\n%s", text)
+	for _, left := range []string{"GET nodes", "PUT leases", "WATCH pods"} {
+		if strings.Contains(got, left) {
+			t.Errorf("the table has %s:\n%s", left, text)
+		}
 	}
 	if text := Requests([]*Scenario{scenarios[0], scenarios[2]}); text != "" {
 		t.Errorf("a table without upstream:\n%s", text)
