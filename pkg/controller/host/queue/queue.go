@@ -59,6 +59,9 @@ type Queue struct {
 	mu sync.Mutex
 	// synced holds the objects that were synced lately, and those that are at present.
 	synced map[cache.ObjectName]lately
+	// hurry has, for how long at most reasons are gathered to sync an object, if something waits for one of those since the last sync that has
+	// decided about it.
+	hurry map[cache.ObjectName]time.Duration
 	// paces holds the objects whose last sync has failed.
 	paces map[cache.ObjectName]*Pace
 }
@@ -81,7 +84,8 @@ func New(name string) *Queue {
 		name:   name,
 		queue:  workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[cache.ObjectName]{Name: name, Queue: waiting}),
 		order:  order,
-		synced: map[cache.ObjectName]lately{}, paces: map[cache.ObjectName]*Pace{}, failures: logging.NewRepeats(clock.RealClock{}),
+		synced: map[cache.ObjectName]lately{}, hurry: map[cache.ObjectName]time.Duration{}, paces: map[cache.ObjectName]*Pace{},
+		failures: logging.NewRepeats(clock.RealClock{}),
 	}
 }
 
@@ -93,9 +97,23 @@ func (q *Queue) Add(key cache.ObjectName) { q.queue.Add(key) }
 func (q *Queue) AddSoon(key cache.ObjectName) { q.AddWithin(key, gathering) }
 
 // AddWithin is AddSoon for a reason that something waits for. An object that has just been synced is synced again after the given
-// time, at most after that of AddSoon. Reasons that wait longer are served by the same sync. What Gather adds is added to both.
+// time, at most after that of AddSoon. Reasons that wait longer are served by the same sync. If that is undecided, because caches lag, the
+// event that ends the lag is a reason which is as urgent. What Gather adds is added to both.
 func (q *Queue) AddWithin(key cache.ObjectName, gather time.Duration) {
-	q.queue.AddAfter(key, q.pause(key, min(gather, gathering)))
+	q.queue.AddAfter(key, q.pause(key, q.hurried(key, min(gather, gathering))))
+}
+
+// hurried returns for how long reasons are gathered now that there is another one, and remembers it if it is less than usual.
+func (q *Queue) hurried(key cache.ObjectName, gather time.Duration) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if before, found := q.hurry[key]; found {
+		gather = min(gather, before)
+	}
+	if gather < gathering {
+		q.hurry[key] = gather
+	}
+	return gather
 }
 
 // Gather makes AddSoon and AddWithin wait longer after the sync that has the context, or after the next one. It is for objects with so many
@@ -123,11 +141,18 @@ func (q *Queue) pause(key cache.ObjectName, gather time.Duration) time.Duration 
 	return gather + last.more - time.Since(last.at)
 }
 
-// begin and end note when an object is synced. Nothing is kept about objects beyond the time in which it matters.
-func (q *Queue) begin(key cache.ObjectName) {
+// begin and end note when an object is synced. Nothing is kept about objects beyond the time in which it matters. begin returns how to make
+// the reasons urgent again that have asked for a sync which is undecided.
+func (q *Queue) begin(key cache.ObjectName) (undecided func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.synced[key] = lately{more: q.synced[key].more}
+	gather, found := q.hurry[key]
+	delete(q.hurry, key)
+	if !found {
+		return func() {}
+	}
+	return func() { q.hurried(key, gather) }
 }
 
 func (q *Queue) end(key cache.ObjectName) {
@@ -175,7 +200,7 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	q.begin(key)
+	undecided := q.begin(key)
 	defer q.end(key)
 	logger := klog.FromContext(ctx).WithValues(q.name, key)
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logger), syncTimeout)
@@ -194,6 +219,9 @@ func (q *Queue) next(ctx context.Context, syncOne SyncFunc) bool {
 	active.Dec()
 	if errors.Is(err, ErrPanic) {
 		syncPanics.WithLabelValues(q.name).Inc()
+	}
+	if due.Undecided {
+		undecided()
 	}
 	after, again := q.pace(key, due, err)
 	observeSync(q.name, time.Since(begin), again, err)
