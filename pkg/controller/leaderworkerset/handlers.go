@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -69,6 +70,7 @@ func (c *Controller) onChildren(nameFreed func(cache.ObjectName), forget func(ty
 				c.queue.AddSoon(was)
 			}
 			c.enqueueSetOf(after)
+			c.enqueueReady(before, after)
 		},
 		DeleteFunc: func(obj any) {
 			if child := metaOf(obj); child != nil {
@@ -255,7 +257,7 @@ func (c *Controller) enqueueAwaited(was, is *watchedPod) {
 
 // awaited returns whether something has to be done about the group of a pod after a change: to recreate it because a
 // container has restarted, or to create its workers because its leader is there, is ready, or has a node, whichever
-// they have waited for. was is nil for a pod that is new.
+// they have waited for; or whether the next groups of an update may have waited for its leader. was is nil for a pod that is new.
 func awaited(set *leaderworkersetv1.LeaderWorkerSet, was, is *watchedPod) bool {
 	before := podFacts{}
 	if was != nil {
@@ -269,7 +271,27 @@ func awaited(set *leaderworkersetv1.LeaderWorkerSet, was, is *watchedPod) bool {
 	case is.index != 0:
 		return false
 	}
+	becomesReady := is.ready && !before.ready
 	return was == nil ||
-		is.ready && !before.ready && set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady ||
+		becomesReady && (set.Spec.StartupPolicy == leaderworkersetv1.StartupPolicyLeaderReady || updates(set)) ||
 		is.node != before.node && exclusiveKey(set) != ""
+}
+
+// updates returns whether an update of the set is in progress, whose next groups wait until those before them are ready.
+func updates(set *leaderworkersetv1.LeaderWorkerSet) bool {
+	return meta.IsStatusConditionTrue(set.Status.Conditions, leaderworkersetv1.ConditionUpdateInProgress)
+}
+
+// enqueueReady looks at the set of workers soon if the next groups wait for the change.
+func (c *Controller) enqueueReady(before, after any) {
+	was, wasWorkers := before.(*watchedWorkers)
+	is, areWorkers := after.(*watchedWorkers)
+	if wasWorkers && areWorkers && is.workers.Ready {
+		c.enqueueSoon(is.key(), func(set *leaderworkersetv1.LeaderWorkerSet) bool { return workersAwaited(set, was, is) })
+	}
+}
+
+// workersAwaited returns whether the next groups of an update may wait for a change of the workers of a group.
+func workersAwaited(set *leaderworkersetv1.LeaderWorkerSet, was, is *watchedWorkers) bool {
+	return is.workers.Ready && !was.workers.Ready && !is.workers.Deleting && updates(set)
 }

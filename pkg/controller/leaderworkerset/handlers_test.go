@@ -96,6 +96,17 @@ func TestNextStepOfGroupWaitsLess(t *testing.T) {
 		"the workers of a leader that is gone are gone": {func(c *Controller) {
 			c.onChildren(c.statefulSets.NameFreed, c.forgetStatefulSet).OnDelete(newWatchedWorkers(&appsv1.StatefulSet{ObjectMeta: childMeta("s-1", "")}))
 		}, sooner},
+		"the workers of an update are ready": {func(c *Controller) {
+			set := updatedSet()
+			set.Namespace, set.Name, set.Spec.Replicas = "ns", "s", ptr.To[int32](3)
+			if err := c.caches.sets.GetIndexer().Update(set); err != nil {
+				t.Error(err)
+			}
+			was := newWatchedWorkers(&appsv1.StatefulSet{ObjectMeta: childMeta("s-1", "")})
+			is := *was
+			was.workers.Ready, is.workers.Ready = false, true
+			c.onChildren(c.statefulSets.NameFreed, c.forgetStatefulSet).OnUpdate(was, &is)
+		}, sooner},
 		"a StatefulSet that no pod controls is gone": {func(c *Controller) {
 			sts := &appsv1.StatefulSet{ObjectMeta: childMeta("s-1", "")}
 			sts.OwnerReferences = nil

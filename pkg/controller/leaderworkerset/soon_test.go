@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
 // TestAwaitedChanges has changes of pods for which a set is looked at soon, and others that can wait.
@@ -25,6 +27,7 @@ func TestAwaitedChanges(t *testing.T) {
 	placed := func(f *podFacts) { f.node = handleOf("node-1") }
 	deleting := func(f *podFacts) { f.deleting = true }
 	plain, ordered, exclusive := &leaderworkersetv1.LeaderWorkerSet{}, &leaderworkersetv1.LeaderWorkerSet{}, &leaderworkersetv1.LeaderWorkerSet{}
+	updated := updatedSet()
 	ordered.Spec.StartupPolicy = leaderworkersetv1.StartupPolicyLeaderReady
 	exclusive.Annotations = map[string]string{leaderworkersetv1.ExclusiveKeyAnnotationKey: "rack"}
 	for name, c := range map[string]struct {
@@ -43,6 +46,9 @@ func TestAwaitedChanges(t *testing.T) {
 		"a worker that has restarted goes":       {plain, pod(1, none), pod(1, func(f *podFacts) { restarted(f); deleting(f) }), false},
 		"a leader becomes ready":                 {plain, pod(0, none), pod(0, ready), false},
 		"a leader becomes ready, workers wait":   {ordered, pod(0, none), pod(0, ready), true},
+		"a leader becomes ready in an update":    {updated, pod(0, none), pod(0, ready), true},
+		"a worker becomes ready in an update":    {updated, pod(1, none), pod(1, ready), false},
+		"a leader of an update gets a node":      {updated, pod(0, none), pod(0, placed), false},
 		"a leader is not ready any longer":       {ordered, pod(0, ready), pod(0, none), false},
 		"a worker becomes ready":                 {ordered, pod(1, none), pod(1, ready), false},
 		"a leader gets a node":                   {plain, pod(0, none), pod(0, placed), false},
@@ -52,6 +58,39 @@ func TestAwaitedChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := awaited(c.set, c.was, c.is); got != c.want {
+				t.Errorf("awaited: %t", got)
+			}
+		})
+	}
+}
+
+// updatedSet returns a set that says that it is being updated.
+func updatedSet() *leaderworkersetv1.LeaderWorkerSet {
+	set := &leaderworkersetv1.LeaderWorkerSet{}
+	set.Status.Conditions = []metav1.Condition{{Type: leaderworkersetv1.ConditionUpdateInProgress, Status: metav1.ConditionTrue}}
+	return set
+}
+
+// TestAwaitedChangesOfWorkers has changes of StatefulSets of workers.
+func TestAwaitedChangesOfWorkers(t *testing.T) {
+	workers := func(ready, deleting bool) *watchedWorkers {
+		return &watchedWorkers{controlled: true, workers: plan.Workers{Ready: ready, Deleting: deleting}}
+	}
+	plain, updated := &leaderworkersetv1.LeaderWorkerSet{}, updatedSet()
+	for name, c := range map[string]struct {
+		set     *leaderworkersetv1.LeaderWorkerSet
+		was, is *watchedWorkers
+		want    bool
+	}{
+		"they become ready":                    {plain, workers(false, false), workers(true, false), false},
+		"they become ready in an update":       {updated, workers(false, false), workers(true, false), true},
+		"they are ready":                       {updated, workers(true, false), workers(true, false), false},
+		"they are not ready any longer":        {updated, workers(true, false), workers(false, false), false},
+		"those that go become ready":           {updated, workers(false, true), workers(true, true), false},
+		"others of the name, which were ready": {updated, workers(true, false), &watchedWorkers{workers: plan.Workers{}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := workersAwaited(c.set, c.was, c.is); got != c.want {
 				t.Errorf("awaited: %t", got)
 			}
 		})
