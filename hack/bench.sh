@@ -126,6 +126,9 @@ compare() {
   if [[ -n "${BENCH_KUBECONFIG:-}" ]]; then
     bin/jobset-bench compare --kubeconfig "${BENCH_KUBECONFIG}" --output "${output}" "$@"
   elif [[ -n "${BENCH_PEERS:-}" ]]; then
+    # Before the clusters are started: this takes minutes unless the cache has them.
+    hack/ensure-peers.sh jobset >/dev/null
+    hack/ensure-peers.sh lws >/dev/null
     peers "$@"
   else
     down

@@ -25,6 +25,7 @@ func benched(t *testing.T, variables []string, args ...string) (out string, call
 	note := func(name string) string { return "#!/bin/sh\necho " + name + " \"$@\" >>\"" + root + "/called\"\n" }
 	for file, content := range map[string]string{
 		"hack/bench.sh": string(content), "hack/cluster.sh": note("cluster.sh ${CLUSTER_NODES:-default}"), "bin/go": note("go"), "bin/jobset-bench": note("jobset-bench"),
+		"hack/ensure-peers.sh": note("ensure-peers.sh"),
 	} {
 		write(t, filepath.Join(root, file), content)
 	}
@@ -122,6 +123,9 @@ func TestBenchComparesWithUpstreamInPairsOfClusters(t *testing.T) {
 			}
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("comparisons (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff([]string{"ensure-peers.sh jobset", "ensure-peers.sh lws"}, called[1:3]); d != "" {
+				t.Errorf("what is built before clusters are started (-want +got):\n%s", d)
 			}
 			if d := cmp.Diff(tc.nodes, nodes); d != "" {
 				t.Errorf("nodes of the clusters that were started (-want +got):\n%s", d)
