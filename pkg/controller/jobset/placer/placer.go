@@ -104,7 +104,7 @@ type given struct {
 func New(config Config) *Placer {
 	p := newPlacer(config)
 	p.watch = (&informers.OnDemand[view]{
-		Name: "placement", Kube: config.Kube, Filled: p.changed, Needed: config.Needed,
+		Name: "placement", Kube: config.Kube, Filled: p.known, Needed: config.Needed,
 		Declare: func(kind *informers.Kind) *view {
 			view := declare(kind, p.follow)
 			view.now = config.Clock.Now

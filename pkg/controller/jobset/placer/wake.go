@@ -21,12 +21,21 @@ func (p *Placer) changed() {
 	p.change()
 }
 
-// change does so while the lock is held.
-func (p *Placer) change() {
+// known has the sets looked at that have waited until nodes and pods are known, at once: no burst of changes is to be gathered.
+func (p *Placer) known() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changeAfter(0)
+}
+
+// change does the same as changed while the lock is held.
+func (p *Placer) change() { p.changeAfter(gather) }
+
+func (p *Placer) changeAfter(after time.Duration) {
 	p.current = false
 	p.changes++
 	if len(p.waiting) > 0 {
-		p.wakeAfter(gather)
+		p.wakeAfter(after)
 	}
 }
 
