@@ -27,6 +27,7 @@ const (
 	dataAccepted = "accepted"
 	dataRestored = "restored"
 	dataGroups   = "groups"
+	dataCluster  = "cluster"
 )
 
 // Record is the half of the witness in the main cluster.
@@ -43,6 +44,35 @@ type Record struct {
 	Restored *Restored
 	// Groups are the API groups that may be served in this cluster. Older versions do not write them.
 	Groups Groups
+	// Cluster is the cluster of embedded members that have the store; nil if it is a single one, or an external etcd.
+	Cluster *Cluster
+}
+
+// Cluster is a cluster of embedded members of etcd.
+type Cluster struct {
+	// ID is what etcd calls the cluster, in hexadecimal digits. It does not change while the cluster exists.
+	ID string `json:"id"`
+}
+
+// NewCluster returns nil without an ID.
+func NewCluster(id string) *Cluster {
+	if id == "" {
+		return nil
+	}
+	return &Cluster{ID: id}
+}
+
+// Equal returns whether both are the same cluster, or none.
+func (c *Cluster) Equal(other *Cluster) bool {
+	return c == other || c != nil && other != nil && c.ID == other.ID
+}
+
+// String returns the ID.
+func (c *Cluster) String() string {
+	if c == nil {
+		return "no cluster of embedded members"
+	}
+	return "cluster " + c.ID
 }
 
 // Refusal is why a server refuses to serve.
@@ -119,7 +149,7 @@ func Read(cm *corev1.ConfigMap) (*Record, error) {
 		return nil, malformed(dataFloor, err)
 	}
 	for name, into := range map[string]any{dataRefusal: &r.Refusal, dataAccepted: &r.Accepted, dataRestored: &r.Restored,
-		dataGroups: &r.Groups} {
+		dataGroups: &r.Groups, dataCluster: &r.Cluster} {
 		if value, ok := cm.Data[name]; ok {
 			if err := json.Unmarshal([]byte(value), into); err != nil {
 				return nil, malformed(name, err)
@@ -144,7 +174,7 @@ func (r *Record) Write(cm *corev1.ConfigMap) error {
 	}
 	cm.Data[dataUUID], cm.Data[dataFloor] = r.UUID, strconv.FormatInt(r.Floor, 10)
 	for name, entry := range map[string]any{dataRefusal: r.Refusal, dataAccepted: r.Accepted, dataRestored: r.Restored,
-		dataGroups: r.Groups} {
+		dataGroups: r.Groups, dataCluster: r.Cluster} {
 		value, err := json.Marshal(entry)
 		if err != nil {
 			return malformed(name, err)

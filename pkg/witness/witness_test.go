@@ -61,7 +61,7 @@ func TestRecordsAreReadAsWritten(t *testing.T) {
 		UUID: "a", Floor: 1 << 60,
 		Refusal:  &witness.Refusal{Reason: witness.ReasonEmptyStore, Message: "m", Server: "s", Time: now, NewUUID: "b", Revision: 7, JobsAtStake: -1, ClaimsAtStake: 3, Jobs: []string{"n/j"}},
 		Accepted: &witness.Acceptance{NewUUID: "b", Revision: 7, AbandonJobs: true},
-		Restored: &witness.Restored{Revision: 8, Time: now},
+		Restored: &witness.Restored{Revision: 8, Time: now}, Cluster: witness.NewCluster("1f"),
 	}
 	cm := &corev1.ConfigMap{Data: map[string]string{"other": "kept"}}
 	refused := &witness.Record{Refusal: full.Refusal}
@@ -83,6 +83,7 @@ func TestRecordsAreReadAsWritten(t *testing.T) {
 		"data[refusal]":  {"uuid": "a", "floor": "1", "refusal": "{"},
 		"data[accepted]": {"uuid": "a", "floor": "1", "accepted": "[]"},
 		"data[restored]": {"uuid": "a", "floor": "1", "restored": "7"},
+		"data[cluster]":  {"uuid": "a", "floor": "1", "cluster": "7"},
 	} {
 		if _, err := witness.Read(&corev1.ConfigMap{Data: data}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", data, err, want)

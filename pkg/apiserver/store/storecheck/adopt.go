@@ -70,7 +70,7 @@ func (s *observation) unfinished(reason witness.Reason) bool {
 func (g *Guard) finish(ctx context.Context, s *observation) error {
 	s.record.UUID, s.record.Floor, s.record.Groups = s.key.UUID, s.key.ModRevision, s.key.Groups
 	s.record.Restored = &witness.Restored{Revision: s.key.ModRevision, Time: metav1.Now()}
-	s.record.Accepted, s.record.Refusal = nil, nil
+	s.record.Cluster, s.record.Accepted, s.record.Refusal = g.Cluster, nil, nil
 	if err := g.writeRecord(ctx, s.cm, s.record); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 	switch {
 	case !record.Adopted():
 		g.mu.Lock()
-		record = &witness.Record{UUID: g.known.uuid, Floor: floor, Groups: g.groups.listed}
+		record = &witness.Record{UUID: g.known.uuid, Floor: floor, Groups: g.groups.listed, Cluster: g.Cluster}
 		g.mu.Unlock()
 	case record.Floor >= floor && !g.abandoned(record.Refusal) && record.Groups.With(g.groups.changes).Equal(record.Groups):
 		g.groups.changes = nil

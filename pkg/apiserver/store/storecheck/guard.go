@@ -44,6 +44,8 @@ type Config struct {
 	Recorder provider.Recorder
 	// Version is the version of the server.
 	Version string
+	// Cluster is the cluster of the embedded member of this server; nil if that is a single one, or etcd runs elsewhere.
+	Cluster *witness.Cluster
 }
 
 // Guard knows whether the server may answer.

@@ -135,6 +135,10 @@ func (g *Guard) turn(ctx context.Context) error {
 	}
 	switch step, reason := witness.Decide(s.key, s.record, s.cluster); step {
 	case witness.StepServe:
+		if !s.record.Cluster.Equal(g.Cluster) {
+			return fmt.Errorf("%s names %s, but this server has %s: start all servers with the same --embedded-etcd-members", recordName,
+				s.record.Cluster, g.Cluster)
+		}
 		return g.serve(ctx, s)
 	case witness.StepFirst, witness.StepRecord:
 		return g.claim(ctx, s)
@@ -195,7 +199,7 @@ func (g *Guard) claim(ctx context.Context, s *observation) error {
 	if err != nil {
 		return err
 	}
-	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision, Groups: key.Groups})
+	err = g.writeRecord(ctx, s.cm, &witness.Record{UUID: key.UUID, Floor: revision, Groups: key.Groups, Cluster: g.Cluster})
 	switch {
 	case s.mayServeWithout(err):
 		s.key = &witness.Found{Key: *key, ModRevision: revision, Revision: revision}
