@@ -165,7 +165,7 @@ func (d *Directory) issueAuthority() (*authority.Pair, error) {
 
 func (d *Directory) issueServing(ca *authority.Pair) error {
 	now := d.now()
-	serving, err := newServing(ca, "jobset-apiserver@", d.names, now, now.Add(DefaultPolicy.Serving))
+	serving, err := newServing(ca, "jobset-apiserver@", d.names, now, now.Add(DefaultPolicy.Serving), x509.ExtKeyUsageServerAuth)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,9 @@ func (p Policy) Validate() error {
 // of the cluster notices.
 func (p Policy) propagation() time.Duration { return min(5*time.Minute, p.Serving/20) }
 
+// restarts is the time in which every member of an embedded etcd has been restarted since an authority was made.
+func (p Policy) restarts() time.Duration { return min(p.Serving, p.Authority/10) }
+
 // retire is how long an authority that signs no more stays in the caBundles. In this time, every server takes the
 // certificate of the next one.
 func (p Policy) retire() time.Duration { return min(24*time.Hour, p.Serving/3) }
@@ -52,9 +55,10 @@ func newAuthority(prefix string, now time.Time, lifetime time.Duration) (*author
 }
 
 // newServing returns a serving certificate for the names that the authority signed. Its own name begins with the prefix.
-func newServing(signer *authority.Pair, prefix string, names []string, now, end time.Time) (*authority.Pair, error) {
+func newServing(signer *authority.Pair, prefix string, names []string, now, end time.Time,
+	usages ...x509.ExtKeyUsage) (*authority.Pair, error) {
 	config := newConfig(prefix, now)
-	config.AltNames, config.Usages = authority.AltNames(names), []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	config.AltNames, config.Usages = authority.AltNames(names), usages
 	return signer.Issue(config, end)
 }
 

@@ -6,6 +6,7 @@ package servingcert
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,6 +50,9 @@ type Config struct {
 	Clock   clock.Clock
 	// Skew returns by how much the clock of the main cluster is ahead.
 	Skew func() time.Duration
+	// Dir also gets the certificates, if it is not empty, for the members of an embedded etcd: the certificate then also identifies a
+	// client.
+	Dir string
 }
 
 // Manager keeps the certificate. It implements dynamiccertificates.CertKeyContentProvider and healthz.HealthChecker.
@@ -104,7 +108,7 @@ func (m *Manager) pass(ctx context.Context) error {
 	if err := m.writeBundles(ctx, current); err != nil {
 		return errors.Join(failure, err)
 	}
-	if current.next != nil && m.propagated() {
+	if current.next != nil && m.propagated(current.next.Certificate) {
 		if current, failure = m.update(ctx, true); current != nil {
 			failure = errors.Join(failure, m.writeBundles(ctx, current))
 		}
@@ -173,7 +177,7 @@ func (m *Manager) restore(ctx context.Context, data map[string][]byte, now time.
 // change writes what is planned, unless it is there already. It returns what is in the Secret afterwards.
 func (m *Manager) change(ctx context.Context, secret *corev1.Secret, found *content, now time.Time,
 	trusted bool) (*content, []string, error) {
-	plan := planner{now: now, names: m.Names, Policy: m.Policy, trusted: trusted}
+	plan := planner{now: now, names: m.Names, Policy: m.Policy, trusted: trusted, usages: m.usages()}
 	var notice error
 	if value := secret.Annotations[ReplaceBeforeAnnotation]; value != "" {
 		if plan.replaceBefore, notice = time.Parse(time.RFC3339, value); notice != nil {
@@ -223,8 +227,19 @@ func (m *Manager) writeBundles(ctx context.Context, c *content) error {
 	return err
 }
 
-func (m *Manager) propagated() bool {
+// propagated returns whether all trust the next authority. Members of etcd read it when they start.
+func (m *Manager) propagated(next *x509.Certificate) bool {
+	if m.Dir != "" {
+		return m.Clock.Since(made(next)) >= m.Policy.restarts()
+	}
 	return m.held != nil && m.Clock.Since(m.heldSince) >= m.Policy.propagation()
+}
+
+func (m *Manager) usages() []x509.ExtKeyUsage {
+	if m.Dir != "" {
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	}
+	return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 }
 
 // Skew measures by how much the clock of a server is ahead of that of this machine, by the headers of its answers. Its

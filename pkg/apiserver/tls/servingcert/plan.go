@@ -20,6 +20,8 @@ type planner struct {
 	Policy
 	// trusted says that all caBundles have had the next authority for long enough.
 	trusted bool
+	// usages are what serving certificates are for.
+	usages []x509.ExtKeyUsage
 	// replaceBefore is a time of the past. An authority that was made earlier is replaced.
 	replaceBefore time.Time
 }
@@ -102,7 +104,7 @@ func (p planner) issue(c *content) (string, error) {
 		!p.isDue(c.serving.Certificate, end) {
 		return "", nil
 	}
-	serving, err := newServing(c.signer, "jobset-apiserver-serving@", p.names, p.now, end)
+	serving, err := newServing(c.signer, "jobset-apiserver-serving@", p.names, p.now, end, p.usages...)
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,10 +43,17 @@ func (m *Manager) serve(c *content) error {
 	if err != nil {
 		return err
 	}
+	if m.Dir != "" && !maps.EqualFunc(m.good, data, bytes.Equal) {
+		if err := writeFiles(m.Dir, data); err != nil {
+			return err
+		}
+	}
 	m.good = data
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.authorityEnds(c)
+	if m.Dir == "" {
+		m.authorityEnds(c)
+	}
 	cert, key := data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey]
 	if bytes.Equal(m.cert, cert) && bytes.Equal(m.key, key) {
 		return nil
@@ -51,6 +61,19 @@ func (m *Manager) serve(c *content) error {
 	m.cert, m.key, m.notAfter = cert, key, c.serving.Certificate.NotAfter
 	for _, listener := range m.listeners {
 		listener.Enqueue()
+	}
+	return nil
+}
+
+// writeFiles replaces the files of a directory: the authorities before the key, and the certificate last.
+func writeFiles(dir string, data map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("creating directory for certificates: %w", err)
+	}
+	for _, name := range []string{authoritiesKey, corev1.TLSPrivateKeyKey, corev1.TLSCertKey} {
+		if err := replaceFile(filepath.Join(dir, name), data[name], 0o600); err != nil {
+			return err
+		}
 	}
 	return nil
 }
