@@ -97,6 +97,16 @@ func New(ctx context.Context, config storagebackend.TransportConfig, prefix stri
 	return m, nil
 }
 
+// Distrust avoids each member until it answers, and must be called before Run. A learner, and a member that looks for the others, accept
+// connections and refuse requests.
+func (m *Members) Distrust() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, member := range m.members {
+		member.back = make(chan struct{})
+	}
+}
+
 // TLS returns the settings of TLS for clients of etcd, or nil if the configuration names no files.
 func TLS(config storagebackend.TransportConfig) (*tls.Config, error) {
 	if config.CertFile+config.KeyFile+config.TrustedCAFile == "" {

@@ -205,3 +205,21 @@ func TestClosedConnectionsAreForgotten(t *testing.T) {
 		t.Errorf("%d connections are remembered, must be none", left)
 	}
 }
+
+func TestMembersAreDistrustedUntilTheyAnswer(t *testing.T) {
+	m, members := newMembers(t, 2)
+	m.Distrust()
+	learner, other := members[0], members[1]
+	learner.err = errors.New("rpc not supported for learner")
+	m.lookAt(t.Context(), 1, members...)
+	other.dial(t, m)
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	if conn, err := m.Dial(short, "tcp", learner.address); err == nil {
+		conn.Close()
+		t.Error("a member that has not answered was dialed, must wait")
+	}
+	learner.err = nil
+	m.lookAt(t.Context(), 1, learner)
+	learner.dial(t, m)
+}
