@@ -8,4 +8,7 @@
 // let every local user and, in a pod with host networking, every workload of the node connect; protecting it would take
 // certificates, a free port and their upkeep. A socket in a private directory needs none of these, and operators still
 // reach it with etcdctl and --endpoints=unix://<data-dir>/client.sock.
+//
+// A member of a cluster also listens on two TCP ports, for the other members and for their servers. Both need a certificate of an authority
+// that only the servers of the installation can use.
 package etcd

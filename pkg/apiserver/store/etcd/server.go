@@ -50,9 +50,11 @@ type Config struct {
 	DefragmentInterval time.Duration
 	// ProgressInterval is how often watches report the revision of the store; 0 means 5 seconds.
 	ProgressInterval time.Duration
-	// Ephemeral is for tests that need the data only while they run: nothing is synced to the disk, and the member elects itself
+	// Ephemeral is for tests that need the data only while they run: nothing is synced to the disk, and a single member elects itself
 	// within a tenth of a second.
 	Ephemeral bool
+	// Cluster is nil for a single member.
+	Cluster *Cluster
 }
 
 // Server is a member.
@@ -64,6 +66,8 @@ type Server struct {
 	cancel context.CancelFunc
 	full   atomic.Bool
 	wake   chan struct{}
+	// added is the member as which this process has joined a cluster; 0 if it has not.
+	added uint64
 }
 
 // Open locks the data directory until Close is called, so that no other process uses it. It starts nothing.
@@ -84,12 +88,11 @@ func Open(config Config) (*Server, error) {
 		wake: make(chan struct{}, 1)}, nil
 }
 
-// Start runs the member until Close is called. It returns when the member serves.
+// Start runs a single member until Close is called. It returns when the member serves.
 func (s *Server) Start(ctx context.Context) (err error) {
 	if s.etcd, err = embed.StartEtcd(embedConfig(s.config, s.log)); err != nil {
 		return fmt.Errorf("starting the embedded etcd in %s: %w", s.config.DataDir, err)
 	}
-	ctx, s.cancel = context.WithCancel(ctx)
 	select {
 	case <-s.etcd.Server.ReadyNotify():
 	case err := <-s.etcd.Err():
@@ -99,6 +102,13 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	case <-time.After(startTimeout):
 		return fmt.Errorf("the embedded etcd in %s does not serve after %s", s.config.DataDir, startTimeout)
 	}
+	s.serve(ctx)
+	return nil
+}
+
+// serve begins what accompanies a member that serves.
+func (s *Server) serve(ctx context.Context) {
+	ctx, s.cancel = context.WithCancel(ctx)
 	s.log.setPhase(serving)
 	if s.config.DefragmentInterval > 0 {
 		m := &maintainer{
@@ -108,7 +118,6 @@ func (s *Server) Start(ctx context.Context) (err error) {
 		go m.run(ctx, s.config.DefragmentInterval, s.wake)
 	}
 	klog.FromContext(ctx).V(1).Info("Embedded etcd serves", "dataDir", s.config.DataDir, "quotaBytes", s.config.QuotaBytes)
-	return nil
 }
 
 // Endpoint is the address for clients within this process and for etcdctl of the same user.
@@ -163,9 +172,9 @@ func socketURL(dir, name string) url.URL {
 	return url.URL{Scheme: "unix", Path: filepath.Join(dir, name)}
 }
 
-// embedConfig describes a single member. Its history is short, because there is no follower that could lag behind and
-// want more than a snapshot: the library's defaults would keep up to 15,000 writes in memory. A write may have 1.5 MiB, and
-// a start reads all writes since the last snapshot into memory.
+// embedConfig describes a member, which is a single one unless the configuration has a cluster. The history of a single one is short,
+// because there is no follower that could lag behind and want more than a snapshot: the library's defaults would keep up to 15,000 writes
+// in memory. A write may have 1.5 MiB, and a start reads all writes since the last snapshot into memory.
 func embedConfig(config Config, log *logCore) *embed.Config {
 	cfg := embed.NewConfig()
 	cfg.Name = memberName
@@ -188,9 +197,13 @@ func embedConfig(config Config, log *logCore) *embed.Config {
 	// all of it again once the store was compacted.
 	cfg.WatchProgressNotifyInterval = cmp.Or(config.ProgressInterval, progressInterval)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
-	if config.Ephemeral {
-		cfg.UnsafeNoFsync, cfg.TickMs, cfg.ElectionMs = true, 10, 100
+	switch {
+	case config.Cluster != nil:
+		config.Cluster.configure(cfg)
+	case config.Ephemeral:
+		cfg.TickMs, cfg.ElectionMs = 10, 100
 	}
+	cfg.UnsafeNoFsync = config.Ephemeral
 	return cfg
 }
 

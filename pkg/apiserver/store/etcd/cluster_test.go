@@ -1,0 +1,214 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+func TestThreeMembersFormOneCluster(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	// The others are earlier, and wait for the first.
+	late := []*Server{c.open(1), c.open(2)}
+	var ends []<-chan error
+	for _, s := range late {
+		defer s.Close()
+		_, ended := c.begin(t.Context(), s)
+		ends = append(ends, ended)
+	}
+	first := c.found()
+	c.put(c.client(0), "one")
+	for i, ended := range ends {
+		if err := <-ended; err != nil {
+			t.Fatalf("member %d: %v", i+1, err)
+		}
+	}
+	list, err := c.client(2).MemberList(t.Context())
+	if err != nil || len(list.Members) != 3 {
+		t.Fatalf("members %v, %v", list, err)
+	}
+	for _, m := range list.Members {
+		if m.IsLearner || !strings.HasPrefix(m.Name, "m-") {
+			t.Errorf("member %v", m)
+		}
+	}
+	if first.ClusterID() != late[0].ClusterID() || first.ClusterID() != late[1].ClusterID() {
+		t.Errorf("clusters %s, %s, %s", first.ClusterID(), late[0].ClusterID(), late[1].ClusterID())
+	}
+	c.wantValue(c.client(1), "one")
+
+	// Any two go on without the third, which comes back with its data.
+	first.Close()
+	c.put(c.client(1, 2), "two")
+	first = c.run(0)
+	defer first.Close()
+	c.wantValue(c.client(0), "two")
+}
+
+func TestClusterStartsAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for _, s := range c.form() {
+		s.Close()
+	}
+	alone := c.open(2)
+	defer alone.Close()
+	waits, ended := c.begin(t.Context(), alone)
+	if reason := <-waits; reason != "more than half of the members must run" {
+		t.Errorf("a member alone waits for %q", reason)
+	}
+	other := c.run(1)
+	defer other.Close()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	c.put(c.client(1, 2), "value")
+}
+
+func TestOnlyTheFirstMemberFoundsACluster(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	if reason := c.refused(1); reason != "m-0 has to make the store first" {
+		t.Errorf("without a record: %s", reason)
+	}
+	c.record.Store(&witness.Record{UUID: "store", Cluster: witness.NewCluster("1234")})
+	for _, ordinal := range []int{0, 2} {
+		if reason := c.refused(ordinal); !strings.HasPrefix(reason, "the data directory is empty, and the other members do not answer: ") {
+			t.Errorf("member %d without data: %s", ordinal, reason)
+		}
+	}
+}
+
+func TestLostDataOfAMemberAreNotReplaced(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	all := c.form()
+	defer all[0].Close()
+	defer all[2].Close()
+	all[1].Close()
+	if err := os.RemoveAll(c.data(1)); err != nil {
+		t.Fatal(err)
+	}
+	if reason := c.refused(1); !strings.HasPrefix(reason, "the data of this member were lost: ") {
+		t.Errorf("the member waits for %q", reason)
+	}
+	c.put(c.client(0, 2), "value")
+}
+
+func TestNoStoreIsMadeBesideAnother(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	first := c.found()
+	defer c.run(1).Close()
+	first.Close()
+	if err := os.RemoveAll(c.data(0)); err != nil {
+		t.Fatal(err)
+	}
+	c.record.Store(nil) // a user has deleted it
+	if reason := c.refused(0); !strings.Contains(reason, " has a store that ") {
+		t.Errorf("the member waits for %q", reason)
+	}
+}
+
+func TestMemberOfAnotherClusterDoesNotStart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.found().Close()
+	for name, record := range map[string]*witness.Record{
+		"another cluster": {UUID: "store", Cluster: witness.NewCluster("1234")},
+		"a single member": {UUID: "store"},
+	} {
+		c.record.Store(record)
+		s := c.open(0)
+		_, ended := c.begin(t.Context(), s)
+		if err := <-ended; err == nil || record.Cluster != nil != errors.Is(err, ErrOtherCluster) {
+			t.Errorf("the witness knows %s: %v", name, err)
+		}
+		s.Close()
+	}
+	// An empty member does not join it either.
+	c.record.Store(nil)
+	defer c.run(0).Close()
+	c.record.Store(&witness.Record{UUID: "store", Cluster: witness.NewCluster("1234")})
+	if reason := c.refused(1); !strings.Contains(reason, ", not 1234") {
+		t.Errorf("the member waits for %q", reason)
+	}
+}
+
+func TestDataOfAnotherMemberAreNotUsed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.found().Close()
+	if err := os.Rename(c.data(0), c.data(1)); err != nil {
+		t.Fatal(err)
+	}
+	start(t, c.data(2)).Close() // a single member
+	for ordinal, record := range map[int]*witness.Record{1: c.record.Load(), 2: nil} {
+		c.record.Store(record)
+		s := c.open(ordinal)
+		_, ended := c.begin(t.Context(), s)
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), " has the data of the member at ") {
+			t.Errorf("member %d: %v", ordinal, err)
+		}
+		s.Close()
+	}
+}
+
+func TestInterruptedJoinIsRepeated(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	defer c.found().Close()
+	interrupted := c.open(1)
+	if _, err := interrupted.join(t.Context(), c.record.Load().Cluster.ID); err != nil {
+		t.Fatal(err)
+	}
+	interrupted.Close()
+	defer c.run(1).Close()
+	list, err := c.client(0).MemberList(t.Context())
+	if err != nil || len(list.Members) != 2 || list.Members[0].IsLearner || list.Members[1].IsLearner {
+		t.Errorf("members %v, %v", list, err)
+	}
+}
+
+func TestMembersTakeCertificatesOfTheirAuthorityOnly(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	defer c.found().Close()
+	good := c.certificates
+	reach := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := c.client(0).Get(ctx, "key")
+		return err
+	}
+	if err := reach(); err != nil {
+		t.Fatal(err)
+	}
+	c.certificates = filepath.Join(c.dir, "foreign")
+	c.issue(c.certificates, newAuthority(t), c.signer.Certificate)
+	if err := reach(); err == nil {
+		t.Error("a certificate of another authority is accepted")
+	}
+	for _, port := range []int{clientPort, peerPort} {
+		if err := c.connect(port); err == nil || !strings.Contains(err.Error(), "certificate required") {
+			t.Errorf("port %d without a certificate: %v", port, err)
+		}
+	}
+	// A new pair needs no restart.
+	c.certificates = good
+	c.issue(c.certificates, c.signer, c.signer.Certificate)
+	defer c.run(1).Close()
+	if err := reach(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,245 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/pkg/v3/types"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"go.uber.org/zap"
+	"k8s.io/klog/v2"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+const (
+	// joinTimeout bounds an attempt to join, and joinPause is between two attempts, and between two looks at a member that starts.
+	joinTimeout, joinPause = 5 * time.Second, 500 * time.Millisecond
+	// aloneTimeout is how long each of the other members has to answer the one that makes a new store.
+	aloneTimeout = time.Second
+)
+
+// ErrOtherCluster is returned when a data directory belongs to another cluster than the one that the witness knows.
+var ErrOtherCluster = errors.New("belongs to another cluster")
+
+// waitError is why a member cannot start yet. The same attempt may succeed later.
+type waitError struct{ error }
+
+func notYet(format string, args ...any) error { return &waitError{fmt.Errorf(format, args...)} }
+
+// StartMember runs a member of a cluster until Close is called. It returns when the member serves and has a vote, and reports what it waits
+// for until then. read returns the record of the witness.
+//
+// Only the first member founds a cluster, and only if the witness knows no store. So there is never a second cluster: a member without
+// data joins the cluster that the witness knows, as a learner that is promoted when it has the data of the others. A member with data
+// starts with them, and must then be of that cluster.
+func (s *Server) StartMember(ctx context.Context, read func(context.Context) (*witness.Record, error), report func(error)) error {
+	for {
+		record, err := read(ctx)
+		waits := err != nil
+		if err == nil {
+			err = s.enter(ctx, record)
+			waits = errors.As(err, new(*waitError))
+		}
+		if err == nil {
+			break
+		}
+		if !waits {
+			return err
+		}
+		report(err)
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.awaitVote(ctx, report); err != nil {
+		return err
+	}
+	s.serve(ctx)
+	return nil
+}
+
+// enter starts the member as the record and its data allow it.
+func (s *Server) enter(ctx context.Context, record *witness.Record) error {
+	cfg := embedConfig(s.config, s.log)
+	adopted, joins := record.Adopted(), false
+	switch {
+	case adopted && record.Cluster == nil:
+		return errors.New("the store of this installation has one member, and cannot have several yet: remove --embedded-etcd-members")
+	case wal.Exist(filepath.Join(cfg.Dir, "member", "wal")):
+	case adopted:
+		initial, err := s.join(ctx, record.Cluster.ID)
+		if err != nil {
+			return err
+		}
+		cfg.InitialCluster, cfg.ClusterState, joins = initial, embed.ClusterStateFlagExisting, true
+	case s.config.Cluster.Ordinal > 0:
+		return notYet("%s has to make the store first", s.config.Cluster.name(0))
+	default:
+		if err := s.config.Cluster.checkAlone(ctx); err != nil {
+			return err
+		}
+		cfg.InitialClusterToken = uuid.NewString()
+	}
+	started, err := embed.StartEtcd(cfg)
+	if err != nil {
+		err = fmt.Errorf("starting the embedded etcd in %s: %w", s.config.DataDir, err)
+		if joins { // the members that were asked may not know this one yet
+			err = &waitError{err}
+		}
+		return err
+	}
+	s.etcd = started
+	return s.checkData(record)
+}
+
+// checkData returns an error if the member that was started is another one than it must be.
+func (s *Server) checkData(record *witness.Record) error {
+	running, c := s.etcd.Server, s.config.Cluster
+	if record.Adopted() && s.ClusterID() != record.Cluster.ID {
+		return fmt.Errorf("%s %w: %s, but %s/%s in the main cluster names %s", s.config.DataDir, ErrOtherCluster, s.ClusterID(),
+			witness.Namespace, witness.Name, record.Cluster.ID)
+	}
+	member, address := running.Cluster().Member(running.MemberID()), c.url(c.Ordinal, peerPort)
+	if member != nil && !slices.Contains(member.PeerURLs, address) {
+		return fmt.Errorf("%s has the data of the member at %s, not %s", s.config.DataDir, strings.Join(member.PeerURLs, " and "), address)
+	}
+	return nil
+}
+
+// checkAlone returns an error if another member answers, which has a store then: a user has deleted the record of it.
+func (c *Cluster) checkAlone(ctx context.Context) error {
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for _, endpoint := range c.others() {
+		bounded, cancel := context.WithTimeout(ctx, aloneTimeout)
+		_, err := client.Status(bounded, endpoint)
+		cancel()
+		if err == nil {
+			return notYet("the data directory is empty, and %s has a store that %s/%s in the main cluster does not name: create that ConfigMap, "+
+				"and the servers of the other members write it", endpoint, witness.Namespace, witness.Name)
+		}
+	}
+	return nil
+}
+
+// join makes this member a learner of the cluster and returns the members that the cluster has then.
+func (s *Server) join(ctx context.Context, cluster string) (initial string, err error) {
+	c := s.config.Cluster
+	client, err := c.client()
+	if err != nil {
+		return "", err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	list, err := client.MemberList(ctx)
+	if err != nil {
+		return "", notYet("the data directory is empty, and the other members do not answer: %w", err)
+	}
+	if found := types.ID(list.Header.ClusterId).String(); found != cluster {
+		return "", notYet("the data directory is empty, and the other members are the cluster %s, not %s", found, cluster)
+	}
+	for _, member := range list.Members {
+		if s.added != 0 && member.ID == s.added {
+			return c.initial(list.Members), nil
+		}
+		if err := c.makeRoom(ctx, client, member); err != nil {
+			return "", err
+		}
+	}
+	added, err := client.MemberAddAsLearner(ctx, []string{c.url(c.Ordinal, peerPort)})
+	if err != nil {
+		return "", notYet("joining the other members: %w", err)
+	}
+	s.added = added.Member.ID
+	klog.FromContext(ctx).Info("Joining the other members of the embedded etcd as a learner", "member", types.ID(s.added), "cluster", cluster)
+	return c.initial(added.Members), nil
+}
+
+// makeRoom removes a learner of this host that an earlier process has added and that has not started: it has never had a vote. It returns
+// an error if another member keeps this one from joining.
+func (c *Cluster) makeRoom(ctx context.Context, client *clientv3.Client, member *etcdserverpb.Member) error {
+	address := c.url(c.Ordinal, peerPort)
+	switch own := slices.Contains(member.PeerURLs, address); {
+	case own && !member.IsLearner:
+		return notYet("the data of this member were lost: the cluster has a member at %s, but the data directory is empty", address)
+	case own:
+		if _, err := client.MemberRemove(ctx, member.ID); err != nil {
+			return notYet("removing the learner of an earlier attempt: %w", err)
+		}
+	case member.IsLearner:
+		return notYet("%s joins now", strings.Join(member.PeerURLs, " and "))
+	}
+	return nil
+}
+
+// client returns a client of the other members.
+func (c *Cluster) client() (*clientv3.Client, error) {
+	settings, err := members.TLS(c.Transport())
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: c.others(), TLS: settings, DialTimeout: joinTimeout, Logger: zap.NewNop()})
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the other members: %w", err)
+	}
+	return client, nil
+}
+
+// awaitVote waits until the member serves and has a vote.
+func (s *Server) awaitVote(ctx context.Context, report func(error)) error {
+	for {
+		select {
+		case <-s.etcd.Server.ReadyNotify():
+			if !s.etcd.Server.IsLearner() {
+				return nil
+			}
+			if _, err := s.etcd.Server.PromoteMember(ctx, uint64(s.etcd.Server.MemberID())); err != nil {
+				report(fmt.Errorf("this member has no vote yet: %w", err))
+			}
+		case err := <-s.etcd.Err():
+			return fmt.Errorf("the embedded etcd stopped: %w", err)
+		case <-s.etcd.Server.StopNotify():
+			return errors.New("the embedded etcd stopped: the other members may have removed this one")
+		default:
+			report(errors.New("more than half of the members must run"))
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// ClusterID names the cluster of a member that has been started, in the form of etcdctl. It is empty for a single member.
+func (s *Server) ClusterID() string {
+	if s.config.Cluster == nil {
+		return ""
+	}
+	return s.etcd.Server.Cluster().ID().String()
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(joinPause):
+		return nil
+	}
+}
