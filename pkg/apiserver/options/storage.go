@@ -46,6 +46,8 @@ type StorageOptions struct {
 	Witness bool
 	// PodName is the name of the pod in which the process runs, if it does.
 	PodName string
+	// Members are the hosts of the members of the embedded etcd, by the ordinals of their pods; none for a single member.
+	Members []string
 }
 
 // NewStorageOptions returns the defaults. The quota fits the memory limit of the manifests: objects that are mostly text
@@ -76,7 +78,12 @@ func (s *StorageOptions) AddFlags(fs *pflag.FlagSet, external *genericoptions.Et
 		"ConfigMap kube-system/jobset-apiserver-store must agree. Otherwise the garbage collector of the cluster deletes all running Jobs "+
 		"when the store is empty, foreign or restored. For tests only when false.")
 	fs.StringVar(&s.PodName, "pod-name", s.PodName, "Name of the pod of a StatefulSet in which this server runs. With the "+
-		"embedded etcd only the pod with ordinal 0 starts: any other has a store of its own, which is empty.")
+		"embedded etcd only the pod with ordinal 0 starts: any other has a store of its own, which is empty. With --"+membersFlag+
+		" all start.")
+	fs.StringSliceVar(&s.Members, membersFlag, s.Members, "Alpha: hosts of the three members of the embedded etcd, as DNS names or IP "+
+		"addresses, in the order of the ordinals of their pods (comma separated). Each server runs the member with the ordinal of its "+
+		"--pod-name, which listens on the ports 2379 and 2380 of --bind-address. All servers have the same list. Without it there is a single "+
+		"member.")
 	omit(fs, external.AddFlags, "etcd-servers-overrides", "storage-backend", "default-watch-cache-size")
 	fs.Lookup("etcd-servers").Usage = "Addresses of an external etcd cluster of version " + members.MinVersion +
 		" or newer (scheme://host:port, comma separated). Without it an embedded etcd runs in --data-dir."
@@ -123,7 +130,10 @@ func (s *StorageOptions) validateInstallation(embedded bool) error {
 	default:
 		return flagerror.New("storage", "must be %s or %s, not %q", storageEmbedded, storageExternal, s.Installed)
 	}
-	if ordinal, ok := podOrdinal(s.PodName); embedded && ok && ordinal != "0" {
+	if err := s.validateMembers(embedded); err != nil {
+		return err
+	}
+	if ordinal, ok := podOrdinal(s.PodName); embedded && ok && ordinal != "0" && len(s.Members) == 0 {
 		return flagerror.New("pod-name", "%s has ordinal %s, but with the embedded etcd only ordinal 0 may run, because every other pod has an "+
 			"empty store: scale the StatefulSet to 1", s.PodName, ordinal)
 	}

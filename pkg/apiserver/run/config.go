@@ -90,7 +90,7 @@ func (r *run) applyStorage(config *apiserver.Config, store *etcd.Server, guard *
 		runtime.InternalGroupVersioner)
 	shared := watchcache.NewSharing(codec)
 	options.StorageConfig.Codec = shared
-	if store != nil {
+	if r.isSingle(store) {
 		etcd.AllowSlowDisk(&options)
 	}
 	if err := options.ApplyTo(&config.Generic.Config); err != nil {

@@ -23,19 +23,36 @@ func (r *run) applyManagedCert(ctx context.Context, main *mainapi.Clients) error
 	if r.ManagedCert.Secret == "" {
 		return nil
 	}
+	config, err := certConfig(main, r.ManagedCert)
+	if err != nil {
+		return err
+	}
+	config.Names, config.Targets = r.SANs, r.targets()
+	manager := servingcert.New(config)
+	if err := r.awaitCert(ctx, "the serving certificate", manager); err != nil {
+		return flagerror.Wrap(options.ManagedFlag, err, "repair the Secret, or serve with --tls-cert-file")
+	}
+	r.manager.Store(manager)
+	r.Recommended.SecureServing.ServerCert.GeneratedCert = manager
+	go manager.Run(ctx)
+	return nil
+}
+
+// certConfig returns what keeps certificates in a Secret.
+func certConfig(main *mainapi.Clients, cert options.ManagedCertOptions) (servingcert.Config, error) {
 	skew := &servingcert.Skew{}
 	config := rest.CopyConfig(main.Config)
 	config.Timeout = mainapi.Timeout // the manager goes on with this client
 	config.Wrap(skew.Wrap)
 	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return flagerror.Wrap("kubeconfig", err, "give a valid kubeconfig for the main cluster")
-	}
-	manager := servingcert.New(servingcert.Config{
-		Kube: kube, Dynamic: main.Dynamic, Secret: r.ManagedCert.SecretName(), Names: r.SANs, Targets: r.targets(),
-		Policy: r.ManagedCert.Policy, Clock: clock.RealClock{}, Skew: skew.Last,
-	})
-	err = r.wait.Retry(ctx, "the serving certificate in Secret "+r.ManagedCert.Secret, func(ctx context.Context) error {
+	return servingcert.Config{
+		Kube: kube, Dynamic: main.Dynamic, Secret: cert.SecretName(), Policy: cert.Policy, Clock: clock.RealClock{}, Skew: skew.Last,
+	}, flagerror.Wrap("kubeconfig", err, "give a valid kubeconfig for the main cluster")
+}
+
+// awaitCert makes the certificate of a manager, or takes the one that is there.
+func (r *run) awaitCert(ctx context.Context, what string, manager *servingcert.Manager) error {
+	return r.wait.Retry(ctx, what+" in Secret "+manager.Secret.String(), func(ctx context.Context) error {
 		err := manager.Pass(ctx)
 		if certificate, _ := manager.CurrentCertKeyContent(); len(certificate) > 0 {
 			// What is wrong beside it keeps the server from getting ready, not from starting.
@@ -43,13 +60,6 @@ func (r *run) applyManagedCert(ctx context.Context, main *mainapi.Clients) error
 		}
 		return err
 	})
-	if err != nil {
-		return flagerror.Wrap(options.ManagedFlag, err, "repair the Secret, or serve with --tls-cert-file")
-	}
-	r.manager.Store(manager)
-	r.Recommended.SecureServing.ServerCert.GeneratedCert = manager
-	go manager.Run(ctx)
-	return nil
 }
 
 // targets are the objects that make kube-apiserver come to this server.

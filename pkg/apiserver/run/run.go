@@ -65,7 +65,7 @@ func (r *run) inOrder(ctx context.Context) error {
 		return err
 	}
 	defer r.wait.Startup.Close()
-	store, err := openStore(r.Storage, r.Recommended.Etcd)
+	store, err := openStore(r.Options)
 	if err != nil {
 		return err
 	}
@@ -87,10 +87,10 @@ func (r *run) inOrder(ctx context.Context) error {
 	told := events.Start(ctx, options.ComponentName, main.Kube.EventsV1())
 	defer told.Close()
 	config.Recorder, config.Revisions = told, mainapi.RevisionReader{Client: main.Kube.AppsV1()}
-	if err := r.awaitStore(ctx, store); err != nil {
+	if err := r.awaitStore(ctx, store, main); err != nil {
 		return err
 	}
-	guard, err := r.newStoreCheck(config, main)
+	guard, err := r.newStoreCheck(config, store, main)
 	if err != nil {
 		return err
 	}
@@ -100,22 +100,32 @@ func (r *run) inOrder(ctx context.Context) error {
 	}
 	r.applyWebhooks(config)
 	config.Filters.Leaving = routing.NewLeaving(ctx, config.Generic.ShutdownDelayDuration).Filter
-	r.applySelfCheck(config, main, store != nil, objects)
+	r.applySelfCheck(config, main, r.isSingle(store), objects)
 	defer r.backUp(ctx, store, guard)()
 	return serve(ctx, config, store, guard)
 }
 
 // awaitStore waits until the embedded etcd has started, or until an external one answers.
-func (r *run) awaitStore(ctx context.Context, store *etcd.Server) error {
-	if store != nil {
+func (r *run) awaitStore(ctx context.Context, store *etcd.Server, main *mainapi.Clients) error {
+	switch {
+	case store == nil:
+		return openExternal(ctx, &r.Recommended.Etcd.StorageConfig.Transport, r.wait.Startup)
+	case r.isSingle(store):
 		return r.wait.Meanwhile()
 	}
-	return openExternal(ctx, &r.Recommended.Etcd.StorageConfig.Transport, r.wait.Startup)
+	if err := r.startMember(ctx, store, main); err != nil {
+		return err
+	}
+	return r.backUpBeforeVersion(ctx, store)
 }
 
-// startEmbedded starts the embedded etcd, if there is one, and saves what another version of the server has written before this one does.
+// isSingle returns whether the store is an embedded etcd with one member.
+func (r *run) isSingle(store *etcd.Server) bool { return store != nil && len(r.Storage.Members) == 0 }
+
+// startEmbedded starts the embedded etcd, if it has one member, and saves what another version of the server has written before this one
+// does.
 func (r *run) startEmbedded(ctx context.Context, store *etcd.Server) error {
-	if store == nil {
+	if !r.isSingle(store) {
 		return nil
 	}
 	if err := store.Start(ctx); err != nil {

@@ -17,14 +17,16 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mainapi"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/importer"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 // newStoreCheck returns what keeps the server from answering for the wrong store, or nil if that is switched off.
-func (r *run) newStoreCheck(config *apiserver.Config, main *mainapi.Clients) (*storecheck.Guard, error) {
+func (r *run) newStoreCheck(config *apiserver.Config, store *etcd.Server, main *mainapi.Clients) (*storecheck.Guard, error) {
 	if !r.Storage.Witness {
 		return nil, nil
 	}
@@ -47,11 +49,14 @@ func (r *run) newStoreCheck(config *apiserver.Config, main *mainapi.Clients) (*s
 			definitions.Resources = append(definitions.Resources, resource)
 		}
 	}
-	stored := r.Recommended.Etcd.StorageConfig
+	stored, cluster := r.Recommended.Etcd.StorageConfig, ""
+	if store != nil {
+		cluster = store.ClusterID()
+	}
 	guard, err := storecheck.New(storecheck.Config{
 		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.Kube, Routes: routesOf(main, served),
 		Owners: checker.Check, Definitions: definitions.Check, Recorder: config.Recorder,
-		Version: config.Generic.EffectiveVersion.Info().GitVersion,
+		Version: config.Generic.EffectiveVersion.Info().GitVersion, Cluster: witness.NewCluster(cluster),
 	})
 	if err != nil {
 		return nil, flagerror.Wrap("etcd-servers", err, "correct the addresses and certificates of etcd")

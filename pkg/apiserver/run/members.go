@@ -1,0 +1,76 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package run
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mainapi"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+)
+
+// startMember starts the member of this server, and makes the server use all members. The main API has the certificates of the members, and
+// the record that says to which cluster they belong.
+func (r *run) startMember(ctx context.Context, store *etcd.Server, main *mainapi.Clients) error {
+	if err := r.keepPeerCert(ctx, main); err != nil {
+		return err
+	}
+	err := store.StartMember(ctx, func(ctx context.Context) (*witness.Record, error) { return readRecord(ctx, main.Kube) },
+		func(err error) { r.wait.Startup.Wait(ctx, "the members of the embedded etcd", err) })
+	if err != nil && ctx.Err() != nil {
+		return mainapi.ErrLeft
+	}
+	if err != nil {
+		return flagerror.Wrap("data-dir", err, "give each server the data of its own member")
+	}
+	r.wait.Startup.Proceed(ctx)
+	transport := &r.Recommended.Etcd.StorageConfig.Transport
+	all, err := members.New(context.WithoutCancel(ctx), *transport, options.EtcdPrefix)
+	if err != nil {
+		return flagerror.Wrap("embedded-etcd-members", err, "repair the certificates in "+etcd.CertificatesDir(r.Storage.DataDir))
+	}
+	all.Distrust()
+	lookAfter(ctx, all, transport)
+	return nil
+}
+
+// keepPeerCert keeps the certificates of the members in the data directory.
+func (r *run) keepPeerCert(ctx context.Context, main *mainapi.Clients) error {
+	peers := r.ManagedCert.Peers()
+	config, err := certConfig(main, peers)
+	if err != nil {
+		return err
+	}
+	config.Names, config.Dir = r.Storage.Members, etcd.CertificatesDir(r.Storage.DataDir)
+	manager := servingcert.New(config)
+	if err := r.awaitCert(ctx, "the certificate of the members of the embedded etcd", manager); err != nil {
+		return flagerror.Wrap(options.ManagedFlag, err, "repair the Secret "+peers.Secret)
+	}
+	go manager.Run(ctx)
+	return nil
+}
+
+// readRecord returns the record of the witness; nil if there is none.
+func readRecord(ctx context.Context, main kubernetes.Interface) (*witness.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, mainapi.Timeout)
+	defer cancel()
+	cm, err := main.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
+	}
+	return witness.Read(cm)
+}
