@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 func TestThreeMembersFormOneCluster(t *testing.T) {
@@ -56,6 +57,7 @@ func TestThreeMembersFormOneCluster(t *testing.T) {
 }
 
 func TestClusterStartsAfterAnOutage(t *testing.T) {
+	tier.OnRequest(t, "three members form a cluster twice, which takes etcd ten seconds")
 	t.Parallel()
 	c := newCluster(t)
 	for _, s := range c.form() {
@@ -76,6 +78,7 @@ func TestClusterStartsAfterAnOutage(t *testing.T) {
 }
 
 func TestOnlyTheFirstMemberFoundsACluster(t *testing.T) {
+	tier.OnRequest(t, "three members form a cluster, which takes etcd eight seconds")
 	t.Parallel()
 	c := newCluster(t)
 	if reason := c.refused(1); reason != "m-0 has to make the store first" {
@@ -90,6 +93,7 @@ func TestOnlyTheFirstMemberFoundsACluster(t *testing.T) {
 }
 
 func TestLostDataOfAMemberAreNotReplaced(t *testing.T) {
+	tier.OnRequest(t, "three members form a cluster, which takes etcd eight seconds")
 	t.Parallel()
 	c := newCluster(t)
 	all := c.form()
