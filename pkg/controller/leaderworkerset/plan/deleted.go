@@ -5,6 +5,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -124,10 +125,18 @@ func verdictOfUpdate(leader *Pod, index int32, sts *appsv1.StatefulSet) verdict 
 	return unexpectedDeletion
 }
 
-// replacedLeader returns whether the entry of a group names the leader pod that it has now, and not the given one.
+// replacedLeader returns whether the entry of a group names a leader pod that came after the given one: the pod that it has now, or one that
+// is gone, too. Another process may have recorded both.
 func replacedLeader(r *restarts, leader types.UID, index int32) bool {
-	now := r.groupAt(index)
-	return now != nil && now.leader.UID != leader && r.stored[index].RestartedLeader == now.leader.UID
+	recorded := r.stored[index].RestartedLeader
+	if now := r.groupAt(index); now != nil && now.leader.UID != leader && recorded == now.leader.UID {
+		return true
+	}
+	is := func(uid types.UID) int {
+		return slices.IndexFunc(r.GoneLeaders, func(gone Pod) bool { return gone.UID == uid })
+	}
+	at := is(leader)
+	return at >= 0 && recorded != "" && is(recorded) > at
 }
 
 // recordRecreation records that a group is recreated. It counts unless that was decided before, or the limit is

@@ -237,3 +237,18 @@ func TestRecordedLeadersCountOnce(t *testing.T) {
 		t.Errorf("entry %+v, want 2 restarts, the last one because of %s", got, second.UID)
 	}
 }
+
+// TestLeadersBeforeTheRecordedOneCountOnce has another process record that two leaders of a group were deleted, one after the other, before this
+// one looks at the set again. It remembers both.
+func TestLeadersBeforeTheRecordedOneCountOnce(t *testing.T) {
+	f := newFixture(t, 2, 3)
+	f.stabilize()
+	first, second := f.leaveLeader(1), f.leaveLeader(1)
+	f.stabilize()
+	before := f.status(1)
+	f.GoneLeaders, f.Evaluated = []Pod{first, second}, nil
+	p := f.stabilize()
+	if got := f.status(1); before.Restarts != 2 || got.Restarts != 2 || got.RestartedLeader != second.UID || len(recreations(p)) > 0 {
+		t.Errorf("entry %+v was recorded, and now it is %+v, want 2 restarts", before, got)
+	}
+}
