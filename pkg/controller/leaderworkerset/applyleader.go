@@ -58,12 +58,12 @@ func (a *applier) createAndApply(ctx context.Context, p plan.Plan) error {
 func (a *applier) sendAndNote(ctx context.Context, p plan.Plan) error {
 	ctx, end := children.Finishing(ctx)
 	defer end()
-	stored, err := a.sendLeader(ctx, p.ApplyLeader)
+	stored, sent, err := a.sendLeader(ctx, p.ApplyLeader)
 	countApply(err)
 	switch {
 	case err == nil:
 		a.deps.Consistency.Wrote(a.key, resourceStatefulSets, stored.ResourceVersion)
-		a.applied.Note(a.key, application{plan.ApplyHash(p.ApplyLeader), stored.Generation})
+		a.applied.Note(a.key, application{plan.ApplyHash(sent), stored.Generation})
 		a.results.LeaderApplied = true
 		a.accepted(1)
 		return nil

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
@@ -133,6 +135,42 @@ func TestFieldsOfCreationAreRemoved(t *testing.T) {
 			}
 			if plan.OwnedAsCreated(leader) {
 				t.Errorf("the fields belong to the creation still: %+v", leader.ManagedFields)
+			}
+		})
+	}
+}
+
+// TestUnobservedLeaderReleasesNothing has a StatefulSet that no cache shows, because it has lost its labels, in the middle of a rolling
+// update: the plan for a set without one must not let its controller replace all leader pods at once.
+func TestUnobservedLeaderReleasesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		revision string
+		want     int32
+	}{
+		"of the same revision":   {"b", 3},
+		"of a former revision":   {"a", 5},
+		"that lost its revision": {"", 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, wanted := leaderOf(controlledBy(kindSet, "lws", "set")), leaderOf(controlledBy(kindSet, "lws", "set"))
+			found.UID, found.ResourceVersion, found.Spec.Replicas = "found", "7", ptr.To[int32](5)
+			found.Labels = map[string]string{leaderworkersetv1.RevisionKey: tc.revision}
+			found.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: ptr.To[int32](3)}
+			wanted.Labels[leaderworkersetv1.RevisionKey] = "b"
+			kube, owner := fake.NewClientset(found), refusedOwner()
+			var applied appsv1.StatefulSet
+			kube.PrependReactor("patch", "statefulsets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				return true, found.DeepCopy(), json.Unmarshal(action.(clienttesting.PatchAction).GetPatch(), &applied)
+			})
+			s := syncerOf(owner, kube, clock.RealClock{})
+			if _, err := s.Apply(t.Context(), &plan.Observed{Set: owner, Now: metav1.Now()}, plan.Plan{ApplyLeader: wanted}); err != nil {
+				t.Fatal(err)
+			}
+			if u := applied.Spec.UpdateStrategy.RollingUpdate; u == nil || *u.Partition != tc.want {
+				t.Errorf("applied with %+v, want partition %d", u, tc.want)
+			}
+			if s.applied.Noted(cache.MetaObjectToName(owner)).hash == plan.ApplyHash(wanted) {
+				t.Error("the next pass would take the wanted StatefulSet for applied")
 			}
 		})
 	}

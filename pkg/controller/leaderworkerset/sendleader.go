@@ -23,12 +23,22 @@ import (
 // applied, they become fields of applies: else a field that the set no longer has would stay.
 
 // sendLeader applies the StatefulSet to the version that was observed, so that a decision never meets another state. If none was
-// observed, it is created.
-func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
+// observed, it is created. It returns what is stored, and what was sent.
+func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (stored, sent *appsv1.StatefulSet, err error) {
 	if live := a.obs.Leader; live != nil {
-		return a.patchLeader(ctx, wanted, live)
+		stored, err = a.patchLeader(ctx, wanted, live)
+		return stored, wanted, err
 	}
-	var stored, found *appsv1.StatefulSet
+	stored, found, err := a.createLeader(ctx, wanted)
+	if found != nil {
+		wanted = plan.ReleasingNone(wanted, found)
+		stored, err = a.patchLeader(ctx, wanted, found)
+	}
+	return stored, wanted, err
+}
+
+// createLeader creates the StatefulSet. It returns what is stored, or what was found under its name and belongs to the set.
+func (a *applier) createLeader(ctx context.Context, wanted *appsv1.StatefulSet) (stored, found *appsv1.StatefulSet, err error) {
 	done := a.statefulSets.CreateAll(ctx, a.set, children.Creations[*appsv1.StatefulSet]{
 		Children: []*appsv1.StatefulSet{wanted}, FieldManager: leaderworkersetv1.FieldManager, TakenFor: plan.RetryNamesAfter(*a.obs),
 		Template: func(*appsv1.StatefulSet) string { return "" },
@@ -39,16 +49,14 @@ func (a *applier) sendLeader(ctx context.Context, wanted *appsv1.StatefulSet) (*
 		Stored: func(_, created *appsv1.StatefulSet) { stored = created },
 	})
 	switch {
-	case stored != nil:
-		return stored, nil
-	case found != nil:
-		return a.patchLeader(ctx, wanted, found)
+	case stored != nil, found != nil:
+		return stored, found, nil
 	case done.Results[0] == children.NameTaken:
-		return nil, errTaken
+		return nil, nil, errTaken
 	case done.Errors[0] != nil:
-		return nil, done.Errors[0]
+		return nil, nil, done.Errors[0]
 	}
-	return nil, changed(wanted)
+	return nil, nil, changed(wanted)
 }
 
 // changed is the error for a StatefulSet that is not what was observed: the next pass sees what it is.

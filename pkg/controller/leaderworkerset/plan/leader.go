@@ -78,6 +78,24 @@ func partitionOf(sts *appsv1.StatefulSet) int32 {
 	return 0
 }
 
+// ReleasingNone returns the leader StatefulSet as it is applied to one that was not observed, for example because it has lost its labels: its
+// controller replaces no leader pod that it would not replace now. The next pass sees which groups are ready.
+func ReleasingNone(wanted, live *appsv1.StatefulSet) *appsv1.StatefulSet {
+	partition := partitionOf(live)
+	if live.Labels[leaderworkersetv1.RevisionKey] != wanted.Labels[leaderworkersetv1.RevisionKey] {
+		partition = leaderCount(live)
+	}
+	if partition <= partitionOf(wanted) {
+		return wanted
+	}
+	next := wanted.DeepCopy()
+	if next.Spec.UpdateStrategy.RollingUpdate == nil {
+		next.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{}
+	}
+	next.Spec.UpdateStrategy.RollingUpdate.Partition = &partition
+	return next
+}
+
 // leaderStatefulSet returns the leader StatefulSet as it should be: exactly what is applied.
 func leaderStatefulSet(set *leaderworkersetv1.LeaderWorkerSet, key string, t target) *appsv1.StatefulSet {
 	kind := set.Spec.RolloutStrategy.Type
