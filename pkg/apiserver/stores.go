@@ -34,8 +34,8 @@ type Stores struct {
 	Space *space.Guard
 }
 
-// Decorate returns a getter like the next one with decorated stores. The watch cache is between the two lists of decorators, and what bounds
-// reads and updates of etcd is below them.
+// Decorate returns a getter like the next one with decorated stores. The watch cache is between the two lists of decorators, and what
+// bounds reads and updates of etcd is below them.
 func (s Stores) Decorate(next generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	above, below := s.layers()
 	return decorated{next: watchcache.Decorate(next, s.Codec, s.Cached, join(below)), wrap: join(above), unreadable: s.Unreadable}

@@ -86,11 +86,7 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 	later := func() { s.Later(func() { _ = unheard() }) }
 	switch {
 	case s.Deposed:
-		s.Later(func() {
-			if !s.refuted && refuses(unheard()) {
-				s.refuted = true
-			}
-		})
+		s.Later(func() { s.believed(unheard) })
 		return answer, nil
 	case s.Dead:
 		return answer, ErrDead
@@ -125,6 +121,13 @@ func Send[T any](s *Sender, answer T, do func(known bool) (T, error)) (T, error)
 		return result, err
 	}
 	return answer, ErrDead
+}
+
+// believed carries out a request of a sender that was deposed, unless an earlier one was refused.
+func (s *Sender) believed(send func() error) {
+	if !s.refuted && refuses(send()) {
+		s.refuted = true
+	}
 }
 
 // refuses returns whether an answer is one after which a controller does not go on as if the request was carried out. After other answers,

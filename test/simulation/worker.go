@@ -124,14 +124,9 @@ func (w *Worker) SyncObject(name string, sync func(name string) (queue.Due, erro
 	done := pass{byTime: q.byTime, leftOver: q.byTime && q.leftOver, accepted: w.Sender.Accepted, refused: w.Sender.Refused}
 	q.ready, q.byTime = false, true
 	w.World.Seen["syncs"]++
-	generation := ""
-	if w.Generation != nil {
-		generation = w.Generation(name)
-	}
+	generation := ask(w.Generation, name, "")
 	due, err := sync(name)
-	if w.Acted != nil {
-		generation = w.Acted(name)
-	}
+	generation = ask(w.Acted, name, generation)
 	done.failed, done.denied = w.ended(err), due.Denied
 	done.accepted, done.refused = w.Sender.Accepted-done.accepted, w.Sender.Refused-done.refused
 	done.refused -= w.checkDenied(name, q, generation, w.Sender.takeDenied())
@@ -147,6 +142,14 @@ func (w *Worker) SyncObject(name string, sync func(name string) (queue.Due, erro
 		return
 	}
 	q.overtaken = q.overtaken || !done.byTime
+}
+
+// ask returns the answer about an object, or the given one if there is nothing to ask.
+func ask(question func(name string) string, name, otherwise string) string {
+	if question == nil {
+		return otherwise
+	}
+	return question(name)
 }
 
 // ended notes how a sync has ended. It reports whether it has failed.
@@ -170,8 +173,8 @@ type pass struct {
 	accepted, refused                int
 }
 
-// check checks the rules about what time alone brings about.
-func (w *Worker) check(name string, q *queued, done pass) {
+// count counts failures in a row.
+func (q *queued) count(done pass) {
 	q.failed, q.undecided = q.failed+1, q.undecided+1
 	if !done.failed {
 		q.failed = 0
@@ -179,6 +182,11 @@ func (w *Worker) check(name string, q *queued, done pass) {
 	if !done.failed || done.denied {
 		q.undecided = 0
 	}
+}
+
+// check checks the rules about what time alone brings about.
+func (w *Worker) check(name string, q *queued, done pass) {
+	q.count(done)
 	switch {
 	case !done.byTime || done.accepted > 0:
 		q.idle, q.refused = nil, nil

@@ -76,9 +76,9 @@ func rivals() (all []rival) {
 	explain("leaderworkersets", AtRest, "cpu/total", "cpu/own")
 	add("place", Placed, noLimit, noLimit)
 	explain("place", Placed, "cpu/own", "cpu/kube-apiserver", "cpu/kube-scheduler")
-	explain("big", "start", programs, MainStoreBytes)
-	explain("large", "start", programs, MainStoreBytes)
-	explain("run", completed, programs, MainStoreBytes)
+	for _, at := range [][2]string{{"big", "start"}, {"large", "start"}, {"run", completed}} {
+		explain(at[0], at[1], programs, MainStoreBytes)
+	}
 	explain("leaderworkersets", AtRest, programs)
 	add(many, "create", noLimit, noLimit)
 	all = append(all, rival{many, "create", programsAndStore, 1})

@@ -33,8 +33,8 @@ func notTolerating(config *storagebackend.ConfigForResource) error {
 	return fmt.Errorf("the store of %s does not tolerate objects that cannot be read", config.GroupResource)
 }
 
-// Serve returns a store that returns no placeholder for an object. It is meant to be above the watch cache. The configuration must come from
-// Tolerate.
+// Serve returns a store that returns no placeholder for an object. It is meant to be above the watch cache. The configuration must come
+// from Tolerate.
 func Serve(next storage.Interface, config *storagebackend.ConfigForResource) (storage.Interface, error) {
 	c, ok := config.Codec.(*codec)
 	if !ok {

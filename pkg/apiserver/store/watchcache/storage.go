@@ -50,8 +50,8 @@ func Decorate(next generic.RESTOptionsGetter, codec *Sharing, cached func(schema
 		updates: semaphore.NewWeighted(maxUpdateBytes)}
 }
 
-// Wrapper puts something in front of an etcd, which has the configuration. If that is not the one that it needs, it returns an error, and no
-// store is served without it.
+// Wrapper puts something in front of an etcd, which has the configuration. If that is not the one that it needs, it returns an error, and
+// no store is served without it.
 type Wrapper func(storage.Interface, *storagebackend.ConfigForResource) (storage.Interface, error)
 
 type getter struct {

@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 )
 
 // A Job can run in another domain than its set says: a request that creates or resumes it for an earlier placement may arrive after a
@@ -65,35 +64,26 @@ func followJob(s state) changes {
 		if to == "" || job.DeletionTimestamp != nil || !hasPlace(&s.Observed, job) || working[domain{at.Topology, to}] != 1 {
 			continue
 		}
-		return changes{commits: true, edits: []edit{exchange(at.Topology, to, at.Domain(job.index)), moveTo(s, job, to)}}
+		return changes{commits: true, edits: []edit{exchange(job, at.Topology, at.Domain(job.index), to)}}
 	}
 	return changes{}
 }
 
-// moveTo notes the domain of one Job.
-func moveTo(s state, job child, domain string) edit {
-	name, topology := replicatedJobOf(job.Job), s.index.placed[job.place].Topology
-	return func(next *jobsetv1alpha2.JobSetStatus) {
-		if entry := helper.PlacementOf(next, name, topology); entry != nil && int(job.index) < len(entry.Jobs) {
-			place := &entry.Jobs[job.index]
-			place.Domain, place.Nodes, place.Ready = domain, 0, false
-		}
-	}
-}
-
-// exchange gives Jobs that have not run the one domain in place of the other.
-func exchange(topology, one, other string) edit {
+// exchange notes that a Job has gone from one domain to the other, and gives each Job that has not run the one in place of the other.
+func exchange(follows child, topology, from, to string) edit {
 	return func(next *jobsetv1alpha2.JobSetStatus) {
 		for i := range next.Placement.ReplicatedJobs {
 			entry := &next.Placement.ReplicatedJobs[i]
 			for index := range entry.Jobs {
-				place := &entry.Jobs[index]
-				switch {
-				case entry.TopologyKey != topology || place.Ready || place.Domain == "":
-				case place.Domain == one:
-					place.Domain, place.Nodes = other, 0
-				case place.Domain == other:
-					place.Domain, place.Nodes = one, 0
+				switch place := &entry.Jobs[index]; {
+				case entry.TopologyKey != topology:
+				case entry.Name == replicatedJobOf(follows.Job) && index == int(follows.index):
+					place.Domain, place.Nodes, place.Ready = to, 0, false
+				case place.Ready || place.Domain == "":
+				case place.Domain == to:
+					place.Domain, place.Nodes = from, 0
+				case place.Domain == from:
+					place.Domain, place.Nodes = to, 0
 				}
 			}
 		}

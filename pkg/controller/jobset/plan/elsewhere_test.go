@@ -76,7 +76,7 @@ func TestStatusFollowsJobs(t *testing.T) {
 		"in that of a Job that works":     {first: works("b"), second: works("b"), want: "a b"},
 		"each in the domain of the other": {first: works("b"), second: works("a"), want: "b a"},
 		"the scheduler was to choose": {
-			first: works("c"), second: in("b"), want: "c b",
+			first: works("b"), second: in("b"), want: "b ", deleted: "js-w-1",
 			change: func(js *jobsetv1alpha2.JobSet) { js.Status.Placement.ReplicatedJobs[0].Jobs[0].Domain = "" },
 		},
 	} {

@@ -125,8 +125,8 @@ func verdictOfUpdate(leader *Pod, index int32, sts *appsv1.StatefulSet) verdict 
 	return unexpectedDeletion
 }
 
-// replacedLeader returns whether the entry of a group names a leader pod that came after the given one: the pod that it has now, or one that
-// is gone, too. Another process may have recorded both.
+// replacedLeader returns whether the entry of a group names a leader pod that came after the given one: the pod that it has now, or one
+// that is gone, too. Another process may have recorded both.
 func replacedLeader(r *restarts, leader types.UID, index int32) bool {
 	recorded := r.stored[index].RestartedLeader
 	if now := r.groupAt(index); now != nil && now.leader.UID != leader && recorded == now.leader.UID {

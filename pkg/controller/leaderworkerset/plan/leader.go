@@ -78,8 +78,8 @@ func partitionOf(sts *appsv1.StatefulSet) int32 {
 	return 0
 }
 
-// ReleasingNone returns the leader StatefulSet as it is applied to one that was not observed, for example because it has lost its labels: its
-// controller replaces no leader pod that it would not replace now. The next pass sees which groups are ready.
+// ReleasingNone returns the leader StatefulSet as it is applied to one that was not observed, for example because it has lost its labels:
+// its controller replaces no leader pod that it would not replace now. The next pass sees which groups are ready.
 func ReleasingNone(wanted, live *appsv1.StatefulSet) *appsv1.StatefulSet {
 	partition := partitionOf(live)
 	if live.Labels[leaderworkersetv1.RevisionKey] != wanted.Labels[leaderworkersetv1.RevisionKey] {
