@@ -9,7 +9,6 @@ package disaggregatedset
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strings"
 	"sync"
 
@@ -22,7 +21,6 @@ import (
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -70,11 +68,7 @@ func New(config Config) (*Controller, error) {
 	c.caches = newCaches(config.Informers, config.Client)
 	watch := namespaces.New(config.Informers, config.Kube, config.Clock)
 	c.Syncer = NewSyncer(SyncerConfig{
-		Host: &children.Host{
-			Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
-			Clock: config.Clock, Shuffle: rand.Perm,
-		},
-		Caches: c.caches, Recorder: config.Recorder,
+		Host: children.NewHost(config.Clock, maxParallel, c.caches.versions()), Caches: c.caches, Recorder: config.Recorder,
 		Sets: func(namespace string) children.LiveOwnerClient[*disaggregatedsetv1.DisaggregatedSet] {
 			return c.Client.DisaggregatedsetV1().DisaggregatedSets(namespace)
 		},

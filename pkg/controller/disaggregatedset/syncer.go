@@ -57,10 +57,9 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Loop runs DisaggregatedSets, Kind is what it needs to know of them, and Outcome is what is left to do for one of them.
+// Loop runs DisaggregatedSets, and Outcome is what is left to do for one of them.
 type (
 	Loop    = loop.Loop[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
-	Kind    = loop.Kind[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
 	Outcome = loop.Outcome[*disaggregatedsetv1.DisaggregatedSet]
 )
 
@@ -105,8 +104,6 @@ type loopKind struct {
 	loop.Defaults[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan]
 	*Syncer
 }
-
-var _ Kind = loopKind{}
 
 func (k loopKind) Owner(key cache.ObjectName) (*disaggregatedsetv1.DisaggregatedSet, error) {
 	return k.deps.Caches.Set(key)

@@ -15,13 +15,13 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// answer adds what a decision asks for. If something cannot be read, nothing is decided, so that no Jobs are about to be created.
-func (s *Syncer) answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
+// Answer adds what a decision asks for. If something cannot be read, nothing is decided, so that no Jobs are about to be created.
+func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
 	for _, add := range []func(context.Context, *plan.Observed, *plan.Asks) error{
-		s.answerPods, s.answerRestored, s.answerFailures, s.answerDomains, s.answerMoves,
+		k.answerPods, k.answerRestored, k.answerFailures, k.answerDomains, k.answerMoves,
 	} {
 		if err := add(ctx, obs, &p.Asks); err != nil {
-			s.backlogs.release(cache.MetaObjectToName(obs.JobSet))
+			k.backlogs.release(cache.MetaObjectToName(obs.JobSet))
 			return err
 		}
 	}

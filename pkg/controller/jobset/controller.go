@@ -25,7 +25,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	gangplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/failures"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/namespaces"
@@ -113,10 +112,7 @@ func New(config Config) (*Controller, error) {
 	if config.Gates.JobSetWorkloadAwareSchedulingAPI {
 		c.groups = c.newGroups()
 	}
-	c.Syncer = newSyncer(c, children.Host{
-		Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
-		Clock: config.Clock,
-	})
+	c.Syncer = newSyncer(c, *children.NewHost(config.Clock, maxParallel, c.caches.versions()))
 	c.HoldOutdated(watch, func(js *jobsetv1alpha2.JobSet) *[]metav1.Condition { return &js.Status.Conditions },
 		func(js *jobsetv1alpha2.JobSet) bool {
 			state, _ := helper.Finished(js)

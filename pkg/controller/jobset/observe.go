@@ -33,37 +33,37 @@ const gatherForJob = 20 * time.Microsecond
 // excludedByAffinity is a part of the scheduler's words about a pod whose affinity excludes some of the nodes.
 const excludedByAffinity = "node affinity"
 
-// observeChildren returns the set, and its Jobs and groups as the caches have them.
-func (s *Syncer) observeChildren(ctx context.Context, key cache.ObjectName,
+// Children returns the set, and its Jobs and groups as the caches have them.
+func (k loopKind) Children(ctx context.Context, key cache.ObjectName,
 	js *jobsetv1alpha2.JobSet) (*plan.Observed, []consistency.Child, error) {
-	jobs, err := s.deps.Caches.Jobs(js)
+	jobs, err := k.deps.Caches.Jobs(js)
 	if err != nil {
 		return nil, nil, err
 	}
 	queue.Gather(ctx, time.Duration(len(jobs))*gatherForJob)
-	grouped, shown := s.observeGroups(js), consistency.ChildrenOf(jobs)
+	grouped, shown := k.observeGroups(js), consistency.ChildrenOf(jobs)
 	if grouped != nil {
 		shown = append(shown, consistency.ChildrenOf(grouped.Objects)...)
 	}
 	return &plan.Observed{
-		JobSet: js, Jobs: jobs, Deferred: s.deferred.Noted(key), CreateFrom: s.createFrom.Noted(key), RefusedSince: s.refusedSince.Noted(key),
-		Now: metav1.NewTime(s.deps.Clock.Now()), Gates: s.gates(), KeepAttempts: s.keepsAttempts(),
-		Priorities: s.deps.Caches.Priorities(), AvoidFailedNodes: s.deps.AvoidFailedNodes, MoveAfter: s.deps.MoveAfter, Grouped: grouped,
+		JobSet: js, Jobs: jobs, Deferred: k.deferred.Noted(key), CreateFrom: k.createFrom.Noted(key), RefusedSince: k.refusedSince.Noted(key),
+		Now: metav1.NewTime(k.deps.Clock.Now()), Gates: k.gates(), KeepAttempts: k.keepsAttempts(),
+		Priorities: k.deps.Caches.Priorities(), AvoidFailedNodes: k.deps.AvoidFailedNodes, MoveAfter: k.deps.MoveAfter, Grouped: grouped,
 	}, shown, nil
 }
 
-// observe adds what else caches have.
-func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	if err := s.observeOthers(obs); err != nil {
+// Complete adds what else caches have.
+func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	if err := k.observeOthers(obs); err != nil {
 		return false, err
 	}
 	if obs.Gates.ExclusivePlacement && obs.JobSet.Status.Placement != nil {
-		if obs.Waiting, err = s.deps.Caches.Waiting(key); err != nil {
+		if obs.Waiting, err = k.deps.Caches.Waiting(key); err != nil {
 			return false, err
 		}
 	}
-	obs.Mismatches, obs.RetryFeaturesAfter = s.mismatches(ctx, obs.JobSet)
-	obs.MaxBacklog, obs.Stalled = s.backlogs.reserve(key, obs.JobSet)
+	obs.Mismatches, obs.RetryFeaturesAfter = k.mismatches(ctx, obs.JobSet)
+	obs.MaxBacklog, obs.Stalled = k.backlogs.reserve(key, obs.JobSet)
 	return false, nil
 }
 

@@ -6,7 +6,6 @@ package jobset
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -21,7 +20,6 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -185,8 +183,6 @@ type loopKind struct {
 	*Syncer
 }
 
-var _ Kind = loopKind{}
-
 func (k loopKind) Owner(key cache.ObjectName) (*jobsetv1alpha2.JobSet, error) {
 	return k.deps.Caches.JobSet(key)
 }
@@ -195,22 +191,9 @@ func (loopKind) Moved(observed, now *jobsetv1alpha2.JobSet) bool { return moved(
 
 func (k loopKind) Forgotten(key cache.ObjectName) { k.forgotten(key) }
 
-func (k loopKind) Children(ctx context.Context, key cache.ObjectName,
-	js *jobsetv1alpha2.JobSet) (*plan.Observed, []consistency.Child, error) {
-	return k.observeChildren(ctx, key, js)
-}
-
-func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	return k.observe(ctx, key, obs)
-}
-
 func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
 
 func (loopKind) Questions(p plan.Plan) []string { return p.Questions() }
-
-func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
-	return k.answer(ctx, obs, p)
-}
 
 func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 	return k.Syncer.Conclude(obs, plan.Finish(*obs, p, results))
@@ -218,7 +201,6 @@ func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results
 
 // newSyncer returns the Syncer of a controller. Clients are taken from its configuration.
 func newSyncer(c *Controller, shared children.Host) *Syncer {
-	shared.Shuffle = rand.Perm
 	config := SyncerConfig{
 		Host: &shared, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, Endpoints: c.Endpoints, FirstCause: c.firstCause,
 		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).count, AvoidFailedNodes: c.AvoidFailedNodes,

@@ -15,11 +15,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// answer adds what a decision asks for: why groups failed that are about to be recreated.
-func (s *Syncer) answer(_ context.Context, obs *plan.Observed, p plan.Plan) error {
+// Answer adds what a decision asks for: why groups failed that are about to be recreated.
+func (k loopKind) Answer(_ context.Context, obs *plan.Observed, p plan.Plan) error {
 	obs.Causes = make(map[types.UID]hostplan.Known[*jobsetv1alpha2.FailureCause], len(p.Asks.Causes))
 	for _, m := range p.Asks.Causes {
-		obs.Causes[m.Leader] = s.firstCause(obs.Set.Name, m)
+		obs.Causes[m.Leader] = k.firstCause(obs.Set.Name, m)
 	}
 	return nil
 }

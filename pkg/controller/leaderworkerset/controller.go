@@ -8,7 +8,6 @@ package leaderworkerset
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -23,7 +22,6 @@ import (
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/gang"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/namespaces"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -83,11 +81,7 @@ func New(config Config) (*Controller, error) {
 	c.caches = newCaches(config)
 	watch := namespaces.New(config.Informers, config.Kube, config.Clock)
 	c.Syncer = NewSyncer(SyncerConfig{
-		Host: &children.Host{
-			Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, c.caches.versions()),
-			Clock: config.Clock, Shuffle: rand.Perm,
-		},
-		Caches: c.caches, Recorder: config.Recorder, Gang: config.Gang,
+		Host: children.NewHost(config.Clock, maxParallel, c.caches.versions()), Caches: c.caches, Recorder: config.Recorder, Gang: config.Gang,
 		Kueue:       kueue.NewPresence(config.Kube, config.Clock).Of,
 		ServedSince: config.Informers.Aggregated(leaderworkersetv1.SchemeGroupVersion).ServedSince,
 		Clients:     c.clients(),

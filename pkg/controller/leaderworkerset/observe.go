@@ -19,17 +19,17 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/leaderworkerset/plan"
 )
 
-// observeChildren returns the set, and its StatefulSets and pods as the caches have them.
-func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
+// Children returns the set, and its StatefulSets and pods as the caches have them.
+func (k loopKind) Children(_ context.Context, key cache.ObjectName,
 	set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed, []consistency.Child, error) {
-	applied := s.applied.Noted(key)
+	applied := k.applied.Noted(key)
 	obs := &plan.Observed{
-		Set: set, Gang: s.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(s.deps.ServedSince()),
-		Before: s.readings.Noted(key), Evaluated: s.evaluated.Noted(key), GoneLeaders: s.gone.noted(key),
-		CountsWaited: s.countsWaited(key), TakenSince: s.taken.Noted(key),
-		TroubledSince: s.troubled.Noted(key), Now: metav1.NewTime(s.deps.Clock.Now().Truncate(time.Second)),
+		Set: set, Gang: k.deps.Gang, Applied: applied.hash, AppliedGeneration: applied.generation, ServedSince: servedSince(k.deps.ServedSince()),
+		Before: k.readings.Noted(key), Evaluated: k.evaluated.Noted(key), GoneLeaders: k.gone.noted(key),
+		CountsWaited: k.countsWaited(key), TakenSince: k.taken.Noted(key),
+		TroubledSince: k.troubled.Noted(key), Now: metav1.NewTime(k.deps.Clock.Now().Truncate(time.Second)),
 	}
-	err := s.observePods(key, obs)
+	err := k.observePods(key, obs)
 	shown := make([]consistency.Child, 0, len(obs.Leaders))
 	for i := range obs.Leaders {
 		shown = append(shown, consistency.Child{UID: obs.Leaders[i].UID, Deleting: obs.Leaders[i].Deleting})
@@ -37,15 +37,15 @@ func (s *Syncer) observeChildren(_ context.Context, key cache.ObjectName,
 	return obs, shown, err
 }
 
-// observe adds what else a decision is made on.
-func (s *Syncer) observe(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	if shown, err := s.leadersShown(ctx, obs); err != nil || !shown {
+// Complete adds what else a decision is made on.
+func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
+	if shown, err := k.leadersShown(ctx, obs); err != nil || !shown {
 		return true, err
 	}
-	if err := s.observeOthers(key, obs); err != nil {
+	if err := k.observeOthers(key, obs); err != nil {
 		return false, err
 	}
-	s.observeDomains(obs)
+	k.observeDomains(obs)
 	return false, nil
 }
 

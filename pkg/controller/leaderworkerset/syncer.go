@@ -18,7 +18,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
@@ -158,30 +157,15 @@ type loopKind struct {
 	*Syncer
 }
 
-var _ Kind = loopKind{}
-
 func (k loopKind) Owner(key cache.ObjectName) (*leaderworkersetv1.LeaderWorkerSet, error) {
 	return k.deps.Caches.Set(key)
 }
 
 func (k loopKind) Forgotten(key cache.ObjectName) { k.gone.forget(key, nil) }
 
-func (k loopKind) Children(ctx context.Context, key cache.ObjectName,
-	set *leaderworkersetv1.LeaderWorkerSet) (*plan.Observed, []consistency.Child, error) {
-	return k.observeChildren(ctx, key, set)
-}
-
-func (k loopKind) Complete(ctx context.Context, key cache.ObjectName, obs *plan.Observed) (lags bool, err error) {
-	return k.observe(ctx, key, obs)
-}
-
 func (loopKind) Decide(obs plan.Observed) plan.Plan { return plan.Decide(obs) }
 
 func (loopKind) Questions(p plan.Plan) []string { return p.Questions() }
-
-func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) error {
-	return k.answer(ctx, obs, p)
-}
 
 func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results) Outcome {
 	return k.Syncer.Conclude(obs, plan.Finish(*obs, p, results))

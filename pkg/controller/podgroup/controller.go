@@ -78,8 +78,7 @@ func New(config Config) (*Controller, error) {
 	c := &Controller{Config: config, queue: queue.New(Name)}
 	versions := c.declareInformers()
 	c.syncer = NewSyncer(SyncerConfig{
-		Host: &children.Host{Runner: children.NewSlowStart(maxParallel), Consistency: consistency.NewConsistencyStore(config.Clock, versions),
-			Clock: config.Clock},
+		Host:     children.NewHost(config.Clock, maxParallel, versions),
 		Caches:   caches{c},
 		Sizes:    members.NewSizes(config.Kube, config.Groups, config.Dynamic, config.Clock),
 		Recorder: config.Recorder,

@@ -6,6 +6,7 @@ package children
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
@@ -75,6 +77,11 @@ type Host struct {
 
 	// notes are all Notes of the Host.
 	notes []interface{ Forget(owner cache.ObjectName) }
+}
+
+// NewHost returns the Host of a controller that makes up to parallel requests for an owner at a time. Caches show versions, by resource.
+func NewHost(c clock.PassiveClock, parallel int, caches map[string]consistency.Versioned) *Host {
+	return &Host{Runner: NewSlowStart(parallel), Consistency: consistency.NewConsistencyStore(c, caches), Clock: c, Shuffle: rand.Perm}
 }
 
 // Forget drops everything that is remembered about an owner that is gone.
