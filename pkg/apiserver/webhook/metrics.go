@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // result is what became of a request.
@@ -30,16 +31,12 @@ var results = []result{resultMutated, resultUnchanged, resultRefused, resultBad,
 const subsystem = "jobset_apiserver_pod_webhook"
 
 var (
-	requests = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: subsystem, Name: "requests_total", StabilityLevel: metrics.ALPHA,
-		Help: "Requests to the webhook for pods of LeaderWorkerSets, by result: mutated, unchanged, refused, bad_request, busy (too many at " +
-			"the same time), panic or unauthenticated.",
-	}, []string{"result"})
-	seconds = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem: subsystem, Name: "request_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Duration of requests to the webhook for pods of LeaderWorkerSets, with the time that the client took to send them.",
-		Buckets: []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 10},
-	})
+	requests = instrument.CounterVec(subsystem+"_requests_total",
+		"Requests to the webhook for pods of LeaderWorkerSets, by result: mutated, unchanged, refused, bad_request, busy (too many at "+
+			"the same time), panic or unauthenticated.", "result")
+	seconds = instrument.Histogram(subsystem+"_request_duration_seconds",
+		"Duration of requests to the webhook for pods of LeaderWorkerSets, with the time that the client took to send them.",
+		[]float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 10})
 )
 
 var registerOnce sync.Once

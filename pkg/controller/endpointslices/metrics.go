@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // Operations of writes.
@@ -22,22 +24,16 @@ const (
 )
 
 var (
-	writesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "jobset_endpoints_writes_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of writes for the addresses of Services of JobSets: create, update and delete are about EndpointSlices, take and leave " +
-			"about selectors of Services, and failed about any.",
-	}, []string{"operation"})
+	writesTotal = instrument.CounterVec("jobset_endpoints_writes_total",
+		"Number of writes for the addresses of Services of JobSets: create, update and delete are about EndpointSlices, take and leave "+
+			"about selectors of Services, and failed about any.", "operation")
 
-	delaySeconds = metrics.NewHistogram(&metrics.HistogramOpts{
-		Name: "jobset_endpoints_delay_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time from the first change of a pod that the EndpointSlices of its JobSet must show until they were written.",
-		Buckets: metrics.ExponentialBuckets(0.05, 2, 10),
-	})
+	delaySeconds = instrument.Histogram("jobset_endpoints_delay_seconds",
+		"Time from the first change of a pod that the EndpointSlices of its JobSet must show until they were written.",
+		metrics.ExponentialBuckets(0.05, 2, 10))
 
-	canaryResolves = metrics.NewGauge(&metrics.GaugeOpts{
-		Name: "jobset_endpoints_canary_resolves", StabilityLevel: metrics.ALPHA,
-		Help: "1 if the cluster resolved the name of the canary record when it was last looked up, else 0.",
-	})
+	canaryResolves = instrument.Gauge("jobset_endpoints_canary_resolves",
+		"1 if the cluster resolved the name of the canary record when it was last looked up, else 0.")
 )
 
 var registerMetrics = sync.OnceFunc(func() {

@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/metrics"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/loop"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // Attempts are measured as the watch shows them, because both programs write them: what users ask for is recorded by the
@@ -29,19 +29,12 @@ var triggers = []jobsetv1alpha2.AttemptTrigger{
 }
 
 var (
-	attemptsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "jobset_attempts_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of attempts of JobSets that began, by trigger.",
-	}, []string{labelTrigger})
-	recoverySeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Name: "jobset_recovery_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,
-		Help: "Time from the beginning of a restart, of a retry or of the admission after a preemption until all Jobs of the JobSet were " +
-			"ready, by trigger.",
-	}, []string{labelTrigger})
-	startupSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
-		Name: "jobset_startup_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,
-		Help: "Time from the creation of a JobSet until all of its Jobs were ready for the first time, the time in queues included.",
-	})
+	attemptsTotal   = instrument.CounterVec("jobset_attempts_total", "Number of attempts of JobSets that began, by trigger.", labelTrigger)
+	recoverySeconds = instrument.HistogramVec("jobset_recovery_seconds",
+		"Time from the beginning of a restart, of a retry or of the admission after a preemption until all Jobs of the JobSet were "+
+			"ready, by trigger.", waits, labelTrigger)
+	startupSeconds = instrument.Histogram("jobset_startup_seconds",
+		"Time from the creation of a JobSet until all of its Jobs were ready for the first time, the time in queues included.", waits)
 )
 
 // measure returns handlers that keep the metrics current. Only the controller that leads counts.

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/metrics"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // causeOther is the label of causes that are not listed, so that the number of series is bounded, whatever a pod says.
@@ -31,16 +31,12 @@ var causes = []string{
 }
 
 var (
-	firstFailuresTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "jobset_first_failures_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of attempts of JobSets whose first cause of failure was recorded, by the reason of the pod, container or Job that " +
-			"failed first, or Other.",
-	}, []string{"cause"})
+	firstFailuresTotal = instrument.CounterVec("jobset_first_failures_total",
+		"Number of attempts of JobSets whose first cause of failure was recorded, by the reason of the pod, container or Job that "+
+			"failed first, or Other.", "cause")
 
-	placementWaitSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
-		Name: "jobset_placement_wait_seconds", StabilityLevel: metrics.ALPHA, Buckets: waits,
-		Help: "Time for which JobSets waited for domains of exclusive placement. Only JobSets that had to wait count.",
-	})
+	placementWaitSeconds = instrument.Histogram("jobset_placement_wait_seconds",
+		"Time for which JobSets waited for domains of exclusive placement. Only JobSets that had to wait count.", waits)
 
 	// conditions are the conditions that say why a set does not go on by itself.
 	conditions = children.NewConditionCounts("jobset_jobsets_with_condition",

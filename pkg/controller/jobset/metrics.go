@@ -8,12 +8,12 @@ import (
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 const (
@@ -27,16 +27,12 @@ var (
 	completedTotal = children.NewOwnerCounter("jobset_completed_total",
 		"Number of JobSets that completed, by name and namespace. Holds the latest 2000 names.", labelJobSet)
 
-	finishedTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "jobset_jobsets_finished_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of JobSets that finished, by result: Completed or Failed. Those that users cancelled failed.",
-	}, []string{"result"})
+	finishedTotal = instrument.CounterVec("jobset_jobsets_finished_total",
+		"Number of JobSets that finished, by result: Completed or Failed. Those that users cancelled failed.", "result")
 
-	droppedTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "jobset_dropped_status_fields_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of status writes of which jobset-apiserver did not keep a field, because a feature gate is on in jobset-controller " +
-			"only, by field.",
-	}, []string{"field"})
+	droppedTotal = instrument.CounterVec("jobset_dropped_status_fields_total",
+		"Number of status writes of which jobset-apiserver did not keep a field, because a feature gate is on in jobset-controller "+
+			"only, by field.", "field")
 
 	phases = newPhaseCounts()
 )

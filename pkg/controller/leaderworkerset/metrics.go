@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // Values of labels.
@@ -32,16 +32,12 @@ const (
 )
 
 var (
-	restartsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "leaderworkerset_group_restarts_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of groups of LeaderWorkerSets that were recreated by the controller, by reason: failure, request, or update for those " +
-			"that hold up a rolling update.",
-	}, []string{"reason"})
+	restartsTotal = instrument.CounterVec("leaderworkerset_group_restarts_total",
+		"Number of groups of LeaderWorkerSets that were recreated by the controller, by reason: failure, request, or update for those "+
+			"that hold up a rolling update.", "reason")
 
-	appliesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "leaderworkerset_leader_applies_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of times that the leader StatefulSet of a LeaderWorkerSet was applied, by result: applied, conflict or failed.",
-	}, []string{"result"})
+	appliesTotal = instrument.CounterVec("leaderworkerset_leader_applies_total",
+		"Number of times that the leader StatefulSet of a LeaderWorkerSet was applied, by result: applied, conflict or failed.", "result")
 
 	// inOrder are the conditions that name the state of a set, the most telling one first.
 	inOrder = []string{

@@ -10,6 +10,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/podgroup/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // Results of a patch.
@@ -20,21 +21,17 @@ const (
 )
 
 var (
-	readyTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "podgroup_ready_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of pod groups that became ready, by family of labels and by where the size came from: minMember, label, owners or pods.",
-	}, []string{"family", "source"})
+	readyTotal = instrument.CounterVec("podgroup_ready_total",
+		"Number of pod groups that became ready, by family of labels and by where the size came from: minMember, label, owners or pods.",
+		"family", "source")
 
-	patchesTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "podgroup_label_patches_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of patches that set the ready label of a pod, by family of labels and by result: labeled, gone or failed.",
-	}, []string{"family", "result"})
+	patchesTotal = instrument.CounterVec("podgroup_label_patches_total",
+		"Number of patches that set the ready label of a pod, by family of labels and by result: labeled, gone or failed.",
+		"family", "result")
 
-	readySeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Name: "podgroup_ready_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time from the creation of the first pod of a group until the group was ready, by family of labels.",
-		Buckets: metrics.ExponentialBuckets(1, 2, 14),
-	}, []string{"family"})
+	readySeconds = instrument.HistogramVec("podgroup_ready_seconds",
+		"Time from the creation of the first pod of a group until the group was ready, by family of labels.",
+		metrics.ExponentialBuckets(1, 2, 14), "family")
 )
 
 var registerMetrics = sync.OnceFunc(func() {

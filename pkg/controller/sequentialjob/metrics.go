@@ -8,20 +8,18 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 var (
-	stepsTotal = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "sequentialjob_steps_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of attempts of steps of SequentialJobs that ended, by result: Succeeded or Failed.",
-	}, []string{"result"})
+	stepsTotal = instrument.CounterVec("sequentialjob_steps_total",
+		"Number of attempts of steps of SequentialJobs that ended, by result: Succeeded or Failed.", "result")
 
 	phases = children.NewPhaseCounts("sequentialjob_sequentialjobs",
 		"Number of SequentialJobs by phase: Pending, Running, Suspended, Waiting, Completed, Failed or Unreadable.", helper.Phases())

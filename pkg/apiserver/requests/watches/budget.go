@@ -9,9 +9,10 @@ import (
 	"time"
 	"unsafe"
 
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/utils/clock"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 const (
@@ -216,20 +217,14 @@ const (
 )
 
 var (
-	ended = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "jobset_apiserver_watches_ended_total", StabilityLevel: metrics.ALPHA,
-		Help: "Watches that were ended because their clients do not read, by reason: the bytes that wait of one user, the bytes of all users " +
-			"in total, or the time of one event.",
-	}, []string{"reason"})
-	refused = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "jobset_apiserver_watches_refused_total", StabilityLevel: metrics.ALPHA,
-		Help: "Watches that were refused because there are too many, by reason: those of one user, those of the service accounts of one " +
-			"namespace, those of all users in total, or those that have room beside the stored objects.",
-	}, []string{"reason"})
-	waitingBytes = metrics.NewGauge(&metrics.GaugeOpts{
-		Name: "jobset_apiserver_watch_waiting_bytes", StabilityLevel: metrics.ALPHA,
-		Help: "Bytes of events that are being sent to watches and were not taken by their clients yet.",
-	})
+	ended = instrument.CounterVec("jobset_apiserver_watches_ended_total",
+		"Watches that were ended because their clients do not read, by reason: the bytes that wait of one user, the bytes of all users "+
+			"in total, or the time of one event.", "reason")
+	refused = instrument.CounterVec("jobset_apiserver_watches_refused_total",
+		"Watches that were refused because there are too many, by reason: those of one user, those of the service accounts of one "+
+			"namespace, those of all users in total, or those that have room beside the stored objects.", "reason")
+	waitingBytes = instrument.Gauge("jobset_apiserver_watch_waiting_bytes",
+		"Bytes of events that are being sent to watches and were not taken by their clients yet.")
 	registerOnce sync.Once
 )
 

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // Reasons of refusals.
@@ -21,11 +23,9 @@ const (
 
 const subsystem = "jobset_apiserver_storage"
 
-var refusals = metrics.NewCounterVec(&metrics.CounterOpts{
-	Subsystem: subsystem, Name: "refused_writes_total", StabilityLevel: metrics.ALPHA,
-	Help: "Writes that were refused for lack of space, by reason: the reserve of the store was reached, or that of memory by objects or by " +
-		"watches, or etcd has used up its quota.",
-}, []string{"reason"})
+var refusals = instrument.CounterVec(subsystem+"_refused_writes_total",
+	"Writes that were refused for lack of space, by reason: the reserve of the store was reached, or that of memory by objects or by "+
+		"watches, or etcd has used up its quota.", "reason")
 
 func init() {
 	legacyregistry.MustRegister(refusals)

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -22,19 +22,13 @@ const (
 const subsystem = "jobset_apiserver_store"
 
 var (
-	checks = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: subsystem, Name: "checks_total", StabilityLevel: metrics.ALPHA,
-		Help: "Reads of the key of the witness while the server serves, by result: ok, or error if etcd did not answer.",
-	}, []string{"result"})
-	seconds = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem: subsystem, Name: "check_duration_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Duration of reads of the key of the witness while the server serves.",
-		Buckets: []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 10},
-	})
-	refused = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem: subsystem, Name: "refused", StabilityLevel: metrics.ALPHA,
-		Help: "1 for the reason why the server does not serve its store; 0 for all others.",
-	}, []string{"reason"})
+	checks = instrument.CounterVec(subsystem+"_checks_total",
+		"Reads of the key of the witness while the server serves, by result: ok, or error if etcd did not answer.", "result")
+	seconds = instrument.Histogram(subsystem+"_check_duration_seconds",
+		"Duration of reads of the key of the witness while the server serves.",
+		[]float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 10})
+	refused = instrument.GaugeVec(subsystem+"_refused",
+		"1 for the reason why the server does not serve its store; 0 for all others.", "reason")
 )
 
 var reasons = []witness.Reason{

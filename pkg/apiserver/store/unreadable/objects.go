@@ -10,8 +10,9 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // Object is an object that cannot be read.
@@ -98,10 +99,8 @@ func (s *Objects) none() bool {
 }
 
 var (
-	objects = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem: "jobset_apiserver_store", Name: "unreadable_objects", StabilityLevel: metrics.ALPHA,
-		Help: "Number of objects in the store that the server cannot decrypt or decode, by resource.",
-	}, []string{"resource"})
+	objects = instrument.GaugeVec("jobset_apiserver_store_unreadable_objects",
+		"Number of objects in the store that the server cannot decrypt or decode, by resource.", "resource")
 
 	registerOnce sync.Once
 )

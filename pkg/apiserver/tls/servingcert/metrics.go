@@ -11,6 +11,8 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 const subsystem = "jobset_apiserver_serving"
@@ -22,18 +24,11 @@ var (
 )
 
 var (
-	authorityEnd = metrics.NewGauge(&metrics.GaugeOpts{
-		Subsystem: subsystem, Name: "authority_expiration_timestamp_seconds", StabilityLevel: metrics.ALPHA,
-		Help: "Time at which the authority ends that signs the serving certificate, in seconds since 1970, if the server keeps it in a Secret.",
-	})
-	bundleWrites = metrics.NewCounter(&metrics.CounterOpts{
-		Subsystem: subsystem, Name: "ca_bundle_writes_total", StabilityLevel: metrics.ALPHA,
-		Help: "Writes of a caBundle of an APIService or a webhook.",
-	})
-	passes = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: subsystem, Name: "certificate_passes_total", StabilityLevel: metrics.ALPHA,
-		Help: "Passes over the Secret of the serving certificate and the caBundles, by result: ok or error.",
-	}, []string{"result"})
+	authorityEnd = instrument.Gauge(subsystem+"_authority_expiration_timestamp_seconds",
+		"Time at which the authority ends that signs the serving certificate, in seconds since 1970, if the server keeps it in a Secret.")
+	bundleWrites = instrument.Counter(subsystem+"_ca_bundle_writes_total", "Writes of a caBundle of an APIService or a webhook.")
+	passes       = instrument.CounterVec(subsystem+"_certificate_passes_total",
+		"Passes over the Secret of the serving certificate and the caBundles, by result: ok or error.", "result")
 )
 
 func init() {

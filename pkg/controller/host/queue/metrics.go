@@ -7,10 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	// Metrics of the work queues.
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/instrument"
 )
 
 // Results of a sync.
@@ -22,32 +23,18 @@ const (
 
 // The names are those under which dashboards of upstream's controller look; the label is the name of the queue.
 var (
-	syncs = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "controller_runtime_reconcile_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of syncs by controller and result (success, requeue_after, error).",
-	}, []string{"controller", "result"})
-	syncErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "controller_runtime_reconcile_errors_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of syncs by controller that ended with an error.",
-	}, []string{"controller"})
-	syncSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Name: "controller_runtime_reconcile_time_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Duration of syncs by controller.",
-		Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
-	}, []string{"controller"})
+	syncs = instrument.CounterVec("controller_runtime_reconcile_total",
+		"Number of syncs by controller and result (success, requeue_after, error).", "controller", "result")
+	syncErrors = instrument.CounterVec("controller_runtime_reconcile_errors_total",
+		"Number of syncs by controller that ended with an error.", "controller")
+	syncSeconds = instrument.HistogramVec("controller_runtime_reconcile_time_seconds",
+		"Duration of syncs by controller.", []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}, "controller")
 
-	syncPanics = metrics.NewCounterVec(&metrics.CounterOpts{
-		Name: "controller_runtime_reconcile_panics_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of syncs by controller that ended with a panic, which counts as an error too.",
-	}, []string{"controller"})
-	maxWorkers = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Name: "controller_runtime_max_concurrent_reconciles", StabilityLevel: metrics.ALPHA,
-		Help: "Number of workers by controller.",
-	}, []string{"controller"})
-	activeWorkers = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Name: "controller_runtime_active_workers", StabilityLevel: metrics.ALPHA,
-		Help: "Number of workers by controller that sync an object at present.",
-	}, []string{"controller"})
+	syncPanics = instrument.CounterVec("controller_runtime_reconcile_panics_total",
+		"Number of syncs by controller that ended with a panic, which counts as an error too.", "controller")
+	maxWorkers    = instrument.GaugeVec("controller_runtime_max_concurrent_reconciles", "Number of workers by controller.", "controller")
+	activeWorkers = instrument.GaugeVec("controller_runtime_active_workers",
+		"Number of workers by controller that sync an object at present.", "controller")
 
 	registerOnce sync.Once
 )
