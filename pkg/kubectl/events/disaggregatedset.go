@@ -19,11 +19,7 @@ import (
 
 // DisaggregatedSet is the Loader of DisaggregatedSets.
 func DisaggregatedSet(ctx context.Context, c *cli.Clients, name string) (Members, error) {
-	set, err := c.JobSets.DisaggregatedsetV1().DisaggregatedSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return membersOfRoles(set), nil
+	return load(ctx, c.JobSets.DisaggregatedsetV1().DisaggregatedSets(c.Namespace), name, membersOfRoles)
 }
 
 // roles are the members of a DisaggregatedSet.

@@ -180,3 +180,17 @@ type Members interface {
 
 // Loader reads an object of a kind and returns its members.
 type Loader func(ctx context.Context, c *cli.Clients, name string) (Members, error)
+
+// getter is a client of one kind in one namespace.
+type getter[T any] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (T, error)
+}
+
+// load reads an object, and works out its members.
+func load[T any, M Members](ctx context.Context, client getter[T], name string, membersOf func(T) M) (Members, error) {
+	object, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return membersOf(object), nil
+}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -19,11 +17,7 @@ import (
 
 // JobSet is the Loader of JobSets.
 func JobSet(ctx context.Context, c *cli.Clients, name string) (Members, error) {
-	js, err := c.JobSets.JobsetV1alpha2().JobSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return membersOf(js), nil
+	return load(ctx, c.JobSets.JobsetV1alpha2().JobSets(c.Namespace), name, membersOf)
 }
 
 // set are the members of a set.

@@ -10,19 +10,13 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 )
 
 // LeaderWorkerSet is the Loader of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (Members, error) {
-	set, err := c.JobSets.LeaderworkersetV1().LeaderWorkerSets(c.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return membersOfLeaderWorkerSet(set), nil
+	return load(ctx, c.JobSets.LeaderworkersetV1().LeaderWorkerSets(c.Namespace), name, membersOfLeaderWorkerSet)
 }
 
 // leaderWorkerSet are the members of a LeaderWorkerSet.

@@ -19,11 +19,7 @@ import (
 
 // SequentialJob is the Loader of SequentialJobs.
 func SequentialJob(ctx context.Context, c *cli.Clients, name string) (Members, error) {
-	sj, err := c.JobSets.BatchV1alpha1().SequentialJobs(c.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return membersOfSequence(sj), nil
+	return load(ctx, c.JobSets.BatchV1alpha1().SequentialJobs(c.Namespace), name, membersOfSequence)
 }
 
 // sequence are the members of a sequence.

@@ -21,11 +21,7 @@ import (
 
 // JobSet is the Loader of JobSets.
 func JobSet(ctx context.Context, c *cli.Clients, name string) (View, error) {
-	set, err := snapshot.Load(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return New(set), nil
+	return load(ctx, c, name, snapshot.Load, New)
 }
 
 // The states of a Job that does not exist.

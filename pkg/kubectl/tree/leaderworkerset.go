@@ -57,11 +57,7 @@ type Replica struct {
 
 // LeaderWorkerSet is the Loader of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (View, error) {
-	g, err := snapshot.LoadLeaderWorkerSet(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return newLeaderWorkerSet(g), nil
+	return load(ctx, c, name, snapshot.LoadLeaderWorkerSet, newLeaderWorkerSet)
 }
 
 // newLeaderWorkerSet derives the tree from what was read.

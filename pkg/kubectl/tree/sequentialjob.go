@@ -47,11 +47,7 @@ type Step struct {
 
 // SequentialJob is the Loader of SequentialJobs.
 func SequentialJob(ctx context.Context, c *cli.Clients, name string) (View, error) {
-	s, err := snapshot.LoadSequence(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return newSequence(s), nil
+	return load(ctx, c, name, snapshot.LoadSequence, newSequence)
 }
 
 // newSequence derives the tree from what was read.

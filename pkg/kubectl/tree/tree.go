@@ -66,6 +66,16 @@ type View interface {
 // Loader reads an object of a kind and what belongs to it.
 type Loader func(ctx context.Context, c *cli.Clients, name string) (View, error)
 
+// load reads an object with its pods, and derives its tree.
+func load[S any, V View](ctx context.Context, c *cli.Clients, name string,
+	read func(ctx context.Context, c *cli.Clients, name string, pods bool) (S, error), treeOf func(S) V) (View, error) {
+	object, err := read(ctx, c, name, true)
+	if err != nil {
+		return nil, err
+	}
+	return treeOf(object), nil
+}
+
 // options are the flags of the command.
 type options struct {
 	all, watch bool

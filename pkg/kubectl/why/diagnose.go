@@ -4,12 +4,15 @@
 package why
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
@@ -44,6 +47,15 @@ var running = []rule{
 
 // runningElsewhere are the rules of a set that Kueue runs in another cluster. Its Jobs and pods are there.
 var runningElsewhere = []rule{managedByOther, dependencies, startupOrder, health}
+
+// explain reads an object of a kind and what explains its state, and explains it.
+func explain(ctx context.Context, c *cli.Clients, of *kind, name string, diagnose func(*Evidence) *Report) (*Report, error) {
+	evidence, err := load(ctx, c, of, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s %s: %w", of.Names[0], name, err)
+	}
+	return diagnose(evidence), nil
+}
 
 // Diagnose explains the state of the set. It finds something in every case, also that all is well.
 func Diagnose(e *Evidence) *Report {

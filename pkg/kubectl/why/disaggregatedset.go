@@ -32,11 +32,7 @@ func rolesKind() *kind {
 
 // DisaggregatedSet is the Diagnoser of DisaggregatedSets.
 func DisaggregatedSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
-	evidence, err := load(ctx, c, rolesKind(), name)
-	if err != nil {
-		return nil, fmt.Errorf("reading disaggregatedset %s: %w", name, err)
-	}
-	return diagnoseRoles(evidence), nil
+	return explain(ctx, c, rolesKind(), name, diagnoseRoles)
 }
 
 // rolesSubject is a DisaggregatedSet as a subject.

@@ -31,12 +31,9 @@ func (l *loader) readRolesSet(ctx context.Context) error {
 }
 
 func (l *loader) readRoleSets(ctx context.Context) {
-	list, err := l.JobSets.LeaderworkersetV1().LeaderWorkerSets(l.Namespace).List(ctx, l.named())
-	if err != nil {
-		l.gap("leaderworkersets", err)
-		return
+	if list, err := l.JobSets.LeaderworkersetV1().LeaderWorkerSets(l.Namespace).List(ctx, l.named()); l.got("leaderworkersets", err) {
+		l.roleSets = list.Items
 	}
-	l.roleSets = list.Items
 }
 
 // assembleRoles keeps the LeaderWorkerSets of the set.
@@ -81,8 +78,7 @@ func rolesToDiagnose(r *snapshot.Roles) []snapshot.RoleSet {
 // readRoleChild reads a LeaderWorkerSet that is not ready, and what explains its state.
 func (l *loader) readRoleChild(ctx context.Context, s snapshot.RoleSet) {
 	child, err := load(ctx, l.Clients, leaderWorkerSetKind(), s.Name)
-	if err != nil {
-		l.gap("leaderworkersets", err)
+	if !l.got("leaderworkersets", err) {
 		return
 	}
 	if child.Set != nil && child.Set.UID == s.UID {

@@ -5,7 +5,6 @@ package why
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,11 +17,7 @@ import (
 
 // JobSet is the Diagnoser of JobSets.
 func JobSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
-	evidence, err := Load(ctx, c, name)
-	if err != nil {
-		return nil, fmt.Errorf("reading jobset %s: %w", name, err)
-	}
-	return Diagnose(evidence), nil
+	return explain(ctx, c, setKind(), name, Diagnose)
 }
 
 // setKind is the kind JobSet.

@@ -31,8 +31,7 @@ func (l *loader) workloads(ctx context.Context) (version string, all []unstructu
 				break
 			}
 			version, l.e.Kueue.Served = v, true
-			if err != nil {
-				l.gap("workloads."+kueueGroup, err)
+			if !l.got("workloads."+kueueGroup, err) {
 				return version, nil
 			}
 			all = append(all, list.Items...)
@@ -58,8 +57,7 @@ func (l *loader) readWaiting(ctx context.Context, version string) {
 		return
 	}
 	list, err := l.Dynamic.Resource(kueue(version, "workloads")).Namespace(l.Namespace).List(ctx, metav1.ListOptions{Limit: maxWorkloads})
-	if err != nil {
-		l.gap("workloads."+kueueGroup+" of the queue", err)
+	if !l.got("workloads."+kueueGroup+" of the queue", err) {
 		return
 	}
 	if list.GetContinue() == "" {

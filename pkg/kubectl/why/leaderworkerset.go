@@ -5,7 +5,6 @@ package why
 
 import (
 	"context"
-	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,11 +36,7 @@ func leaderWorkerSetKind() *kind {
 
 // LeaderWorkerSet is the Diagnoser of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
-	evidence, err := load(ctx, c, leaderWorkerSetKind(), name)
-	if err != nil {
-		return nil, fmt.Errorf("reading leaderworkerset %s: %w", name, err)
-	}
-	return diagnoseLeaderWorkerSet(evidence), nil
+	return explain(ctx, c, leaderWorkerSetKind(), name, diagnoseLeaderWorkerSet)
 }
 
 // leaderWorkerSetSubject is a LeaderWorkerSet as a subject.
@@ -75,12 +70,9 @@ func (l *loader) readLeaderWorkerSet(ctx context.Context) error {
 }
 
 func (l *loader) readStatefulSets(ctx context.Context) {
-	list, err := l.Kube.AppsV1().StatefulSets(l.Namespace).List(ctx, l.named())
-	if err != nil {
-		l.gap("statefulsets", err)
-		return
+	if list, err := l.Kube.AppsV1().StatefulSets(l.Namespace).List(ctx, l.named()); l.got("statefulsets", err) {
+		l.sets = list.Items
 	}
-	l.sets = list.Items
 }
 
 // assembleLeaderWorkerSet keeps the StatefulSets and pods of the set.

@@ -108,6 +108,14 @@ func (l *loader) parallel(ctx context.Context, reads ...func(context.Context)) {
 	_ = group.Wait()
 }
 
+// got returns whether a source could be read, and notes it as a gap if not.
+func (l *loader) got(source string, err error) bool {
+	if err != nil {
+		l.gap(source, err)
+	}
+	return err == nil
+}
+
 // gap notes a source that could not be read.
 func (l *loader) gap(source string, err error) {
 	reason := oneLine(err.Error())
@@ -142,12 +150,9 @@ func (l *loader) named() metav1.ListOptions {
 }
 
 func (l *loader) readJobs(ctx context.Context) {
-	list, err := l.Kube.BatchV1().Jobs(l.Namespace).List(ctx, l.named())
-	if err != nil {
-		l.gap("jobs", err)
-		return
+	if list, err := l.Kube.BatchV1().Jobs(l.Namespace).List(ctx, l.named()); l.got("jobs", err) {
+		l.jobs = list.Items
 	}
-	l.jobs = list.Items
 }
 
 func compareGaps(a, b Gap) int {
@@ -162,12 +167,9 @@ func (l *loader) readPodsOfSubject(ctx context.Context) {
 }
 
 func (l *loader) readPods(ctx context.Context) {
-	list, err := l.Kube.CoreV1().Pods(l.Namespace).List(ctx, l.named())
-	if err != nil {
-		l.gap("pods", err)
-		return
+	if list, err := l.Kube.CoreV1().Pods(l.Namespace).List(ctx, l.named()); l.got("pods", err) {
+		l.pods = list.Items
 	}
-	l.pods = list.Items
 }
 
 // assemble keeps the children of the set. Without the set, all that carry its name may be.
@@ -188,8 +190,7 @@ func (l *loader) assemble() {
 // of the bound.
 func (l *loader) readEvents(ctx context.Context, selector string) {
 	list, err := l.Kube.CoreV1().Events(l.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=Warning," + selector, Limit: maxEvents})
-	if err != nil {
-		l.gap("events", err)
+	if !l.got("events", err) {
 		return
 	}
 	l.mu.Lock()
@@ -229,8 +230,7 @@ func (l *loader) readLeases(ctx context.Context) {
 		return
 	}
 	list, err := leases.Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName})
-	if err != nil {
-		l.gap("leases", err)
+	if !l.got("leases", err) {
 		return
 	}
 	l.e.LeasesRead = true

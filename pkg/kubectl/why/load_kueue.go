@@ -46,8 +46,7 @@ func (l *loader) readWorkload(ctx context.Context, of metav1.Object) (version st
 			continue
 		}
 		version, l.e.Kueue.Served = v, true
-		if err != nil {
-			l.gap("workloads."+kueueGroup, err)
+		if !l.got("workloads."+kueueGroup, err) {
 			break
 		}
 		l.e.Kueue.WorkloadRead = true

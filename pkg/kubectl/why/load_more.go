@@ -100,8 +100,7 @@ func (l *loader) readCandidates(ctx context.Context) {
 		list, err := l.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{
 			LabelSelector: labels.SelectorFromSet(pod.Spec.NodeSelector).String(), ResourceVersion: "0", Limit: maxNodes,
 		})
-		if err != nil {
-			l.gap("nodes", err)
+		if !l.got("nodes", err) {
 			return
 		}
 		for i := range list.Items {
@@ -119,12 +118,9 @@ func (l *loader) readQuotas(ctx context.Context) {
 	if !slices.ContainsFunc(l.e.Events, func(e corev1.Event) bool { return strings.Contains(e.Message, "quota") }) {
 		return
 	}
-	list, err := l.Kube.CoreV1().ResourceQuotas(l.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		l.gap("resourcequotas", err)
-		return
+	if list, err := l.Kube.CoreV1().ResourceQuotas(l.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}); l.got("resourcequotas", err) {
+		l.e.Quotas = list.Items
 	}
-	l.e.Quotas = list.Items
 }
 
 func (l *loader) readService(ctx context.Context, d *diagnosis) {
@@ -181,8 +177,7 @@ func (l *loader) readPodGroups(ctx context.Context) {
 		return
 	}
 	groups, err := l.Discovery.ServerGroups()
-	if err != nil {
-		l.gap("podgroups", err)
+	if !l.got("podgroups", err) {
 		return
 	}
 	l.e.PodGroups = map[string]*unstructured.Unstructured{}
@@ -234,8 +229,7 @@ func (l *loader) readElsewhere(ctx context.Context) {
 	}
 	found, err := l.e.kind().names(ctx, l, metav1.NamespaceAll, metav1.ListOptions{FieldSelector: "metadata.name=" + l.e.Name,
 		Limit: maxNamed})
-	if err != nil {
-		l.gap(l.e.kind().Names[1]+" of other namespaces", err)
+	if !l.got(l.e.kind().Names[1]+" of other namespaces", err) {
 		return
 	}
 	for _, object := range found {

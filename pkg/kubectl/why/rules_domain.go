@@ -198,8 +198,7 @@ func (l *loader) readPlacement(ctx context.Context, d *diagnosis) {
 		list, err := l.Kube.CoreV1().Events(l.Namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: "reason=" + helper.ReasonNoDomain + ",involvedObject.kind=JobSet,involvedObject.name=" + l.e.Name, Limit: maxNamed,
 		})
-		if err != nil {
-			l.gap("events", err)
+		if !l.got("events", err) {
 			return
 		}
 		l.e.Placing = slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
@@ -219,16 +218,14 @@ func (l *loader) readPlacement(ctx context.Context, d *diagnosis) {
 func (l *loader) readDomain(ctx context.Context, job *placedJob) *domain {
 	selector := labels.SelectorFromSet(labels.Set{job.topology: job.domain})
 	nodes, err := l.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: selector.String(), Limit: maxNodes})
-	if err != nil {
-		l.gap("nodes", err)
+	if !l.got("nodes", err) {
 		return nil
 	}
 	out := &domain{nodes: nodes.Items, whole: nodes.Continue == ""}
 	for i := range out.nodes[:min(len(out.nodes), maxNamed)] {
 		pods, err := l.Kube.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + out.nodes[i].Name,
 			Limit: maxNodes})
-		if err != nil {
-			l.gap("pods of other namespaces", err)
+		if !l.got("pods of other namespaces", err) {
 			break
 		}
 		out.pods = append(out.pods, slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName != out.nodes[i].Name })...)

@@ -52,8 +52,7 @@ func (l *loader) readClusters(ctx context.Context, version string) {
 		return
 	}
 	list, err := l.Dynamic.Resource(kueue(version, "multikueueclusters")).List(ctx, metav1.ListOptions{Limit: maxWorkloads})
-	if err != nil {
-		l.gap("multikueueclusters."+kueueGroup, err)
+	if !l.got("multikueueclusters."+kueueGroup, err) {
 		return
 	}
 	for i := range list.Items {

@@ -5,7 +5,6 @@ package why
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,11 +31,7 @@ func sequenceKind() *kind {
 
 // SequentialJob is the Diagnoser of SequentialJobs.
 func SequentialJob(ctx context.Context, c *cli.Clients, name string) (*Report, error) {
-	evidence, err := load(ctx, c, sequenceKind(), name)
-	if err != nil {
-		return nil, fmt.Errorf("reading sequentialjob %s: %w", name, err)
-	}
-	return diagnoseSequence(evidence), nil
+	return explain(ctx, c, sequenceKind(), name, diagnoseSequence)
 }
 
 // sequenceSubject is a SequentialJob as a subject.
