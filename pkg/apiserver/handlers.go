@@ -104,25 +104,22 @@ func (c *Config) selfCheck(served []schema.GroupVersion) Filter {
 func withFeatureGates(next http.Handler, states map[string]bool, served []schema.GroupVersion) http.Handler {
 	document, _ := json.Marshal(map[string]any{"featureGates": states,
 		"version": version.Get().GitVersion}) // strings and booleans cannot fail
-	paths := sets.New[string]()
-	for _, of := range served {
-		paths.Insert(path.Join("/apis", of.String(), selfcheck.FeatureGates))
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.Method != http.MethodGet || !paths.Has(req.URL.Path) {
-			next.ServeHTTP(w, req)
-			return
-		}
+	return withDocument(next, selfcheck.FeatureGates, served, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
 		_, _ = w.Write(document) // the client went away
-	})
+	}))
 }
 
 // withSelfCheck serves at /apis/<group>/<version>/serverhealth what the server knows about itself.
 func withSelfCheck(next, document http.Handler, served []schema.GroupVersion) http.Handler {
+	return withDocument(next, selfcheck.Resource, served, document)
+}
+
+// withDocument serves a document below each group and version.
+func withDocument(next http.Handler, name string, served []schema.GroupVersion, document http.Handler) http.Handler {
 	paths := sets.New[string]()
 	for _, of := range served {
-		paths.Insert(path.Join("/apis", of.String(), selfcheck.Resource))
+		paths.Insert(path.Join("/apis", of.String(), name))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodGet || !paths.Has(req.URL.Path) {

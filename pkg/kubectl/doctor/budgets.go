@@ -12,7 +12,6 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -74,11 +73,7 @@ func budgets(ctx context.Context, p *inspection) finding {
 // suspects returns the budgets that cannot be computed by namespace, up to a bound, and how many more there are.
 func (p *inspection) suspects(ctx context.Context) (found map[string][]*suspect, more int, err error) {
 	found, kept := map[string][]*suspect{}, 0
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := p.Kube.PolicyV1().PodDisruptionBudgets("").List(ctx, options)
-		if err != nil {
-			return "", err
-		}
+	err = eachPage(ctx, p, p.Kube.PolicyV1().PodDisruptionBudgets(""), func(list *policyv1.PodDisruptionBudgetList) {
 		for i := range list.Items {
 			b := &list.Items[i]
 			switch {
@@ -90,7 +85,6 @@ func (p *inspection) suspects(ctx context.Context) (found map[string][]*suspect,
 				found[b.Namespace] = append(found[b.Namespace], newSuspect(b))
 			}
 		}
-		return list.Continue, nil
 	})
 	return found, more, err
 }
@@ -102,28 +96,18 @@ func newSuspect(b *policyv1.PodDisruptionBudget) *suspect {
 // match finds owners of pods that the budgets of a namespace select, and returns what could not be listed. It looks at
 // templates, since a holder of the role jobset-doctor may not read pods of all namespaces.
 func (p *inspection) match(ctx context.Context, namespace string, of []*suspect) (what string, err error) {
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := p.JobSets.JobsetV1alpha2().JobSets(namespace).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
+	err = eachPage(ctx, p, p.JobSets.JobsetV1alpha2().JobSets(namespace), func(list *jobsetv1alpha2.JobSetList) {
 		for i := range list.Items {
 			compare(of, "jobset "+list.Items[i].Name, podsOfSet(&list.Items[i]))
 		}
-		return list.Continue, nil
 	})
 	if err != nil {
 		return "JobSets", err
 	}
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := p.JobSets.BatchV1alpha1().SequentialJobs(namespace).List(ctx, options)
-		if err != nil {
-			return "", err
-		}
+	err = eachPage(ctx, p, p.JobSets.BatchV1alpha1().SequentialJobs(namespace), func(list *batchv1alpha1.SequentialJobList) {
 		for i := range list.Items {
 			compare(of, "sequentialjob "+list.Items[i].Name, podsOfSequence(&list.Items[i]))
 		}
-		return list.Continue, nil
 	})
 	if apierrors.IsNotFound(err) { // the group may be switched off
 		err = nil

@@ -164,6 +164,23 @@ func (p *inspection) pages(ctx context.Context, list func(context.Context, metav
 	}
 }
 
+// lister lists the objects of a kind.
+type lister[L metav1.ListInterface] interface {
+	List(ctx context.Context, options metav1.ListOptions) (L, error)
+}
+
+// eachPage calls f with each page of the objects of a kind.
+func eachPage[L metav1.ListInterface](ctx context.Context, p *inspection, all lister[L], f func(L)) error {
+	return p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
+		list, err := all.List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		f(list)
+		return list.GetContinue(), nil
+	})
+}
+
 // unlisted is the result of a check whose objects could not be listed. While the API does not answer, the checks above say why.
 func unlisted(what string, err error) (Status, string) {
 	if outage.Concerns(err) {

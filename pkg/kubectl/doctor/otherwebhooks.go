@@ -71,34 +71,24 @@ func (p *inspection) failingClosed(ctx context.Context) (found []otherWebhook, e
 			found = append(found, w)
 		}
 	}
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := p.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, options)
-		if err != nil {
-			return "", err
-		}
+	err = eachPage(ctx, p, p.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations(), func(list *admissionregistrationv1.MutatingWebhookConfigurationList) {
 		for i := range list.Items {
 			for _, w := range list.Items[i].Webhooks {
 				add(otherWebhook{kind: "MutatingWebhookConfiguration", configuration: list.Items[i].Name, name: w.Name}, w.FailurePolicy,
 					&w.ClientConfig, w.Rules)
 			}
 		}
-		return list.Continue, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {
-		list, err := p.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, options)
-		if err != nil {
-			return "", err
-		}
+	err = eachPage(ctx, p, p.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations(), func(list *admissionregistrationv1.ValidatingWebhookConfigurationList) {
 		for i := range list.Items {
 			for _, w := range list.Items[i].Webhooks {
 				add(otherWebhook{kind: "ValidatingWebhookConfiguration", configuration: list.Items[i].Name, name: w.Name}, w.FailurePolicy,
 					&w.ClientConfig, w.Rules)
 			}
 		}
-		return list.Continue, nil
 	})
 	return found, err
 }

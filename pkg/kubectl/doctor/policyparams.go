@@ -112,11 +112,6 @@ func policiesOf[B, P metav1.ListInterface](ctx context.Context, p *inspection, k
 	return found, err
 }
 
-// lister lists the objects of a kind.
-type lister[L metav1.ListInterface] interface {
-	List(ctx context.Context, options metav1.ListOptions) (L, error)
-}
-
 // eachAs calls f with each object of a kind, as one of another kind that has the same fields.
 func eachAs[L metav1.ListInterface, T any](ctx context.Context, p *inspection, all lister[L], f func(*T)) error {
 	return p.pages(ctx, func(ctx context.Context, options metav1.ListOptions) (string, error) {

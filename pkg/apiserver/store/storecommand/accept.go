@@ -62,24 +62,17 @@ func newAccept(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "With --namespaces: only objects in this namespace.")
 	a.dryRun.addFlag(cmd)
 	flags := addClusterFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := a.validate(cmd); err != nil {
-			return err
-		}
-		c, err := connect(flags)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = connecting(connect, flags, func() error { return a.validate(cmd) }, func(ctx context.Context, c *clients) error {
 		if a.namespaces != "" {
 			n := newNamespaceRecords(c, streams, a)
-			return n.run(cmd.Context())
+			return n.run(ctx)
 		}
-		if err := a.run(cmd.Context(), c); err != nil {
+		if err := a.run(ctx, c); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(streams.Out, "store %s at revision %d accepted%s\n", a.uuid, a.revision, a.dryRun.suffix())
+		_, err := fmt.Fprintf(streams.Out, "store %s at revision %d accepted%s\n", a.uuid, a.revision, a.dryRun.suffix())
 		return err
-	}
+	})
 	return cmd
 }
 

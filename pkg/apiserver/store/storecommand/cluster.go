@@ -48,6 +48,21 @@ func addClusterFlags(cmd *cobra.Command) *genericclioptions.ConfigFlags {
 	return flags
 }
 
+// connecting returns the RunE of a command that works on a cluster once its flags are valid.
+func connecting(connect connector, flags *genericclioptions.ConfigFlags, validate func() error,
+	run func(ctx context.Context, c *clients) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		if err := validate(); err != nil {
+			return err
+		}
+		c, err := connect(flags)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), c)
+	}
+}
+
 // connect makes clients of the cluster that the flags name.
 func connect(flags *genericclioptions.ConfigFlags) (*clients, error) {
 	config, err := flags.ToRESTConfig()

@@ -36,17 +36,10 @@ func newMigrate(streams genericiooptions.IOStreams, connect connector) *cobra.Co
 	}
 	dryRun.addFlag(cmd)
 	flags := addClusterFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := dryRun.validate(); err != nil {
-			return err
-		}
-		c, err := connect(flags)
-		if err != nil {
-			return err
-		}
+	cmd.RunE = connecting(connect, flags, dryRun.validate, func(ctx context.Context, c *clients) error {
 		m := &migration{clients: c, streams: streams, dryRun: dryRun}
-		return m.run(cmd.Context())
-	}
+		return m.run(ctx)
+	})
 	return cmd
 }
 

@@ -40,25 +40,18 @@ func newReleaseOrphans(streams genericiooptions.IOStreams, connect connector) *c
 	var dryRun dryRun
 	dryRun.addFlag(cmd)
 	flags := addClusterFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := dryRun.validate(); err != nil {
-			return err
-		}
-		c, err := connect(flags)
+	cmd.RunE = connecting(connect, flags, dryRun.validate, func(ctx context.Context, c *clients) error {
+		_, record, err := c.getRecord(ctx)
 		if err != nil {
 			return err
 		}
-		_, record, err := c.getRecord(cmd.Context())
-		if err != nil {
-			return err
-		}
-		lost, err := c.getLostOwners(cmd.Context(), record)
+		lost, err := c.getLostOwners(ctx, record)
 		if err != nil {
 			return err
 		}
 		r := &release{clients: c, streams: streams, lost: lost, owners: lost, dryRun: dryRun}
-		return r.run(cmd.Context())
-	}
+		return r.run(ctx)
+	})
 	return cmd
 }
 

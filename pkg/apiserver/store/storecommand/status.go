@@ -4,6 +4,7 @@
 package storecommand
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,22 +38,15 @@ func newStatus(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 	client.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&encryption, "encryption-provider-config", "",
 		"File with the encryption configuration of the server. Without it, encrypted objects are not read.")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := output.validate(); err != nil {
-			return err
-		}
-		c, err := connect(flags)
-		if err != nil {
-			return err
-		}
-		_, record, err := c.getRecord(cmd.Context())
+	cmd.RunE = connecting(connect, flags, output.validate, func(ctx context.Context, c *clients) error {
+		_, record, err := c.getRecord(ctx)
 		if err != nil {
 			return err
 		}
 		now := time.Now()
 		status := statusOf(record, now)
 		if client.Set() {
-			if status.Unreadable, err = findUnreadable(cmd.Context(), client, encryption); err != nil {
+			if status.Unreadable, err = findUnreadable(ctx, client, encryption); err != nil {
 				return err
 			}
 		}
@@ -65,7 +59,7 @@ func newStatus(streams genericiooptions.IOStreams, connect connector) *cobra.Com
 			return code
 		}
 		return err
-	}
+	})
 	return cmd
 }
 

@@ -7,7 +7,6 @@ package rest
 import (
 	"maps"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
@@ -20,22 +19,16 @@ import (
 
 // Provider returns the group batch.jobset-apiserver.io.
 func Provider() provider.Provider {
-	return provider.Provider{
-		Versions:       []schema.GroupVersion{v1alpha1.SchemeGroupVersion},
-		StorageVersion: v1alpha1.SchemeGroupVersion,
-		Install:        install.Install,
-		Resources:      []string{"podreadinessgroups", "sequentialjobs"},
-		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
-			resources, err := sequentialjob.New(host, features.JobSet(host.Gates))
-			if err != nil {
-				return nil, err
-			}
-			groups, err := podreadinessgroup.New(host)
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(resources, groups)
-			return map[string]map[string]rest.Storage{v1alpha1.SchemeGroupVersion.Version: resources}, nil
-		},
-	}
+	return provider.InOneVersion(v1alpha1.SchemeGroupVersion, provider.Provider{
+		Install:   install.Install,
+		Resources: []string{"podreadinessgroups", "sequentialjobs"},
+	}, func(host provider.Host) (map[string]rest.Storage, error) {
+		resources, err := sequentialjob.New(host, features.JobSet(host.Gates))
+		if err != nil {
+			return nil, err
+		}
+		groups, err := podreadinessgroup.New(host)
+		maps.Copy(resources, groups)
+		return resources, err
+	})
 }

@@ -7,7 +7,6 @@ package rest
 import (
 	"maps"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/install"
@@ -20,23 +19,17 @@ import (
 
 // Provider returns the group disaggregatedset.x-k8s.io.
 func Provider() provider.Provider {
-	return provider.Provider{
-		Versions:       []schema.GroupVersion{disaggregatedsetv1.SchemeGroupVersion},
-		StorageVersion: disaggregatedsetv1.SchemeGroupVersion,
-		Gate:           features.DisaggregatedSet,
-		Install:        install.Install,
-		Resources:      []string{"disaggregatedsets", "disaggregatedsetrolescalers"},
-		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
-			resources, err := disaggregatedset.New(host)
-			if err != nil {
-				return nil, err
-			}
-			scalers, err := rolescaler.New(host)
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(resources, scalers)
-			return map[string]map[string]rest.Storage{disaggregatedsetv1.SchemeGroupVersion.Version: resources}, nil
-		},
-	}
+	return provider.InOneVersion(disaggregatedsetv1.SchemeGroupVersion, provider.Provider{
+		Gate:      features.DisaggregatedSet,
+		Install:   install.Install,
+		Resources: []string{"disaggregatedsets", "disaggregatedsetrolescalers"},
+	}, func(host provider.Host) (map[string]rest.Storage, error) {
+		resources, err := disaggregatedset.New(host)
+		if err != nil {
+			return nil, err
+		}
+		scalers, err := rolescaler.New(host)
+		maps.Copy(resources, scalers)
+		return resources, err
+	})
 }

@@ -42,6 +42,16 @@ type Provider struct {
 	NewStorage func(Host) (map[string]map[string]rest.Storage, error)
 }
 
+// InOneVersion completes a group that is served in one version only. The storage is by the names of resources and subresources.
+func InOneVersion(version schema.GroupVersion, group Provider, newStorage func(Host) (map[string]rest.Storage, error)) Provider {
+	group.Versions, group.StorageVersion = []schema.GroupVersion{version}, version
+	group.NewStorage = func(host Host) (map[string]map[string]rest.Storage, error) {
+		resources, err := newStorage(host)
+		return map[string]map[string]rest.Storage{version.Version: resources}, err
+	}
+	return group
+}
+
 // Host is what a server gives to its groups.
 type Host struct {
 	// Getter says how to store a resource.

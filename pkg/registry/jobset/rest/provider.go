@@ -6,7 +6,6 @@ package rest
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
@@ -19,17 +18,13 @@ import (
 
 // Provider returns the group jobset.x-k8s.io.
 func Provider() provider.Provider {
-	return provider.Provider{
-		Versions:       []schema.GroupVersion{v1alpha2.SchemeGroupVersion},
-		StorageVersion: v1alpha2.SchemeGroupVersion,
+	return provider.InOneVersion(v1alpha2.SchemeGroupVersion, provider.Provider{
 		Install: func(scheme *runtime.Scheme) {
 			install.Install(scheme)
 			batchinstall.Install(scheme) // the requests of actions
 		},
 		Resources: []string{"jobsets"},
-		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
-			resources, err := storage.New(host, features.JobSet(host.Gates))
-			return map[string]map[string]rest.Storage{v1alpha2.SchemeGroupVersion.Version: resources}, err
-		},
-	}
+	}, func(host provider.Host) (map[string]rest.Storage, error) {
+		return storage.New(host, features.JobSet(host.Gates))
+	})
 }

@@ -6,8 +6,6 @@ package rest
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/registry/rest"
 
 	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/install"
@@ -18,17 +16,11 @@ import (
 
 // Provider returns the group leaderworkerset.x-k8s.io.
 func Provider() provider.Provider {
-	return provider.Provider{
-		Versions:       []schema.GroupVersion{v1.SchemeGroupVersion},
-		StorageVersion: v1.SchemeGroupVersion,
+	return provider.InOneVersion(v1.SchemeGroupVersion, provider.Provider{
 		Install: func(scheme *runtime.Scheme) {
 			install.Install(scheme)
 			batchinstall.Install(scheme) // the requests of actions
 		},
 		Resources: []string{"leaderworkersets"},
-		NewStorage: func(host provider.Host) (map[string]map[string]rest.Storage, error) {
-			resources, err := storage.New(host)
-			return map[string]map[string]rest.Storage{v1.SchemeGroupVersion.Version: resources}, err
-		},
-	}
+	}, storage.New)
 }
