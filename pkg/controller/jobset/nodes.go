@@ -5,7 +5,6 @@ package jobset
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +12,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 )
 
 const (
@@ -23,57 +24,14 @@ const (
 )
 
 // nodeCounter counts the nodes of the cluster. It watches nothing: the API says how many nodes follow when it is asked for one of them.
-type nodeCounter struct {
-	kube  kubernetes.Interface
-	clock clock.PassiveClock
+type nodeCounter struct{ kube kubernetes.Interface }
 
-	// mu is never held during a request.
-	mu    sync.Mutex
-	nodes int
-	asked time.Time
-	// answered is closed when the request under way has ended; nil if there is none.
-	answered chan struct{}
+// newNodeCounter returns about how many nodes the cluster has; 0 if that is not known.
+func newNodeCounter(kube kubernetes.Interface, clock clock.PassiveClock) *informers.Answer[int] {
+	return informers.NewAnswer(clock, nodeCounter{kube}.count, func(int) time.Duration { return nodesKept })
 }
 
-func newNodeCounter(kube kubernetes.Interface, clock clock.PassiveClock) *nodeCounter {
-	return &nodeCounter{kube: kube, clock: clock}
-}
-
-// count returns about how many nodes the cluster has; 0 if that is not known. One caller at a time asks the API. Others meanwhile get the
-// number before, and wait for the answer only if there is none.
-func (c *nodeCounter) count(ctx context.Context) int {
-	c.mu.Lock()
-	now := c.clock.Now()
-	pending, nodes := c.answered, c.nodes
-	due := pending == nil && (c.asked.IsZero() || now.Sub(c.asked) >= nodesKept)
-	if due {
-		c.asked, c.answered = now, make(chan struct{})
-	}
-	c.mu.Unlock()
-	switch {
-	case due:
-		return c.ask(ctx)
-	case pending == nil || nodes > 0:
-		return nodes
-	}
-	select {
-	case <-pending:
-	case <-ctx.Done():
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.nodes
-}
-
-// ask asks the API, and lets those go on that wait for the answer.
-func (c *nodeCounter) ask(ctx context.Context) (nodes int) {
-	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.nodes = nodes
-		close(c.answered)
-		c.answered = nil
-	}()
+func (c nodeCounter) count(ctx context.Context) (nodes int) {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
 	list, err := c.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})

@@ -50,11 +50,11 @@ func TestNodesAreCounted(t *testing.T) {
 			now := testclock.NewFakePassiveClock(time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC))
 			c := newNodeCounter(kube, now)
 			for range 3 {
-				diff(t, "nodes", tc.want, c.count(t.Context()))
+				diff(t, "nodes", tc.want, c.Of(t.Context()))
 			}
 			diff(t, "requests", 1, asked)
 			now.SetTime(now.Now().Add(nodesKept))
-			diff(t, "nodes after some time", tc.want, c.count(t.Context()))
+			diff(t, "nodes after some time", tc.want, c.Of(t.Context()))
 			diff(t, "requests after some time", 2, asked)
 		})
 	}
@@ -72,13 +72,13 @@ func TestNodesAreCountedWithoutLock(t *testing.T) {
 		return true, &corev1.NodeList{ListMeta: metav1.ListMeta{RemainingItemCount: &rest, Continue: "next"}, Items: make([]corev1.Node, 1)}, nil
 	})
 	counted := make(chan int, 8)
-	begin := func() { go func() { counted <- c.count(t.Context()) }() }
+	begin := func() { go func() { counted <- c.Of(t.Context()) }() }
 	begin()
 	<-requests
 	begin() // waits, or finds the answer
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	diff(t, "nodes for a caller who does not wait", 0, c.count(gone))
+	diff(t, "nodes for a caller who does not wait", 0, c.Of(gone))
 	answers <- 99
 	diff(t, "nodes", 100, <-counted)
 	diff(t, "nodes for who waited", 100, <-counted)
@@ -87,11 +87,11 @@ func TestNodesAreCountedWithoutLock(t *testing.T) {
 	begin()
 	<-requests
 	for range 3 {
-		diff(t, "nodes while the API is asked again", 100, c.count(t.Context()))
+		diff(t, "nodes while the API is asked again", 100, c.Of(t.Context()))
 	}
 	answers <- 199
 	diff(t, "nodes for who asked again", 200, <-counted)
-	diff(t, "nodes after that", 200, c.count(t.Context()))
+	diff(t, "nodes after that", 200, c.Of(t.Context()))
 	diff(t, "requests that nobody waited for", 0, len(requests))
 }
 

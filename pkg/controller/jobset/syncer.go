@@ -203,7 +203,7 @@ func (k loopKind) Conclude(obs *plan.Observed, p plan.Plan, results plan.Results
 func newSyncer(c *Controller, shared children.Host) *Syncer {
 	config := SyncerConfig{
 		Host: &shared, Caches: c.caches, Recorder: c.Recorder, Gates: c.Gates, Endpoints: c.Endpoints, FirstCause: c.firstCause,
-		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).count, AvoidFailedNodes: c.AvoidFailedNodes,
+		Restore: c.restoreState, Nodes: newNodeCounter(c.Kube, c.Clock).Of, AvoidFailedNodes: c.AvoidFailedNodes,
 		MoveAfter: cmp.Or(c.PlacementMoveAfter, placement.DefaultMoveAfter), Kueue: kueue.NewPresence(c.Kube, c.Clock).Of,
 		JobSets: children.OwnersIn(c.JobSets.JobsetV1alpha2().JobSets), Jobs: children.In(c.Kube.BatchV1().Jobs),
 		Services: children.In(c.Kube.CoreV1().Services), Claims: children.In(c.Kube.CoreV1().PersistentVolumeClaims),
