@@ -168,13 +168,14 @@ func (c sequenceClient) UpdateStatus(_ context.Context, wanted *batchv1alpha1.Se
 		next := c.p.prepareStatus(wanted, current)
 		c.p.rules.statusStored(busy, current, next, known && !c.p.rivals)
 		c.p.env.sequences.Put(next)
+		c.p.noteUnknown(known)
 		c.p.Note("  stores the status %s", describeStatus(&next.Status))
 		return next, nil
 	})
 }
 
 func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, _ ...string) (*batchv1alpha1.SequentialJob, error) {
-	return simulation.Send(c.p.sender, &batchv1alpha1.SequentialJob{}, func(bool) (*batchv1alpha1.SequentialJob, error) {
+	return simulation.Send(c.p.sender, &batchv1alpha1.SequentialJob{}, func(known bool) (*batchv1alpha1.SequentialJob, error) {
 		current := c.p.sequence()
 		if current == nil {
 			c.p.sender.Refute() // without the finalizer, nothing is created
@@ -190,7 +191,9 @@ func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, pa
 		}
 		c.p.Note("  sets the finalizers to %q", next.Finalizers)
 		c.p.rules.finalizersStored(c.p, current, next)
-		return c.p.storeFinalizers(next), nil
+		stored := c.p.storeFinalizers(next)
+		c.p.noteUnknown(known)
+		return stored, nil
 	})
 }
 

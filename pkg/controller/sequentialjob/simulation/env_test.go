@@ -87,7 +87,9 @@ type env struct {
 	process *process
 	// rival is a second controller that runs at the same time; nil if there is none.
 	rival *process
-	rules *rules
+	// unknownAt is the version of the latest write of a sequence that the controller which leads has not learned of by an answer.
+	unknownAt int
+	rules     *rules
 }
 
 // newEnv returns an environment in which a user has just created a sequence, and a controller starts.

@@ -87,7 +87,7 @@ func (r *rules) created(o plan.Observed, child metav1.Object, known bool) {
 	}
 	earlier := r.last[this]
 	r.last[this] = child.GetUID()
-	if !known {
+	if !known || r.unseenByLeader(o) {
 		r.unknown[child.GetUID()] = true
 		return
 	}

@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,4 +65,18 @@ func (r *rules) stepsStored(before, after *batchv1alpha1.SequentialJob, known bo
 			r.Fail(ruleCause, "step %d begins again as attempt %d, and child %s is there", i, s.Attempts, old.ChildUID)
 		}
 	}
+}
+
+// noteUnknown notes that the sequence was written, if the controller that leads does not learn of it by an answer.
+func (p *process) noteUnknown(known bool) {
+	if !known || p.rivals || p.sender.Deposed {
+		p.unknownAt = p.env.sequences.Versions.Last
+	}
+}
+
+// unseenByLeader returns whether a decision was made before the caches showed a write of which the controller that leads does not know. No
+// request fails for it, so that a child may be created, and the next pass stops it.
+func (r *rules) unseenByLeader(o plan.Observed) bool {
+	version, err := strconv.Atoi(o.SequentialJob.ResourceVersion)
+	return err == nil && version < r.unknownAt
 }
