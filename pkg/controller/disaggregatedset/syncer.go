@@ -57,9 +57,10 @@ type SyncerConfig struct {
 	Recorder events.EventRecorder
 }
 
-// Loop runs DisaggregatedSets, and Outcome is what is left to do for one of them.
+// Loop runs DisaggregatedSets, Kind is what it needs to know of them, and Outcome is what is left to do for one of them.
 type (
 	Loop    = loop.Loop[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
+	Kind    = loop.Kind[*disaggregatedsetv1.DisaggregatedSet, plan.Observed, plan.Plan, plan.Results]
 	Outcome = loop.Outcome[*disaggregatedsetv1.DisaggregatedSet]
 )
 

@@ -43,6 +43,11 @@ func rivals() (all []rival) {
 			all = append(all, rival{scenario, phase, figure, noLimit})
 		}
 	}
+	withoutTarget := func(scenario string, phases ...string) {
+		for _, phase := range phases {
+			add(scenario, phase, noLimit, noLimit)
+		}
+	}
 	byProgram := func(scenario string, phases ...string) {
 		for _, phase := range phases {
 			explain(scenario, phase, "cpu/own", "cpu/kube-apiserver", "cpu/etcd", "cpu/kube-controller-manager", "cpu/kube-scheduler")
@@ -51,12 +56,8 @@ func rivals() (all []rival) {
 	add("big", "start", 0.75, 0.7)
 	add("big", "restart", 0.75, 0.7)
 	byProgram("big", "start", "restart")
-	for _, phase := range []string{"suspend", "resume", "delete"} {
-		add("big", phase, noLimit, noLimit)
-	}
-	for _, phase := range []string{"start", "restart", "suspend", "resume", "delete"} {
-		add("large", phase, noLimit, noLimit)
-	}
+	withoutTarget("big", "suspend", "resume", "delete")
+	withoutTarget("large", "start", "restart", "suspend", "resume", "delete")
 	add("run", completed, 0.8, noLimit)
 	byProgram("run", completed)
 	all = append(all, rival{"write", "create jobsets", "p50", 0.8})
@@ -70,21 +71,18 @@ func rivals() (all []rival) {
 	add("leaderworkersets", "groups: update", 0.8, 0.8)
 	add("leaderworkersets", "groups: restart of one group", noLimit, 1)
 	byProgram("leaderworkersets", "groups: create", "groups: update", "groups: restart of one group")
-	for _, phase := range []string{"groups: " + ScaleUp, "groups: " + ScaleDown, "create groups at rest"} {
-		add("leaderworkersets", phase, noLimit, noLimit)
-	}
+	withoutTarget("leaderworkersets", "groups: "+ScaleUp, "groups: "+ScaleDown, "create groups at rest")
 	explain("leaderworkersets", AtRest, "cpu/total", "cpu/own")
-	add("place", Placed, noLimit, noLimit)
+	withoutTarget("place", Placed)
 	explain("place", Placed, "cpu/own", "cpu/kube-apiserver", "cpu/kube-scheduler")
 	for _, at := range [][2]string{{"big", "start"}, {"large", "start"}, {"run", completed}} {
 		explain(at[0], at[1], programs, MainStoreBytes)
 	}
 	explain("leaderworkersets", AtRest, programs)
-	add(many, "create", noLimit, noLimit)
+	withoutTarget(many, "create", ControllerRestarted)
 	all = append(all, rival{many, "create", programsAndStore, 1})
 	explain(many, "create", programsAndAllOfStore, MainStoreBytes)
 	explain(many, AtRest, "cpu/total")
-	add(many, ControllerRestarted, noLimit, noLimit)
 	explain(many, ControllerRestarted, "cpu/own", "cpu/kube-apiserver", programs)
 	return all
 }
