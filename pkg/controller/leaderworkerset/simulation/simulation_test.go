@@ -12,7 +12,7 @@ import (
 
 // histories are the histories of one set.
 var histories = simulation.Histories[mutant]{
-	Run: run, Faultless: faultless, Number: 3_000, Long: 6_000, Decisions: "decisions",
+	Run: run, Faultless: faultless, Number: 3_000, Decisions: "decisions",
 	Wanted: []string{
 		"refusals that last: create statefulset", "refusals that last: create service", "refusals that last: create revision", "refusals that last: create podgroup",
 		"refusals that last: apply statefulset", "refusals that last: patch statefulset", "refusals that last: patch service", "refusals that last: patch revision",

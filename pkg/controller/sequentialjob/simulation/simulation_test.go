@@ -12,7 +12,7 @@ import (
 
 // histories are the histories of one sequence.
 var histories = simulation.Histories[mutant]{
-	Run: run, Faultless: faultless, Number: 3_000, Long: 9_000, Decisions: "decisions",
+	Run: run, Faultless: faultless, Number: 3_000, Decisions: "decisions",
 	Wanted: []string{
 		"actions: restart", "actions: suspend", "actions: resume", "actions: cancel", "actions: retry", "admissions", "conflicts",
 		"deletions", "deletionsorphan", "deletionsforegroundDeletion", "second controllers", "children that lost their labels", "decisions without knowledge of Kueue",
