@@ -23,11 +23,7 @@ import (
 
 // JobSet is the Loader of JobSets.
 func JobSet(ctx context.Context, c *cli.Clients, name string) (*Source, error) {
-	set, err := snapshot.Load(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return sourceOf(set), nil
+	return snapshot.Read(ctx, c, name, snapshot.Load, sourceOf)
 }
 
 // restartsOf returns what the label restart-attempt of the Jobs of each attempt is. Attempts are more than restarts of the

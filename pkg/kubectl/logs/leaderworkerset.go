@@ -22,11 +22,7 @@ import (
 
 // LeaderWorkerSet is the Loader of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (*Source, error) {
-	g, err := snapshot.LoadLeaderWorkerSet(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return sourceOfLeaderWorkerSet(g), nil
+	return snapshot.Read(ctx, c, name, snapshot.LoadLeaderWorkerSet, sourceOfLeaderWorkerSet)
 }
 
 // sourceOfLeaderWorkerSet returns a LeaderWorkerSet as a source. It has the pods of all replicas, in order.

@@ -23,11 +23,7 @@ import (
 
 // SequentialJob is the Loader of SequentialJobs.
 func SequentialJob(ctx context.Context, c *cli.Clients, name string) (*Source, error) {
-	s, err := snapshot.LoadSequence(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return sourceOfSequence(s), nil
+	return snapshot.Read(ctx, c, name, snapshot.LoadSequence, sourceOfSequence)
 }
 
 // sourceOfSequence returns a sequence as a source. It has the pods of all steps, in order.

@@ -19,11 +19,7 @@ import (
 
 // JobSet is the Loader of JobSets.
 func JobSet(ctx context.Context, c *cli.Clients, name string) (Subject, error) {
-	set, err := snapshot.Load(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return jobs{set}, nil
+	return snapshot.Read(ctx, c, name, snapshot.Load, func(set *snapshot.Set) Subject { return jobs{set} })
 }
 
 // jobs is a JobSet as a Subject.

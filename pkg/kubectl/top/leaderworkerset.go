@@ -47,11 +47,7 @@ type Replica struct {
 
 // LeaderWorkerSet is the Loader of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (Subject, error) {
-	g, err := snapshot.LoadLeaderWorkerSet(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return leaderWorkerSet{g}, nil
+	return snapshot.Read(ctx, c, name, snapshot.LoadLeaderWorkerSet, func(set *snapshot.LeaderWorkerSet) Subject { return leaderWorkerSet{set} })
 }
 
 // leaderWorkerSet is a LeaderWorkerSet as a Subject.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/snapshot"
 )
 
 const long = `Show a JobSet with its replicatedJobs, Jobs and pods, and the state of each.
@@ -67,13 +68,8 @@ type View interface {
 type Loader func(ctx context.Context, c *cli.Clients, name string) (View, error)
 
 // load reads an object with its pods, and derives its tree.
-func load[S any, V View](ctx context.Context, c *cli.Clients, name string,
-	read func(ctx context.Context, c *cli.Clients, name string, pods bool) (S, error), treeOf func(S) V) (View, error) {
-	object, err := read(ctx, c, name, true)
-	if err != nil {
-		return nil, err
-	}
-	return treeOf(object), nil
+func load[S any, V View](ctx context.Context, c *cli.Clients, name string, load snapshot.Loader[S], treeOf func(S) V) (View, error) {
+	return snapshot.Read(ctx, c, name, load, func(object S) View { return treeOf(object) })
 }
 
 // options are the flags of the command.
