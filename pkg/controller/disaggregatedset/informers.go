@@ -152,11 +152,7 @@ func setOf(obj any) ([]string, error) {
 
 // ownerOf returns the reference to the set that controls the object; nil if none does.
 func ownerOf(obj metav1.Object) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(obj)
-	if owner == nil || owner.Kind != "DisaggregatedSet" || owner.APIVersion != disaggregatedsetv1.SchemeGroupVersion.String() {
-		return nil
-	}
-	return owner
+	return informers.OwnerOf(obj, disaggregatedsetv1.SchemeGroupVersion.WithKind("DisaggregatedSet"))
 }
 
 var _ Caches = caches{}

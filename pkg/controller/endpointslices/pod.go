@@ -101,13 +101,6 @@ func within(whole, part string) string {
 	return part
 }
 
-func transformPod(obj any) (any, error) {
-	if p, ok := obj.(*corev1.Pod); ok {
-		return newPod(p), nil
-	}
-	return obj, nil
-}
-
 // setOf indexes a pod by the set whose name is on it.
 func setOf(obj any) ([]string, error) {
 	if p, ok := obj.(*pod); ok {

@@ -14,6 +14,7 @@ import (
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/endpointslices/plan"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 )
 
 // service is what the cache keeps of a Service.
@@ -54,8 +55,7 @@ func transformService(obj any) (any, error) {
 
 // ownedBySet reports that the garbage collector deletes the Service with a JobSet.
 func ownedBySet(svc *corev1.Service) bool {
-	owner := metav1.GetControllerOfNoCopy(svc)
-	return owner != nil && owner.Kind == "JobSet" && owner.APIVersion == jobsetv1alpha2.SchemeGroupVersion.String()
+	return informers.OwnerOf(svc, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet")) != nil
 }
 
 // setOfService returns the set that a Service belongs to, or whose pods it selects.

@@ -101,13 +101,6 @@ func newSet(js *jobsetv1alpha2.JobSet) *set {
 	return s
 }
 
-func transformSet(obj any) (any, error) {
-	if js, ok := obj.(*jobsetv1alpha2.JobSet); ok {
-		return newSet(js), nil
-	}
-	return obj, nil
-}
-
 // serviceOf indexes a set by its Service.
 func serviceOf(obj any) ([]string, error) {
 	if s, ok := obj.(*set); ok && s.service != "" {

@@ -22,7 +22,8 @@ type view struct {
 func (c *Syncer) declareView(kind *informers.Kind, declare func(informers.Need) Cache) *view {
 	v := &view{paces: newPaces()}
 	v.pods = declare(informers.Need{
-		Resource: kind.Pods(), Label: jobsetv1alpha2.JobSetNameKey, Transform: transformPod, Indexers: cache.Indexers{indexSet: setOf},
+		Resource: kind.Pods(), Label: jobsetv1alpha2.JobSetNameKey, Transform: informers.Transformed(newPod),
+		Indexers: cache.Indexers{indexSet: setOf},
 	})
 	v.services = declare(informers.Need{Resource: kind.Services(), Transform: transformService}) // the Service of a set carries no label
 	v.nodes = declare(informers.Need{Resource: kind.Nodes(), Transform: transformNode, Optional: true})

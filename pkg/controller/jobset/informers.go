@@ -144,11 +144,7 @@ func serviceOf(obj any) ([]string, error) {
 
 // jobSetOwner returns the reference to the JobSet that controls the object; nil if none does.
 func jobSetOwner(obj metav1.Object) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(obj)
-	if owner == nil || owner.Kind != "JobSet" || owner.APIVersion != jobsetv1alpha2.SchemeGroupVersion.String() {
-		return nil
-	}
-	return owner
+	return informers.OwnerOf(obj, jobsetv1alpha2.SchemeGroupVersion.WithKind("JobSet"))
 }
 
 // resolveOwner returns the name of the cached JobSet that controls the object. A JobSet of the same name but another UID

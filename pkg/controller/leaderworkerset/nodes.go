@@ -47,7 +47,7 @@ func (n *nodes) domain(node, label string) (domain string, known bool) {
 func (n *nodes) Run(ctx context.Context) { n.watch.Run(ctx) }
 
 func (n *nodes) declare(kind *informers.Kind) *informers.Informer {
-	informer := kind.Informer(informers.Need{Resource: kind.Nodes(), Transform: transformNode})
+	informer := kind.Informer(informers.Need{Resource: kind.Nodes(), Transform: informers.Transformed(newWatchedNode)})
 	informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { n.shown() },
 		UpdateFunc: func(before, after any) {
@@ -67,9 +67,6 @@ func (n *nodes) shown() {
 	}
 }
 
-func transformNode(obj any) (any, error) {
-	if node, ok := obj.(*corev1.Node); ok {
-		return &watchedNode{watched: newWatched(node), labels: node.Labels}, nil
-	}
-	return obj, nil
+func newWatchedNode(node *corev1.Node) *watchedNode {
+	return &watchedNode{watched: newWatched(node), labels: node.Labels}
 }

@@ -152,9 +152,5 @@ func ownerUID(obj any) ([]string, error) {
 
 // sequenceOf returns the reference to the sequence that controls the object; nil if none does.
 func sequenceOf(obj metav1.Object) *metav1.OwnerReference {
-	owner := metav1.GetControllerOfNoCopy(obj)
-	if owner == nil || owner.Kind != "SequentialJob" || owner.APIVersion != batchv1alpha1.SchemeGroupVersion.String() {
-		return nil
-	}
-	return owner
+	return informers.OwnerOf(obj, batchv1alpha1.SchemeGroupVersion.WithKind("SequentialJob"))
 }

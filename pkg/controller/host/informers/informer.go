@@ -40,6 +40,16 @@ type Need struct {
 	Optional bool
 }
 
+// Transformed returns a Transform that keeps of the objects of one type what another function makes of them.
+func Transformed[T runtime.Object, K any](kept func(T) K) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		if object, ok := obj.(T); ok {
+			return kept(object), nil
+		}
+		return obj, nil
+	}
+}
+
 // Informer is what one kind sees of a watch: the objects that it needs, as its transform returns them.
 type Informer struct {
 	Need
