@@ -106,13 +106,7 @@ func (d *JobDomain) add(pod *corev1.Pod) {
 
 // placementLines are the table of Jobs with their domains.
 func (t *Top) placementLines(terminal cli.Terminal, all bool) []string {
-	var rows [][]string
-	for i := range t.JobDomains {
-		if !all && i == mostDomains {
-			rows = append(rows, []string{more(len(t.JobDomains)-i, "Job")})
-			break
-		}
-		d := &t.JobDomains[i]
+	rows := rowsOf(t.JobDomains, mostDomains, all, "Job", func(d *JobDomain) []string {
 		domain := d.Domain
 		switch {
 		case domain == "":
@@ -120,9 +114,8 @@ func (t *Top) placementLines(terminal cli.Terminal, all bool) []string {
 		case d.ByScheduler:
 			domain += " (by the scheduler)"
 		}
-		rows = append(rows, []string{d.Job, domain, terminal.Paint(shareColor(d.Ready, d.Pods), fmt.Sprintf("%d/%d", d.Ready, d.Pods)),
-			d.TopologyKey})
-	}
+		return []string{d.Job, domain, terminal.Paint(shareColor(d.Ready, d.Pods), fmt.Sprintf("%d/%d", d.Ready, d.Pods)), d.TopologyKey}
+	})
 	columns := []cli.Column{{Title: "JOB"}, {Title: "DOMAIN"}, {Title: "PODS READY"}, {Title: "LABEL OF DOMAINS", Drop: dropOther}}
 	return table(terminal, columns, rows)
 }

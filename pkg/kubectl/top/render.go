@@ -154,37 +154,23 @@ func (g *Goodput) text() string {
 func span(seconds float64) string { return cli.Duration(time.Duration(seconds * float64(time.Second))) }
 
 func (t *Top) replicatedJobRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
-	var rows [][]string
-	for i := range t.ReplicatedJobs {
-		if !all && i == mostRows {
-			rows = append(rows, []string{more(len(t.ReplicatedJobs)-i, "replicatedJob")})
-			break
-		}
-		g := &t.ReplicatedJobs[i]
+	return rowsOf(t.ReplicatedJobs, mostRows, all, "replicatedJob", func(g *ReplicatedJob) []string {
 		done := g.Pods.Ready + g.Pods.Succeeded
-		rows = append(rows, append([]string{
+		return append([]string{
 			g.Name, fmt.Sprintf("%d/%d", g.JobsReady, g.Jobs), terminal.Paint(g.Pods.color(), fmt.Sprintf("%d/%d", done, g.Pods.Wanted)),
 			cli.Number(g.Restarts),
-		}, cells(resources, g.Requests)...))
-	}
-	return rows
+		}, cells(resources, g.Requests)...)
+	})
 }
 
 func (p *Placement) domainRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
-	var rows [][]string
-	for i := range p.Domains {
-		if !all && i == mostDomains {
-			rows = append(rows, []string{more(len(p.Domains)-i, "domain")})
-			break
-		}
-		d := &p.Domains[i]
+	return rowsOf(p.Domains, mostDomains, all, "domain", func(d *Place) []string {
 		name := d.Name
 		if name == "" {
 			name = "(without " + p.DomainLabel + ")"
 		}
-		rows = append(rows, append([]string{name, cli.Number(d.Nodes), d.readyText(terminal)}, cells(resources, d.Requests)...))
-	}
-	return rows
+		return append([]string{name, cli.Number(d.Nodes), d.readyText(terminal)}, cells(resources, d.Requests)...)
+	})
 }
 
 func (p *Placement) nodeRows(terminal cli.Terminal, resources []corev1.ResourceName, all bool) [][]string {
@@ -211,6 +197,17 @@ func (p *Placement) nodeRows(terminal cli.Terminal, resources []corev1.ResourceN
 
 func (p *Place) readyText(terminal cli.Terminal) string {
 	return terminal.Paint(shareColor(p.Ready, p.Pods), fmt.Sprintf("%d/%d", p.Ready, p.Pods))
+}
+
+// rowsOf returns a row of each thing. Unless all are asked for, it returns most of them, and says how many more there are.
+func rowsOf[T any](things []T, most int, all bool, one string, row func(*T) []string) (rows [][]string) {
+	for i := range things {
+		if !all && i == most {
+			return append(rows, []string{more(len(things)-i, one)})
+		}
+		rows = append(rows, row(&things[i]))
+	}
+	return rows
 }
 
 func more(n int, one string) string { return "and " + cli.Count(n, "more "+one) }

@@ -37,12 +37,9 @@ func DisaggregatedSet(ctx context.Context, c *cli.Clients, name string) (*Report
 
 // rolesSubject is a DisaggregatedSet as a subject.
 type rolesSubject struct {
+	endless
 	*disaggregatedsetv1.DisaggregatedSet
 }
-
-func (s rolesSubject) manager() string { return "" }
-
-func (s rolesSubject) ended() bool { return false }
 
 func (s rolesSubject) observed() bool {
 	return s.Status.ObservedGeneration > 0 || len(s.Status.Conditions) > 0

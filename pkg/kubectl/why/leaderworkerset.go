@@ -39,14 +39,18 @@ func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (*Report,
 	return explain(ctx, c, leaderWorkerSetKind(), name, diagnoseLeaderWorkerSet)
 }
 
+// endless is what subjects have in common that do not end, and that no other controller manages.
+type endless struct{}
+
+func (endless) manager() string { return "" }
+
+func (endless) ended() bool { return false }
+
 // leaderWorkerSetSubject is a LeaderWorkerSet as a subject.
 type leaderWorkerSetSubject struct {
+	endless
 	*leaderworkersetv1.LeaderWorkerSet
 }
-
-func (s leaderWorkerSetSubject) manager() string { return "" }
-
-func (s leaderWorkerSetSubject) ended() bool { return false }
 
 func (s leaderWorkerSetSubject) observed() bool {
 	return s.Status.ObservedGeneration > 0 || len(s.Status.Conditions) > 0

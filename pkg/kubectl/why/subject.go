@@ -75,9 +75,9 @@ func (e *Evidence) subject() subject {
 	case e.Sequence != nil:
 		return sequenceSubject{e.Sequence}
 	case e.Set != nil:
-		return leaderWorkerSetSubject{e.Set}
+		return leaderWorkerSetSubject{LeaderWorkerSet: e.Set}
 	case e.RolesSet != nil:
-		return rolesSubject{e.RolesSet}
+		return rolesSubject{DisaggregatedSet: e.RolesSet}
 	}
 	return nil
 }
