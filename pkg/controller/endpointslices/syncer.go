@@ -71,7 +71,9 @@ func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Sync
 	gv := jobsetv1alpha2.SchemeGroupVersion
 	sets := informers.NewResource(c.Informers.Aggregated(gv), gv.WithResource("jobsets"), &jobsetv1alpha2.JobSet{}, c.JobSets,
 		c.JobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll))
-	c.sets = declare(informers.Need{Resource: sets, Transform: informers.Transformed(newSet), Indexers: cache.Indexers{indexService: serviceOf}})
+	c.sets = declare(informers.Need{
+		Resource: sets, Transform: informers.Transformed(newSet), Indexers: cache.Indexers{indexService: serviceOf},
+	})
 	// Clusters whose administrators do not give us this right are served by their own controllers.
 	c.slices = declare(informers.Need{
 		Resource: c.Informers.EndpointSlices(), Label: jobsetv1alpha2.JobSetNameKey, Transform: transformSlice,

@@ -71,7 +71,8 @@ func (p *inspection) failingClosed(ctx context.Context) (found []otherWebhook, e
 			found = append(found, w)
 		}
 	}
-	err = eachPage(ctx, p, p.Kube.AdmissionregistrationV1().MutatingWebhookConfigurations(), func(list *admissionregistrationv1.MutatingWebhookConfigurationList) {
+	registered := p.Kube.AdmissionregistrationV1()
+	err = eachPage(ctx, p, registered.MutatingWebhookConfigurations(), func(list *admissionregistrationv1.MutatingWebhookConfigurationList) {
 		for i := range list.Items {
 			for _, w := range list.Items[i].Webhooks {
 				add(otherWebhook{kind: "MutatingWebhookConfiguration", configuration: list.Items[i].Name, name: w.Name}, w.FailurePolicy,
@@ -82,7 +83,9 @@ func (p *inspection) failingClosed(ctx context.Context) (found []otherWebhook, e
 	if err != nil {
 		return nil, err
 	}
-	err = eachPage(ctx, p, p.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations(), func(list *admissionregistrationv1.ValidatingWebhookConfigurationList) {
+	err = eachPage(ctx, p, registered.ValidatingWebhookConfigurations(), func(
+		list *admissionregistrationv1.ValidatingWebhookConfigurationList,
+	) {
 		for i := range list.Items {
 			for _, w := range list.Items[i].Webhooks {
 				add(otherWebhook{kind: "ValidatingWebhookConfiguration", configuration: list.Items[i].Name, name: w.Name}, w.FailurePolicy,

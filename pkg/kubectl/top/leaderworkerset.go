@@ -47,7 +47,9 @@ type Replica struct {
 
 // LeaderWorkerSet is the Loader of LeaderWorkerSets.
 func LeaderWorkerSet(ctx context.Context, c *cli.Clients, name string) (Subject, error) {
-	return snapshot.Read(ctx, c, name, snapshot.LoadLeaderWorkerSet, func(set *snapshot.LeaderWorkerSet) Subject { return leaderWorkerSet{set} })
+	return snapshot.Read(ctx, c, name, snapshot.LoadLeaderWorkerSet, func(set *snapshot.LeaderWorkerSet) Subject {
+		return leaderWorkerSet{set}
+	})
 }
 
 // leaderWorkerSet is a LeaderWorkerSet as a Subject.

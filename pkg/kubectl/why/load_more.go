@@ -118,7 +118,8 @@ func (l *loader) readQuotas(ctx context.Context) {
 	if !slices.ContainsFunc(l.e.Events, func(e corev1.Event) bool { return strings.Contains(e.Message, "quota") }) {
 		return
 	}
-	if list, err := l.Kube.CoreV1().ResourceQuotas(l.Namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"}); l.got("resourcequotas", err) {
+	cached := metav1.ListOptions{ResourceVersion: "0"}
+	if list, err := l.Kube.CoreV1().ResourceQuotas(l.Namespace).List(ctx, cached); l.got("resourcequotas", err) {
 		l.e.Quotas = list.Items
 	}
 }
