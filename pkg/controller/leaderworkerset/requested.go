@@ -6,6 +6,7 @@ package leaderworkerset
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,14 +23,19 @@ const podsPerPage = 500
 
 // leadersShown returns whether the cache shows all leader pods, if it matters: the pods that a requested restart is
 // about are found once, and the watch of pods may be behind that of sets, which another server answers. Of a set that
-// is restarted in parts, the first look at the leaders has shown them all.
+// is restarted in parts, the first look at the leaders has shown them all. The restart ends once, too: when none of the pods is shown,
+// which may be because another process has found them, and this one has not seen them yet.
 func (s *Syncer) leadersShown(ctx context.Context, obs *plan.Observed) (bool, error) {
-	if request := obs.Set.Status.Restart; request == nil || request.Found || request.GroupsLeft != nil || obs.Leader == nil {
+	request := obs.Set.Status.Restart
+	if request == nil || request.GroupsLeft != nil || obs.Leader == nil {
 		return true, nil
 	}
 	known := sets.New[types.UID]()
 	for i := range obs.Leaders {
 		known.Insert(obs.Leaders[i].UID)
+	}
+	if request.Found && (len(request.Leaders) == 0 || known.HasAny(request.Leaders...)) {
+		return true, nil
 	}
 	live, err := s.deps.Leaders(ctx, cache.MetaObjectToName(obs.Set))
 	if err != nil {
@@ -37,7 +43,8 @@ func (s *Syncer) leadersShown(ctx context.Context, obs *plan.Observed) (bool, er
 			obs.Set.Name, err)
 	}
 	for _, leader := range live {
-		if leader.Controller == obs.Leader.UID && !known.Has(leader.UID) {
+		matters := !request.Found || slices.Contains(request.Leaders, leader.UID)
+		if matters && leader.Controller == obs.Leader.UID && !known.Has(leader.UID) {
 			return false, nil
 		}
 	}
