@@ -42,13 +42,11 @@ func (s *Syncer) leadersShown(ctx context.Context, obs *plan.Observed) (bool, er
 		return false, fmt.Errorf("reading the leader pods of leaderworkerset %s/%s, which are to be restarted: %w", obs.Set.Namespace,
 			obs.Set.Name, err)
 	}
-	for _, leader := range live {
+	unseen := slices.ContainsFunc(live, func(leader Child) bool {
 		matters := !request.Found || slices.Contains(request.Leaders, leader.UID)
-		if matters && leader.Controller == obs.Leader.UID && !known.Has(leader.UID) {
-			return false, nil
-		}
-	}
-	return true, nil
+		return matters && leader.Controller == obs.Leader.UID && !known.Has(leader.UID)
+	})
+	return !unseen, nil
 }
 
 // readLeaders returns the leader pods of a set as the API has them.
