@@ -85,7 +85,7 @@ func (c *Cluster) configure(cfg *embed.Config) {
 	cfg.ClientTLSInfo = cfg.PeerTLSInfo
 }
 
-// initial is what a member that joins is told about the members of the cluster.
+// initial returns the list of all members, in the format of etcd's flag --initial-cluster, for a member that joins the cluster.
 func (c *Cluster) initial(members []*etcdserverpb.Member) string {
 	var all []string
 	for _, member := range members {
