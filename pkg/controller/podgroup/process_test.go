@@ -4,6 +4,7 @@
 package podgroup_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -47,8 +48,10 @@ type process struct {
 	// syncBegan is when the present sync began, and seen what it was shown.
 	syncBegan time.Time
 	seen      []observation
-	// acted is the PodReadinessGroup on which syncs have acted.
-	acted metav1.ObjectMeta
+	// acted is the PodReadinessGroup on which syncs have acted, and deniedFor is actedOn at the latest request of the sync that was denied:
+	// the sync may read the group again after that.
+	acted     metav1.ObjectMeta
+	deniedFor string
 	// groupUnread and jobUnread mean that the sync could not read these objects, and lastErr is how it ended.
 	groupUnread, jobUnread bool
 	lastErr                error
@@ -81,7 +84,7 @@ func (e *env) startProcess() {
 	p.groups = simulation.Informer[*batchv1alpha1.PodReadinessGroup]{From: &e.groups.Store, Handle: func(*batchv1alpha1.PodReadinessGroup, bool) { p.worker.Add(name) }}
 	p.groups.List()
 	// A group is read again before it becomes ready.
-	p.worker.Acted = func(string) string { return fmt.Sprint(p.acted.UID, "/", p.acted.Generation) }
+	p.worker.Acted = func(string) string { return cmp.Or(p.deniedFor, p.actedOn()) }
 	caches := map[string]consistency.Versioned{"podreadinessgroups": &p.groups}
 	for i, prefix := range prefixes {
 		p.known = append(p.known, map[string]*members.Pod{})
@@ -149,7 +152,7 @@ func (e *env) sync() bool {
 
 func (p *process) syncGroup() (due queue.Due, err error) {
 	p.past.look()
-	p.syncBegan, p.groupUnread, p.jobUnread = p.Now(), false, false
+	p.syncBegan, p.groupUnread, p.jobUnread, p.deniedFor = p.Now(), false, false, ""
 	p.refusedNow, p.accepted = map[about]bool{}, map[about]bool{}
 	p.Note("sync")
 	due, err = p.syncer.Sync(simulation.Quiet, key)
@@ -172,6 +175,9 @@ func (p *process) acts(group *batchv1alpha1.PodReadinessGroup) {
 	}
 }
 
+// actedOn returns the UID and the generation of the PodReadinessGroup on which the sync acts.
+func (p *process) actedOn() string { return fmt.Sprint(p.acted.UID, "/", p.acted.Generation) }
+
 // answered notes whether a request was refused.
 func (p *process) answered(of about, err error) {
 	if err == nil {
@@ -182,7 +188,7 @@ func (p *process) answered(of about, err error) {
 		return
 	}
 	p.Seen["refused: "+of.request]++
-	p.refusedNow[of] = true
+	p.refusedNow[of], p.deniedFor = true, p.actedOn()
 	if p.refused[of].IsZero() {
 		p.refused[of] = p.Now()
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -163,10 +164,35 @@ func (r *rules) removed(pod *corev1.Pod) {
 
 // lossShown notes that the process has seen it.
 func (r *rules) lossShown(pod *corev1.Pod) {
-	if loss, found := r.losses[pod.UID]; found {
+	if loss, found := r.losses[pod.UID]; found && !r.leaving.Has(pod.UID) {
 		r.Seen["pods that were lost"]++
 		r.lost[loss.leader] = loss
 	}
+}
+
+// misdated returns whether a leader pod was created after its set became available, and looks older because the clock of kube-apiserver,
+// which dates pods, is behind the clock of the controller, which dates conditions. Workers that its group has never had look lost.
+func (r *rules) misdated(set *leaderworkersetv1.LeaderWorkerSet, uid types.UID) bool {
+	available, pod := meta.FindStatusCondition(set.Status.Conditions, leaderworkersetv1.ConditionAvailable), r.podOf(uid)
+	if available == nil || pod == nil {
+		return false
+	}
+	since := available.LastTransitionTime
+	return !pod.CreationTimestamp.After(since.Time) && pod.CreationTimestamp.Add(-r.skew).After(since.Time)
+}
+
+// findLeaving returns what leaving holds for a process that starts now.
+func (r *rules) findLeaving() sets.Set[types.UID] {
+	leaving := sets.New[types.UID]()
+	if !slices.ContainsFunc(r.statefulSets.Objects, func(sts *appsv1.StatefulSet) bool { return metav1.GetControllerOfNoCopy(sts) == nil }) {
+		return leaving
+	}
+	for _, pod := range r.pods.Objects {
+		if pod.DeletionTimestamp != nil {
+			leaving.Insert(pod.UID)
+		}
+	}
+	return leaving
 }
 
 // provedAfter is for how long a set has to be available until the status proves that a worker is another one than before.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1/helper"
@@ -54,8 +55,10 @@ type rules struct {
 	recorded, counted, deleted map[types.UID]bool
 	// losses are the leaders of worker pods that are gone though their group was complete, by the UID of the worker pod,
 	// and lost are those leaders once the process has seen it: they have to go.
-	losses map[types.UID]loss
-	lost   map[types.UID]loss
+	losses, lost map[types.UID]loss
+	// leaving are the pods that were being deleted when the process started, if a StatefulSet had no controller then: the group of such a pod
+	// may not be known as long as the pod is there.
+	leaving sets.Set[types.UID]
 	// unseen are the losses, by the UID of the leader, of worker pods that went while no controller ran and that existed
 	// according to the status.
 	unseen map[types.UID]loss
@@ -102,7 +105,7 @@ func (r *rules) setCreated(*leaderworkersetv1.LeaderWorkerSet) {
 
 // processStarted forgets what only the process before has seen, and finds out what this one has to see of the time between them.
 func (r *rules) processStarted() {
-	r.lost = map[types.UID]loss{}
+	r.lost, r.leaving = map[types.UID]loss{}, r.findLeaving()
 	maps.DeleteFunc(r.struck, func(uid types.UID, _ bool) bool { return r.podOf(uid) == nil })
 	r.findUnseen()
 }
@@ -122,7 +125,7 @@ func (r *rules) leaderDeleted(pod *corev1.Pod) {
 		r.Fail(ruleRecorded, "pod %s (%s)", pod.Name, pod.UID)
 	case r.deleted[pod.UID] && r.calm() && r.faults.restarts == 0:
 		r.Fail(ruleOnce, "pod %s (%s)", pod.Name, pod.UID)
-	case !r.failed[pod.UID]:
+	case !r.failed[pod.UID] && pod.DeletionTimestamp == nil: // another controller may have recorded that others delete it
 		r.Fail(ruleCause, "no pod of the group of pod %s (%s) has failed, and nobody has asked for a restart", pod.Name, pod.UID)
 	}
 	r.deleted[pod.UID] = true
@@ -178,6 +181,10 @@ func (r *rules) groupStored(set *leaderworkersetv1.LeaderWorkerSet, was, is lead
 		return
 	}
 	r.recorded[is.RestartedLeader] = true
+	if r.misdated(set, is.RestartedLeader) {
+		r.Seen["groups younger than they look"]++
+		r.failed[is.RestartedLeader] = true
+	}
 }
 
 func (r *rules) restartStored(was, is *leaderworkersetv1.RequestedRestart) {

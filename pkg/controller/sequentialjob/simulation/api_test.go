@@ -13,8 +13,10 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -108,8 +110,11 @@ func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType,
 		if c.p.checkBlind(child); unreadable.Is(child) {
 			return child, simulation.ErrServer
 		}
-		next := patched(child, patch)
-		if next.GetResourceVersion() != child.GetResourceVersion() {
+		next, err := patched(child, patch)
+		switch {
+		case err != nil:
+			return child, err
+		case next.GetResourceVersion() != child.GetResourceVersion():
 			return child, simulation.ErrConflict
 		}
 		c.p.Note("  patches child %s: %s", name, patch)
@@ -119,8 +124,8 @@ func (c childClient[T]) Patch(_ context.Context, name string, _ types.PatchType,
 	})
 }
 
-// patched returns an object with a JSON patch.
-func patched[T metav1.Object](object T, patch []byte) T {
+// patched returns an object with a JSON patch. The API refuses one that does not apply, as that of a label of an object that has none.
+func patched[T metav1.Object](object T, patch []byte) (T, error) {
 	before, err := json.Marshal(object)
 	if err != nil {
 		panic(err)
@@ -130,14 +135,15 @@ func patched[T metav1.Object](object T, patch []byte) T {
 		panic(err)
 	}
 	after, err := steps.Apply(before)
-	next := reflect.New(reflect.TypeOf(object).Elem()).Interface().(T)
-	if err == nil {
-		err = json.Unmarshal(after, next)
-	}
 	if err != nil {
+		return object, apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), object.GetName(),
+			field.ErrorList{field.Invalid(field.NewPath("patch"), string(patch), err.Error())})
+	}
+	next := reflect.New(reflect.TypeOf(object).Elem()).Interface().(T)
+	if err := json.Unmarshal(after, next); err != nil {
 		panic(fmt.Sprintf("the patch %s: %v", patch, err))
 	}
-	return next
+	return next, nil
 }
 
 // sequenceClient is a client of SequentialJobs.
@@ -184,7 +190,10 @@ func (c sequenceClient) Patch(_ context.Context, _ string, _ types.PatchType, pa
 		if c.p.refusals["patch sequence"] != nil {
 			return nil, c.p.refusedSelf("patch sequence")
 		}
-		next := patched(current, patch)
+		next, err := patched(current, patch)
+		if err != nil {
+			return current, err
+		}
 		if next.ResourceVersion != current.ResourceVersion {
 			c.p.sender.Refute()
 			return nil, simulation.ErrConflict

@@ -69,6 +69,7 @@ func (e *env) vanish(child metav1.Object) {
 func (e *env) unlabel(child metav1.Object) {
 	e.Note("somebody removes the labels of child %s", child.GetName())
 	e.Seen["children that lost their labels"]++
+	e.rules.stripped[child.GetUID()] = true
 	e.changeChild(child, func(j *batchv1.Job) { delete(j.Labels, batchv1alpha1.SequentialJobUIDKey) },
 		func(s *jobsetv1alpha2.JobSet) { delete(s.Labels, batchv1alpha1.SequentialJobUIDKey) })
 }

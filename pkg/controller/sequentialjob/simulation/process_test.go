@@ -52,8 +52,10 @@ func (e *env) startProcess() {
 	p.worker = &simulation.Worker{World: e.World, Sender: p.sender, Careless: e.careless, Eager: e.eager}
 	p.worker.Generation = func(string) string { return simulation.Generation(&p.sequences, name) }
 	p.sequences = simulation.Informer[*batchv1alpha1.SequentialJob]{From: &e.sequences, Handle: func(*batchv1alpha1.SequentialJob, bool) { p.worker.Add(name) }}
-	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs, Selects: isChild[*batchv1.Job], Handle: func(job *batchv1.Job, _ bool) { p.changed(job) }}
-	p.jobSets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &e.jobSets, Selects: isChild[*jobsetv1alpha2.JobSet], Handle: func(s *jobsetv1alpha2.JobSet, _ bool) { p.changed(s) }}
+	p.jobs = simulation.Informer[*batchv1.Job]{From: &e.jobs, Selects: isChild[*batchv1.Job], Handle: func(job *batchv1.Job, _ bool) { p.changed(job) },
+		Before: func(job *batchv1.Job) { p.changed(job) }}
+	p.jobSets = simulation.Informer[*jobsetv1alpha2.JobSet]{From: &e.jobSets, Selects: isChild[*jobsetv1alpha2.JobSet], Handle: func(s *jobsetv1alpha2.JobSet, _ bool) { p.changed(s) },
+		Before: func(s *jobsetv1alpha2.JobSet) { p.changed(s) }}
 	p.sequences.List()
 	p.jobs.List()
 	p.jobSets.List()
@@ -75,6 +77,7 @@ func isChild[T metav1.Object](object T) bool {
 	return object.GetLabels()[batchv1alpha1.SequentialJobUIDKey] != ""
 }
 
+// changed looks at the sequence of a child, also at the one that has just lost it.
 func (p *process) changed(child metav1.Object) {
 	if owner := metav1.GetControllerOfNoCopy(child); owner != nil && owner.Name == name {
 		p.worker.Add(name)

@@ -53,17 +53,18 @@ type attempt struct{ index, number int32 }
 type rules struct {
 	*env
 	uid types.UID
-	// recorded are the attempts that status ever had as begun, and unknown the children that came into being without the
-	// knowledge of the controller.
-	recorded map[attempt]bool
-	unknown  map[types.UID]bool
+	// recorded are the attempts that status ever had as begun, unknown the children that came into being without the knowledge of the
+	// controller, and stripped those whose label another client has removed, so that no cache shows them.
+	recorded          map[attempt]bool
+	unknown, stripped map[types.UID]bool
 	// last is the child that was last created for an attempt, and adopted are the children that a status ever named.
 	last    map[attempt]types.UID
 	adopted map[types.UID]bool
 }
 
 func newRules(e *env, sj *batchv1alpha1.SequentialJob) *rules {
-	return &rules{env: e, uid: sj.UID, recorded: map[attempt]bool{}, unknown: map[types.UID]bool{}, last: map[attempt]types.UID{}, adopted: map[types.UID]bool{}}
+	return &rules{env: e, uid: sj.UID, recorded: map[attempt]bool{}, unknown: map[types.UID]bool{}, last: map[attempt]types.UID{}, adopted: map[types.UID]bool{},
+		stripped: map[types.UID]bool{}}
 }
 
 func attemptOf(child metav1.Object) attempt {
@@ -138,7 +139,7 @@ func (r *rules) finalizersStored(p *process, before, after *batchv1alpha1.Sequen
 	}
 	mayNotDelete := before.DeletionTimestamp != nil && apierrors.IsForbidden(r.refusals["delete child"]) // then an event says so
 	for _, child := range r.own() {
-		if view(child).End == "" && !r.unknown[child.GetUID()] && !mayNotDelete {
+		if view(child).End == "" && !r.unseen(child) && !mayNotDelete {
 			r.Fail(ruleFinalizer, "it is removed, and child %s is active", child.GetName())
 		}
 	}

@@ -112,11 +112,12 @@ func (e *env) checkRest(heading plan.End) {
 }
 
 // checkGone checks what is left of a sequence. What was orphaned stays, unless it runs. A child may run whose creation came late, while the
-// sequence was being deleted without its children: no controller has seen it in time to stop it.
+// sequence was being deleted without its children, and so may one without a label that no status names: no controller has seen it in time
+// to stop it.
 func (e *env) checkGone() {
 	for _, child := range e.children() {
 		owned := len(child.GetOwnerReferences()) > 0
-		if owned || view(child).End == "" && !e.rules.unknown[child.GetUID()] {
+		if owned || view(child).End == "" && !e.rules.unseen(child) {
 			e.Fail(ruleIs, "it is gone, and %s is left", child.GetName())
 		}
 	}

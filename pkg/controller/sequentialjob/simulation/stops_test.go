@@ -80,3 +80,8 @@ func (r *rules) unseenByLeader(o plan.Observed) bool {
 	version, err := strconv.Atoi(o.SequentialJob.ResourceVersion)
 	return err == nil && version < r.unknownAt
 }
+
+// unseen returns whether a child runs of which neither a status nor a cache of a controller that leads tells.
+func (r *rules) unseen(child metav1.Object) bool {
+	return r.unknown[child.GetUID()] || r.stripped[child.GetUID()] && !r.adopted[child.GetUID()]
+}

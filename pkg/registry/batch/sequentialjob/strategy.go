@@ -121,7 +121,8 @@ func (ActionStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.
 }
 
 // recordStepChanges records in the status of the next object in which generation the steps changed. With the strategy Restart,
-// a change of the step that runs begins a new attempt of it; the controller stops the child of the old one.
+// a change of the step that runs begins a new attempt of it; the controller stops the child of the old one. Of a sequence that is
+// being deleted, nothing begins: the status goes on to name the child that is to be stopped.
 func recordStepChanges(next, prev *batch.SequentialJob, call actions.Call) {
 	now, was := actions.Versioned(next), actions.Versioned(prev)
 	if equalSteps(&now.Spec, &was.Spec) {
@@ -129,7 +130,7 @@ func recordStepChanges(next, prev *batch.SequentialJob, call actions.Call) {
 	}
 	next.Status.StepsGeneration = next.Generation
 	index := running(was)
-	if next.Spec.UpdateStrategy == nil || next.Spec.UpdateStrategy.Type != batch.UpdateRestart ||
+	if prev.DeletionTimestamp != nil || next.Spec.UpdateStrategy == nil || next.Spec.UpdateStrategy.Type != batch.UpdateRestart ||
 		index < 0 || helper.EqualStep(&now.Spec, &was.Spec, index) {
 		return
 	}

@@ -78,6 +78,9 @@ func TestPrepareForUpdate(t *testing.T) {
 		"what containers share":   {change: func(sj *batch.SequentialJob) { sj.Spec.Template.Spec.NodeSelector["a"] = "c" }, want: steps, wantRestart: &again},
 		"the retries":             {change: func(sj *batch.SequentialJob) { sj.Spec.BackoffLimit = ptr.To[int32](1) }, want: steps, wantRestart: &again},
 		"a step that has ended":   {stored: func(sj *batch.SequentialJob) { sj.Status.Progress.CurrentIndex = ptr.To[int32](2) }, change: image(1), want: steps},
+		"a sequence that is being deleted": {
+			stored: func(sj *batch.SequentialJob) { sj.DeletionTimestamp = ptr.To(metav1.Unix(1, 0)) }, change: image(1), want: steps,
+		},
 		"a sequence that has failed": {
 			stored: failed, change: image(1), want: outcome{Generation: 5, StepsGeneration: 5, Attempts: 2, State: batch.StepRunning, Phase: batch.PhaseFailed},
 		},
