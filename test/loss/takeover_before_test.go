@@ -261,9 +261,10 @@ func (o *takeover) unchanged(t *testing.T, when string) {
 // end deletes what is left, so that the other steps find the cluster as it was.
 func (o *takeover) end(t *testing.T) {
 	t.Helper()
-	if err := o.sets().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	// kube-apiserver may not reach the group of a server that has just started yet.
+	framework.Eventually(t, "the sets are deleted", func(ctx context.Context) error {
+		return o.sets().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	})
 	o.deleteNamespace(t, o.namespace)
 	o.namespaceEnds(t, o.namespace)
 }
