@@ -116,7 +116,9 @@ func (p *process) checkVisible() {
 		}
 		n := 0
 		for _, event := range p.events {
-			if event.reason == reason && strings.Contains(event.note, denied) && !event.at.Before(began) && event.at.Sub(began) <= time.Minute {
+			later, about := event.at.Sub(began), strings.Contains(event.note, denied)
+			// Pods that failed a moment before, for another reason, are reported as long as they are not tried again.
+			if event.reason == reason && later <= time.Minute && (about && later >= 0 || !about && later >= -time.Minute) {
 				n++
 			}
 		}

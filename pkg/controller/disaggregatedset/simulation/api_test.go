@@ -37,7 +37,9 @@ func (p *process) leaderWorkerSetClient() childClient[leaderWorkerSet] {
 	return childClient[leaderWorkerSet]{p, simulation.Client[leaderWorkerSet]{
 		Changed: func(before, after leaderWorkerSet, _ string) {
 			p.rules.adopted(before, after)
-			p.rules.besideHidden(before)
+			if metav1.GetControllerOfNoCopy(before) != nil { // an adoption changes nothing of what runs
+				p.rules.besideHidden(before)
+			}
 		},
 		Deleted:  func(lws leaderWorkerSet, _ metav1.DeletionPropagation) { p.rules.besideHidden(lws) },
 		Resource: p.env.children, Sender: p.sender, Own: func(lws leaderWorkerSet) bool { return p.mine(lws) },

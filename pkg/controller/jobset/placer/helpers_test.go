@@ -6,6 +6,7 @@ package placer
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,8 @@ type env struct {
 	mu    sync.Mutex
 	sets  map[string]*jobsetv1alpha2.JobSet
 	woken map[string]bool
+	// versions is the last resource version.
+	versions int
 }
 
 // bubbleClock is the clock of a bubble.
@@ -111,6 +114,8 @@ func (e *env) set(name string, jobs int32, age int) *jobsetv1alpha2.JobSet {
 func (e *env) store(js *jobsetv1alpha2.JobSet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.versions++
+	js.ResourceVersion = strconv.Itoa(e.versions)
 	e.sets[js.Name] = js
 }
 

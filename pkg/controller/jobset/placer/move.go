@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -21,8 +22,9 @@ const retryMove = time.Minute
 
 // moves are what is remembered about Jobs that leave their domains.
 type moves struct {
-	// moving are the Jobs that go to another domain, as long as no status is known to say so.
-	moving map[cache.ObjectName]placement.Assignment
+	// moving are the domains to which a Job of a set goes, as long as no status is known to say so: the last decision, and earlier ones that
+	// may have been stored.
+	moving map[cache.ObjectName][]movingTo
 	// stayed is when a Job of a set had to stay for lack of another domain.
 	stayed map[cache.ObjectName]stayed
 	// changes counts what has happened in the cluster.
@@ -31,14 +33,45 @@ type moves struct {
 	improved map[placement.Name]time.Time
 }
 
+// movingTo is where a Job goes.
+type movingTo struct {
+	placement.Assignment
+	// uid and version are the UID and the resource version of the set that the decision was made on, and at is when.
+	uid     types.UID
+	version string
+	at      time.Time
+}
+
+// maxUnseen is how many earlier decisions about a set are remembered.
+const maxUnseen = 4
+
+// unseenFor is for how long the domain stays taken to which a Job moves, while the cache shows the set as it was before: a status with the
+// move may have been stored.
+const unseenFor = 10 * time.Minute
+
+// unseen returns whether the cache shows a set as it was when the decision was made.
+func (m movingTo) unseen(js *jobsetv1alpha2.JobSet, now time.Time) bool {
+	return m.uid == js.UID && m.version == js.ResourceVersion && now.Sub(m.at) < unseenFor
+}
+
 type stayed struct {
 	at      time.Time
 	changes uint64
 }
 
 func newMoves() moves {
-	return moves{moving: map[cache.ObjectName]placement.Assignment{}, stayed: map[cache.ObjectName]stayed{},
+	return moves{moving: map[cache.ObjectName][]movingTo{}, stayed: map[cache.ObjectName]stayed{},
 		improved: map[placement.Name]time.Time{}}
+}
+
+// assignments are the domains that Jobs on the move take.
+func (m *moves) assignments() (out []placement.Assignment) {
+	for _, all := range m.moving {
+		for _, to := range all {
+			out = append(out, to.Assignment)
+		}
+	}
+	return out
 }
 
 // Move returns to which domain one of the Jobs of a set goes whose pods get no nodes, and when to ask again. It is
@@ -48,13 +81,9 @@ func (p *Placer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []do
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := cache.MetaObjectToName(js)
-	was, moved := p.moving[key]
+	was := p.moving[key]
 	delete(p.moving, key)
-	defer func() {
-		if is, moves := p.moving[key]; moved && !(moves && is.Domain == was.Domain) {
-			p.change() // if the status does not hold the last answer, nothing else shows that the domain is free
-		}
-	}()
+	defer func() { p.keepUnseen(js, key, was) }()
 	if len(stuck) == 0 {
 		delete(p.stayed, key)
 		return domains.Moving{}, nil
@@ -70,6 +99,27 @@ func (p *Placer) Move(ctx context.Context, js *jobsetv1alpha2.JobSet, stuck []do
 		}
 	}
 	return m.out, nil
+}
+
+// keepUnseen keeps the domains of earlier decisions about a set that the cache does not show, if a status with them may be stored.
+func (p *Placer) keepUnseen(js *jobsetv1alpha2.JobSet, key cache.ObjectName, was []movingTo) {
+	all, now, freed := p.moving[key], p.Clock.Now(), false
+	for _, earlier := range was {
+		same := slices.ContainsFunc(all, func(to movingTo) bool { return to.Domain == earlier.Domain })
+		switch {
+		case same:
+		case earlier.unseen(js, now) && len(all) <= maxUnseen:
+			all = append(all, earlier)
+		default:
+			freed = true
+		}
+	}
+	if len(all) > 0 {
+		p.moving[key] = all
+	}
+	if freed {
+		p.change() // if no status holds the answer, nothing else shows that the domain is free
+	}
 }
 
 // mover looks for the Job of one set that goes.
@@ -179,8 +229,8 @@ func (m *mover) place(ctx context.Context, s *domains.Stuck, request placement.R
 		result := placement.Place(&cluster, present, []placement.Request{request}, m.WhenFull)[0]
 		if result.Outcome == placement.Placed {
 			to := result.Assignments[0]
-			m.moving[m.key] = to
 			m.out.Move = &domains.Move{Stuck: *s, Domain: to.Domain.String(), Nodes: to.Nodes, Cause: cause}
+			m.moving[m.key] = []movingTo{{to, m.js.UID, m.js.ResourceVersion, m.Clock.Now()}}
 			return nil
 		}
 	}

@@ -84,6 +84,30 @@ func TestMove(t *testing.T) {
 	})
 }
 
+// TestMoveWhileTheCacheLags has a set be looked at again while the cache still shows its status from before the move, which may be stored.
+func TestMoveWhileTheCacheLags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEnv(t, placement.WhenFullWait, node("a", 0), node("b", 0), node("c", 0))
+		js := e.set("js", 2, 0)
+		js = e.written(js, e.await(js, "a b"))
+		js.ResourceVersion = "7"
+		e.want("in time", "0 to c", e.move(js, e.stuck(js, 5*time.Minute, 0)))
+		other := e.set("other", 1, 1)
+		for range 3 {
+			e.clock.Step(time.Minute)
+			e.want("the cache shows no pod that waits", "again after 0s", e.move(js, nil))
+			if _, got := e.ask(other); got != "NoDomain" {
+				t.Errorf("another set gets %q while the cache lags", got)
+			}
+			e.want("the cache shows the same", "0 to c", e.move(js, e.stuck(js, 5*time.Minute, 0)))
+		}
+		js = js.DeepCopy()
+		js.ResourceVersion = "8"
+		e.want("the status is another one", "again after 0s", e.move(js, nil))
+		e.await(other, "c")
+	})
+}
+
 // TestMoveNeedsRoom has a Job stay for lack of a domain, until there is one.
 func TestMoveNeedsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -279,10 +279,7 @@ func (p *Placer) present() (out []placement.Assignment, err error) {
 			out = append(out, assignments(key, g.answer.Placement)...)
 		}
 	}
-	for _, a := range p.moves.moving {
-		out = append(out, a)
-	}
-	return out, nil
+	return append(out, p.moves.assignments()...), nil
 }
 
 // Withdraw forgets a set that waits for no domain: its status holds what it was given, or it does not ask. Where one of its Jobs goes is

@@ -12,14 +12,14 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan"
 )
 
-// This file holds what users do when sets that restart in place hold the room of each other. Such a set ends only when all of its pods run, and
-// the scheduler binds them one by one. Sets that have groups of pods, or a queue, do not get there (docs/scheduling.md).
+// This file holds what users do when sets hold the room of each other. The scheduler binds the pods of a Job one by one, and a set that restarts
+// in place ends only when all of its pods run. Sets that have groups of pods, or a queue, do not get there (docs/scheduling.md).
 
 // finishInTurn has a user suspend all sets that have not finished, and resume one after another, if they hold the room of each other. It
 // reports whether all have finished then.
 func (w *world) finishInTurn() bool {
 	waiting := w.unfinishedSets()
-	if !w.inPlace || len(waiting) < 2 || !w.holdRoomOfOthers(waiting) {
+	if len(waiting) < 2 || !w.holdRoomOfOthers(waiting) {
 		return false
 	}
 	w.Seen["sets that hold the room of others"]++
