@@ -52,6 +52,19 @@ type Record struct {
 type Cluster struct {
 	// ID is what etcd calls the cluster, in hexadecimal digits. It does not change while the cluster exists.
 	ID string `json:"id"`
+	// Members are the members by name, as the server of the leader sees them. Only a report for people uses them: etcd itself decides who
+	// is a member.
+	Members []Member `json:"members,omitempty"`
+}
+
+// Member is a member of a cluster.
+type Member struct {
+	// Name is the name of the pod that runs the member, and ID what etcd calls the member, in hexadecimal digits. A member whose data were
+	// lost is replaced by one with another ID.
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	// Learner means that the member receives the data of the others and has no vote yet.
+	Learner bool `json:"learner,omitempty"`
 }
 
 // NewCluster returns nil without an ID.
@@ -66,6 +79,9 @@ func NewCluster(id string) *Cluster {
 func (c *Cluster) Equal(other *Cluster) bool {
 	return c == other || c != nil && other != nil && c.ID == other.ID
 }
+
+// With returns the same cluster with these members.
+func (c *Cluster) With(members []Member) *Cluster { return &Cluster{ID: c.ID, Members: members} }
 
 // String returns the ID.
 func (c *Cluster) String() string {

@@ -15,19 +15,26 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
 // startMember starts the member of this server, and makes the server use all members. The main API has the certificates of the members, and
 // the record that says to which cluster they belong.
-func (r *run) startMember(ctx context.Context, store *etcd.Server, main *mainapi.Clients) error {
+func (r *run) startMember(ctx context.Context, store *etcd.Server, main *mainapi.Clients, told provider.Recorder) error {
 	if err := r.keepPeerCert(ctx, main); err != nil {
 		return err
 	}
-	err := store.StartMember(ctx, func(ctx context.Context) (*witness.Record, error) { return readRecord(ctx, main.Kube) },
-		func(err error) { r.wait.Startup.Wait(ctx, "the members of the embedded etcd", err) })
+	err := store.StartMember(ctx, etcd.Installation{
+		Read: func(ctx context.Context) (*witness.Record, error) { return readRecord(ctx, main.Kube) },
+		Wait: func(err error) { r.wait.Startup.Wait(ctx, "the members of the embedded etcd", err) },
+		Tell: func(step etcd.Step, note string) {
+			told.Record(storecheck.Event(step == etcd.StepRemoved, string(step), note))
+		},
+	})
 	if err != nil && ctx.Err() != nil {
 		return mainapi.ErrLeft
 	}

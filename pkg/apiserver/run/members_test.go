@@ -122,7 +122,7 @@ func newGuard(t *testing.T, r *run, store *etcd.Server, main *mainapi.Clients) *
 		Owners:      func(context.Context, sets.Set[string]) (owners.Report, error) { return owners.Report{}, nil },
 		Definitions: func(context.Context, sets.Set[string]) ([]owners.Definition, error) { return nil, nil },
 		Created:     func(context.Context, string) (bool, error) { return false, nil },
-		Cluster:     witness.NewCluster(store.ClusterID()),
+		Cluster:     witness.NewCluster(store.ClusterID()), Members: store.Members,
 	})
 	if err != nil {
 		t.Error(err)
@@ -146,7 +146,7 @@ func TestServersFormACluster(t *testing.T) {
 	for ordinal := range hosts {
 		r, store := newMember(t, dir, hosts, ordinal)
 		go func() {
-			if err := r.startMember(t.Context(), store, main); err != nil {
+			if err := r.startMember(t.Context(), store, main, unheard{}); err != nil {
 				started <- err
 				return
 			}

@@ -25,6 +25,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/flagerror"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
 // run is the state of one run of the server.
@@ -87,7 +88,7 @@ func (r *run) inOrder(ctx context.Context) error {
 	told := events.Start(ctx, options.ComponentName, main.Kube.EventsV1())
 	defer told.Close()
 	config.Recorder, config.Revisions = told, mainapi.RevisionReader{Client: main.Kube.AppsV1()}
-	if err := r.awaitStore(ctx, store, main); err != nil {
+	if err := r.awaitStore(ctx, store, main, told); err != nil {
 		return err
 	}
 	guard, err := r.newStoreCheck(config, store, main)
@@ -106,14 +107,14 @@ func (r *run) inOrder(ctx context.Context) error {
 }
 
 // awaitStore waits until the embedded etcd has started, or until an external one answers.
-func (r *run) awaitStore(ctx context.Context, store *etcd.Server, main *mainapi.Clients) error {
+func (r *run) awaitStore(ctx context.Context, store *etcd.Server, main *mainapi.Clients, told provider.Recorder) error {
 	switch {
 	case store == nil:
 		return openExternal(ctx, &r.Recommended.Etcd.StorageConfig.Transport, r.wait.Startup)
 	case r.isSingle(store):
 		return r.wait.Meanwhile()
 	}
-	if err := r.startMember(ctx, store, main); err != nil {
+	if err := r.startMember(ctx, store, main, told); err != nil {
 		return err
 	}
 	return r.backUpBeforeVersion(ctx, store)

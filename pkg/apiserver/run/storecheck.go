@@ -49,14 +49,16 @@ func (r *run) newStoreCheck(config *apiserver.Config, store *etcd.Server, main *
 			definitions.Resources = append(definitions.Resources, resource)
 		}
 	}
-	stored, cluster := r.Recommended.Etcd.StorageConfig, ""
+	stored := r.Recommended.Etcd.StorageConfig
+	var cluster *witness.Cluster
+	var members func() []witness.Member
 	if store != nil {
-		cluster = store.ClusterID()
+		cluster, members = witness.NewCluster(store.ClusterID()), store.Members
 	}
 	guard, err := storecheck.New(storecheck.Config{
 		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.Kube, Routes: routesOf(main, served),
 		Owners: checker.Check, Definitions: definitions.Check, Recorder: config.Recorder,
-		Version: config.Generic.EffectiveVersion.Info().GitVersion, Cluster: witness.NewCluster(cluster),
+		Version: config.Generic.EffectiveVersion.Info().GitVersion, Cluster: cluster, Members: members,
 	})
 	if err != nil {
 		return nil, flagerror.Wrap("etcd-servers", err, "correct the addresses and certificates of etcd")

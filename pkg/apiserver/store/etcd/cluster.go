@@ -89,17 +89,23 @@ func (c *Cluster) configure(cfg *embed.Config) {
 func (c *Cluster) initial(members []*etcdserverpb.Member) string {
 	var all []string
 	for _, member := range members {
-		name := types.ID(member.ID).String()
-		for ordinal := range c.Hosts {
-			if slices.Contains(member.PeerURLs, c.url(ordinal, peerPort)) {
-				name = c.name(ordinal)
-			}
-		}
+		name := c.nameOf(types.ID(member.ID), member.PeerURLs)
 		for _, address := range member.PeerURLs {
 			all = append(all, name+"="+address)
 		}
 	}
 	return strings.Join(all, ",")
+}
+
+// nameOf returns the name of the member with one of the addresses, or the ID if it is none of the hosts. etcd knows the name of a member
+// only after that has started.
+func (c *Cluster) nameOf(id types.ID, peerURLs []string) string {
+	for ordinal := range c.Hosts {
+		if slices.Contains(peerURLs, c.url(ordinal, peerPort)) {
+			return c.name(ordinal)
+		}
+	}
+	return id.String()
 }
 
 func secure(host string, port int) url.URL {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
@@ -92,21 +94,70 @@ func TestOnlyTheFirstMemberFoundsACluster(t *testing.T) {
 	}
 }
 
-func TestLostDataOfAMemberAreNotReplaced(t *testing.T) {
+func TestMemberWhoseDataWereLostIsReplaced(t *testing.T) {
+	tier.OnRequest(t, "three members form a cluster, which takes etcd eight seconds")
+	t.Parallel()
+	c := newCluster(t)
+	all := c.form()
+	defer all[2].Close()
+	c.put(c.client(0), "value")
+	all[1].Close()
+	c.lose(1)
+	c.told = nil
+	again := c.run(1)
+	defer again.Close()
+	c.wantValue(c.client(1), "value")
+	want := []string{
+		"StoreMemberRemoved: Removed m-1 from the embedded etcd, because its data directory is empty. It joins again.",
+		"StoreMemberAdded: Added m-1 to the embedded etcd as a learner. It has a vote when it has the data of the others.",
+		"StoreMemberPromoted: m-1 has the data of the other members of the embedded etcd, and has a vote from now on.",
+	}
+	if diff := cmp.Diff(want, c.told); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	// Now the others can be lost, too, one after the other.
+	all[0].Close()
+	c.lose(0)
+	first := c.run(0)
+	defer first.Close()
+	c.wantValue(c.client(0), "value")
+	if first.ClusterID() != again.ClusterID() {
+		t.Errorf("clusters %s and %s", first.ClusterID(), again.ClusterID())
+	}
+	c.wantMembers(first, again, all[2])
+}
+
+func TestLostDataAreNotReplacedUnlessTheOthersAgree(t *testing.T) {
 	tier.OnRequest(t, "three members form a cluster, which takes etcd eight seconds")
 	t.Parallel()
 	c := newCluster(t)
 	all := c.form()
 	defer all[0].Close()
-	defer all[2].Close()
-	all[1].Close()
-	if err := os.RemoveAll(c.data(1)); err != nil {
+	c.put(c.client(0), "value")
+	// Another process runs the member, and this one has an empty directory.
+	elsewhere := c.config(1)
+	other, err := Open(Config{DataDir: filepath.Join(c.dir, "elsewhere"), QuotaBytes: 64 << 20, Ephemeral: true, Cluster: elsewhere})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if reason := c.refused(1); !strings.HasPrefix(reason, "the data of this member were lost: ") {
-		t.Errorf("the member waits for %q", reason)
+	defer other.Close()
+	if err := c.join(other); err == nil || !strings.Contains(err.Error(), "stop the other process that runs m-1") {
+		t.Errorf("while the member answers: %v", err)
 	}
-	c.put(c.client(0, 2), "value")
+	all[1].Close()
+	all[2].Close()
+	if err := c.join(other); err == nil || !strings.Contains(err.Error(), "the other members do not answer") {
+		t.Errorf("without a majority: %v", err)
+	}
+	if len(c.told) != 4 {
+		t.Errorf("steps %q", c.told)
+	}
+	third := c.run(2) // with its data
+	defer third.Close()
+	second := c.run(1)
+	defer second.Close()
+	c.put(c.client(1), "other")
+	c.wantMembers(all[0], second, third)
 }
 
 func TestNoStoreIsMadeBesideAnother(t *testing.T) {
@@ -173,7 +224,7 @@ func TestInterruptedJoinIsRepeated(t *testing.T) {
 	c := newCluster(t)
 	defer c.found().Close()
 	interrupted := c.open(1)
-	if _, err := interrupted.join(t.Context(), c.record.Load().Cluster.ID); err != nil {
+	if err := c.join(interrupted); err != nil {
 		t.Fatal(err)
 	}
 	interrupted.Close()

@@ -13,10 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	certutil "k8s.io/client-go/util/cert"
 
@@ -37,6 +39,9 @@ type cluster struct {
 	certificates string
 	// record is what the witness knows.
 	record atomic.Pointer[witness.Record]
+	// told are the steps of all members.
+	mu   sync.Mutex
+	told []string
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -112,11 +117,19 @@ func (c *cluster) known(context.Context) (*witness.Record, error) { return c.rec
 func (c *cluster) begin(ctx context.Context, s *Server) (waits <-chan string, ended <-chan error) {
 	reports, end := make(chan string, 1), make(chan error, 1)
 	go func() {
-		end <- s.StartMember(ctx, c.known, func(err error) {
-			select {
-			case reports <- err.Error():
-			default:
-			}
+		end <- s.StartMember(ctx, Installation{
+			Read: c.known,
+			Wait: func(err error) {
+				select {
+				case reports <- err.Error():
+				default:
+				}
+			},
+			Tell: func(step Step, note string) {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.told = append(c.told, string(step)+": "+note)
+			},
 		})
 	}()
 	return reports, end
@@ -209,6 +222,43 @@ func (c *cluster) wantValue(client *clientv3.Client, want string) {
 	response, err := client.Get(c.Context(), "key")
 	if err != nil || len(response.Kvs) != 1 || string(response.Kvs[0].Value) != want {
 		c.Errorf("read %v, %v, want %s", response, err, want)
+	}
+}
+
+// lose deletes the data of a member that has ended.
+func (c *cluster) lose(ordinal int) {
+	c.Helper()
+	if err := os.RemoveAll(c.data(ordinal)); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// join lets a member that has not started join the cluster.
+func (c *cluster) join(s *Server) error {
+	_, err := s.join(c.Context(), c.record.Load().Cluster.ID, Installation{Tell: func(Step, string) {}})
+	return err
+}
+
+// wantMembers checks that the cluster has these members only, that each has a vote, and that only the leader reports them.
+func (c *cluster) wantMembers(all ...*Server) {
+	c.Helper()
+	var want []witness.Member
+	for ordinal, s := range all {
+		want = append(want, witness.Member{Name: "m-" + strconv.Itoa(ordinal), ID: s.etcd.Server.MemberID().String()})
+	}
+	reports := 0
+	for _, s := range all {
+		got := s.Members()
+		if got == nil {
+			continue
+		}
+		reports++
+		if diff := cmp.Diff(want, got); diff != "" {
+			c.Errorf("members (-want +got):\n%s", diff)
+		}
+	}
+	if reports != 1 {
+		c.Errorf("%d members report the cluster", reports)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -28,8 +27,8 @@ import (
 const (
 	// joinTimeout bounds an attempt to join, and joinPause is between two attempts, and between two looks at a member that starts.
 	joinTimeout, joinPause = 5 * time.Second, 500 * time.Millisecond
-	// aloneTimeout is how long each of the other members has to answer the one that makes a new store.
-	aloneTimeout = time.Second
+	// statusTimeout is how long each of the other members has to answer the one that makes a new store, or replaces one.
+	statusTimeout = time.Second
 )
 
 // ErrOtherCluster is returned when a data directory belongs to another cluster than the one that the witness knows.
@@ -40,18 +39,41 @@ type waitError struct{ error }
 
 func notYet(format string, args ...any) error { return &waitError{fmt.Errorf(format, args...)} }
 
-// StartMember runs a member of a cluster until Close is called. It returns when the member serves and has a vote, and reports what it waits
-// for until then. read returns the record of the witness.
+// Step is a change of the members of a cluster that a member makes because it joins.
+type Step string
+
+// Steps.
+const (
+	// StepRemoved: the former member of this host, whose data were lost, was removed.
+	StepRemoved Step = "StoreMemberRemoved"
+	// StepAdded: this member was added as a learner.
+	StepAdded Step = "StoreMemberAdded"
+	// StepPromoted: this member has the data of the others, and has a vote from now on.
+	StepPromoted Step = "StoreMemberPromoted"
+)
+
+// Installation is what a member asks and tells while it starts.
+type Installation struct {
+	// Read returns the record of the witness; nil if there is none.
+	Read func(context.Context) (*witness.Record, error)
+	// Wait takes what the member waits for.
+	Wait func(error)
+	// Tell takes the steps that change the cluster, with a sentence for administrators.
+	Tell func(step Step, note string)
+}
+
+// StartMember runs a member of a cluster until Close is called. It returns when the member serves and has a vote.
 //
 // Only the first member founds a cluster, and only if the witness knows no store. So there is never a second cluster: a member without
-// data joins the cluster that the witness knows, as a learner that is promoted when it has the data of the others. A member with data
-// starts with them, and must then be of that cluster.
-func (s *Server) StartMember(ctx context.Context, read func(context.Context) (*witness.Record, error), report func(error)) error {
+// data joins the cluster that the witness knows, as a learner that is promoted when it has the data of the others. If that cluster has a
+// member of the same host, the data of that one were lost, and it is removed before. A member with data starts with them, and must then
+// be of that cluster.
+func (s *Server) StartMember(ctx context.Context, i Installation) error {
 	for {
-		record, err := read(ctx)
+		record, err := i.Read(ctx)
 		waits := err != nil
 		if err == nil {
-			err = s.enter(ctx, record)
+			err = s.enter(ctx, record, i)
 			waits = errors.As(err, new(*waitError))
 		}
 		if err == nil {
@@ -60,12 +82,12 @@ func (s *Server) StartMember(ctx context.Context, read func(context.Context) (*w
 		if !waits {
 			return err
 		}
-		report(err)
+		i.Wait(err)
 		if err := pause(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.awaitVote(ctx, report); err != nil {
+	if err := s.awaitVote(ctx, i); err != nil {
 		return err
 	}
 	s.serve(ctx)
@@ -73,7 +95,7 @@ func (s *Server) StartMember(ctx context.Context, read func(context.Context) (*w
 }
 
 // enter starts the member as the record and its data allow it.
-func (s *Server) enter(ctx context.Context, record *witness.Record) error {
+func (s *Server) enter(ctx context.Context, record *witness.Record, i Installation) error {
 	cfg := embedConfig(s.config, s.log)
 	adopted, joins := record.Adopted(), false
 	switch {
@@ -81,7 +103,7 @@ func (s *Server) enter(ctx context.Context, record *witness.Record) error {
 		return errors.New("the store of this installation has one member, and cannot have several yet: remove --embedded-etcd-members")
 	case wal.Exist(filepath.Join(cfg.Dir, "member", "wal")):
 	case adopted:
-		initial, err := s.join(ctx, record.Cluster.ID)
+		initial, err := s.join(ctx, record.Cluster.ID, i)
 		if err != nil {
 			return err
 		}
@@ -128,7 +150,7 @@ func (c *Cluster) checkAlone(ctx context.Context) error {
 	}
 	defer client.Close()
 	for _, endpoint := range c.others() {
-		bounded, cancel := context.WithTimeout(ctx, aloneTimeout)
+		bounded, cancel := context.WithTimeout(ctx, statusTimeout)
 		_, err := client.Status(bounded, endpoint)
 		cancel()
 		if err == nil {
@@ -139,55 +161,10 @@ func (c *Cluster) checkAlone(ctx context.Context) error {
 	return nil
 }
 
-// join makes this member a learner of the cluster and returns the members that the cluster has then.
-func (s *Server) join(ctx context.Context, cluster string) (initial string, err error) {
-	c := s.config.Cluster
-	client, err := c.client()
-	if err != nil {
-		return "", err
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
-	defer cancel()
-	list, err := client.MemberList(ctx)
-	if err != nil {
-		return "", notYet("the data directory is empty, and the other members do not answer: %w", err)
-	}
-	if found := types.ID(list.Header.ClusterId).String(); found != cluster {
-		return "", notYet("the data directory is empty, and the other members are the cluster %s, not %s", found, cluster)
-	}
-	for _, member := range list.Members {
-		if s.added != 0 && member.ID == s.added {
-			return c.initial(list.Members), nil
-		}
-		if err := c.makeRoom(ctx, client, member); err != nil {
-			return "", err
-		}
-	}
-	added, err := client.MemberAddAsLearner(ctx, []string{c.url(c.Ordinal, peerPort)})
-	if err != nil {
-		return "", notYet("joining the other members: %w", err)
-	}
-	s.added = added.Member.ID
-	klog.FromContext(ctx).Info("Joining the other members of the embedded etcd as a learner", "member", types.ID(s.added), "cluster", cluster)
-	return c.initial(added.Members), nil
-}
-
-// makeRoom removes a learner of this host that an earlier process has added and that has not started: it has never had a vote. It returns
-// an error if another member keeps this one from joining.
-func (c *Cluster) makeRoom(ctx context.Context, client *clientv3.Client, member *etcdserverpb.Member) error {
-	address := c.url(c.Ordinal, peerPort)
-	switch own := slices.Contains(member.PeerURLs, address); {
-	case own && !member.IsLearner:
-		return notYet("the data of this member were lost: the cluster has a member at %s, but the data directory is empty", address)
-	case own:
-		if _, err := client.MemberRemove(ctx, member.ID); err != nil {
-			return notYet("removing the learner of an earlier attempt: %w", err)
-		}
-	case member.IsLearner:
-		return notYet("%s joins now", strings.Join(member.PeerURLs, " and "))
-	}
-	return nil
+func (i Installation) tell(ctx context.Context, step Step, member uint64, format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	klog.FromContext(ctx).Info(note, "member", types.ID(member), "step", step)
+	i.Tell(step, note)
 }
 
 // client returns a client of the other members.
@@ -204,22 +181,25 @@ func (c *Cluster) client() (*clientv3.Client, error) {
 }
 
 // awaitVote waits until the member serves and has a vote.
-func (s *Server) awaitVote(ctx context.Context, report func(error)) error {
+func (s *Server) awaitVote(ctx context.Context, i Installation) error {
 	for {
 		select {
 		case <-s.etcd.Server.ReadyNotify():
 			if !s.etcd.Server.IsLearner() {
 				return nil
 			}
-			if _, err := s.etcd.Server.PromoteMember(ctx, uint64(s.etcd.Server.MemberID())); err != nil {
-				report(fmt.Errorf("this member has no vote yet: %w", err))
+			id := uint64(s.etcd.Server.MemberID())
+			if _, err := s.etcd.Server.PromoteMember(ctx, id); err != nil {
+				i.Wait(fmt.Errorf("this member has no vote yet: %w", err))
+			} else {
+				i.tell(ctx, StepPromoted, id, "%s has the data of the other members of the embedded etcd, and has a vote from now on.", s.etcd.Config().Name)
 			}
 		case err := <-s.etcd.Err():
 			return fmt.Errorf("the embedded etcd stopped: %w", err)
 		case <-s.etcd.Server.StopNotify():
 			return errors.New("the embedded etcd stopped: the other members may have removed this one")
 		default:
-			report(errors.New("more than half of the members must run"))
+			i.Wait(errors.New("more than half of the members must run"))
 		}
 		if err := pause(ctx); err != nil {
 			return err
@@ -233,6 +213,19 @@ func (s *Server) ClusterID() string {
 		return ""
 	}
 	return s.etcd.Server.Cluster().ID().String()
+}
+
+// Members returns the members of the cluster, by their names, if this member is the leader, and nil otherwise: one server reports them.
+func (s *Server) Members() (all []witness.Member) {
+	c, running := s.config.Cluster, s.etcd.Server
+	if c == nil || running.Leader() != running.MemberID() {
+		return nil
+	}
+	for _, member := range running.Cluster().Members() {
+		all = append(all, witness.Member{Name: c.nameOf(member.ID, member.PeerURLs), ID: member.ID.String(), Learner: member.IsLearner})
+	}
+	slices.SortFunc(all, func(a, b witness.Member) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 func pause(ctx context.Context) error {

@@ -6,6 +6,8 @@ package storecheck
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
@@ -38,6 +40,49 @@ func TestClusterOfMembersIsRecorded(t *testing.T) {
 	main.change(t, func(*witness.Record) *witness.Record { return nil })
 	if err := g.raise(t.Context()); err != nil || main.record(t).Cluster.String() != "cluster a" {
 		t.Errorf("the record that was deleted is %+v, %v", main.record(t), err)
+	}
+}
+
+// TestMembersAreReported has the server of the leader write the members into the record, and only when they change.
+func TestMembersAreReported(t *testing.T) {
+	t.Parallel()
+	store, main := newMember(t), newMain()
+	leader, follower := main.member(t, store, "a"), main.member(t, store, "a")
+	var members []witness.Member
+	leader.Members = func() []witness.Member { return members }
+	follower.Members = func() []witness.Member { return nil }
+	for _, g := range []*Guard{leader, follower} {
+		if err := turns(t, g); err != nil || !g.Serving() {
+			t.Fatalf("serving %t: %v", g.Serving(), err)
+		}
+	}
+	raise := func(g *Guard) []witness.Member {
+		if err := g.raise(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return main.record(t).Cluster.Members
+	}
+	members = []witness.Member{{Name: "js-0", ID: "1"}, {Name: "js-1", ID: "2", Learner: true}}
+	for _, g := range []*Guard{leader, follower, leader} {
+		if diff := cmp.Diff(members, raise(g)); diff != "" {
+			t.Errorf("members (-want +got):\n%s", diff)
+		}
+	}
+	writes := func() (n int) {
+		for _, action := range main.kube.Actions() {
+			if action.GetVerb() == "update" {
+				n++
+			}
+		}
+		return n
+	}
+	before := writes()
+	if raise(leader); writes() != before {
+		t.Errorf("members that have not changed cause %d writes", writes()-before)
+	}
+	members = members[:1]
+	if got := raise(leader); len(got) != 1 || !main.record(t).Cluster.Equal(leader.Cluster) {
+		t.Errorf("members %v of %s", got, main.record(t).Cluster)
 	}
 }
 

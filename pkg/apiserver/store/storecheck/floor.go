@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -58,17 +59,18 @@ func (g *Guard) raise(ctx context.Context) error {
 // raiseRecord raises the floor of the record, creates the record again if a person has deleted it, and takes out a refusal
 // that no server confirms any more.
 func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *witness.Record, floor int64) error {
+	cluster := g.reported(record)
 	switch {
 	case !record.Adopted():
 		g.mu.Lock()
-		record = &witness.Record{UUID: g.known.uuid, Floor: floor, Groups: g.groups.listed, Cluster: g.Cluster}
+		record = &witness.Record{UUID: g.known.uuid, Floor: floor, Groups: g.groups.listed}
 		g.mu.Unlock()
-	case record.Floor >= floor && !g.abandoned(record.Refusal) && record.Groups.With(g.groups.changes).Equal(record.Groups):
+	case record.Floor >= floor && !g.abandoned(record.Refusal) && record.Groups.With(g.groups.changes).Equal(record.Groups) && cluster == record.Cluster:
 		g.groups.changes = nil
 		return nil
 	}
 	record.Groups = record.Groups.With(g.groups.changes)
-	record.Floor = max(record.Floor, floor)
+	record.Floor, record.Cluster = max(record.Floor, floor), cluster
 	if g.abandoned(record.Refusal) {
 		record.Refusal, record.Accepted = nil, nil
 	}
@@ -81,6 +83,21 @@ func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 		return nil
 	}
 	return err
+}
+
+// reported returns the cluster as the record has to have it: with the members that this server reports, or else as it is.
+func (g *Guard) reported(record *witness.Record) *witness.Cluster {
+	cluster := g.Cluster
+	if record.Adopted() {
+		cluster = record.Cluster
+	}
+	if cluster == nil || g.Members == nil {
+		return cluster
+	}
+	if members := g.Members(); members != nil && !slices.Equal(members, cluster.Members) {
+		return cluster.With(members)
+	}
+	return cluster
 }
 
 // mark notes in the store that it is an older copy of what this server has seen. The floor may be too old to show that: the key may be the

@@ -46,6 +46,8 @@ type Config struct {
 	Version string
 	// Cluster is the cluster of the embedded member of this server; nil if that is a single one, or etcd runs elsewhere.
 	Cluster *witness.Cluster
+	// Members returns the members of the cluster if this server has to report them, and nil otherwise.
+	Members func() []witness.Member
 }
 
 // Guard knows whether the server may answer.

@@ -229,10 +229,15 @@ func (g *Guard) endRefusal(ctx context.Context, s *observation) error {
 
 // record reports an event on the ConfigMap.
 func (g *Guard) record(warning bool, reason, note string) {
-	g.Recorder.Record(provider.Event{
+	g.Recorder.Record(Event(warning, reason, note))
+}
+
+// Event returns an event on the ConfigMap of the witness, in which administrators see what happens to the store.
+func Event(warning bool, reason, note string) provider.Event {
+	return provider.Event{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: witness.Namespace, Name: witness.Name},
 		Action:    "CheckStore", Reason: reason, Note: text.TruncateWithEllipsis(note, maxNote), Warning: warning,
-	})
+	}
 }
 
 const (

@@ -54,6 +54,8 @@ type Status struct {
 	Effective bool                `json:"effective,omitempty"`
 	// Restored describes the last store that was adopted because an administrator accepted it.
 	Restored *witness.Restored `json:"restored,omitempty"`
+	// Cluster is the cluster of embedded members that have the store, with its members as the server of the leader has seen them last.
+	Cluster *witness.Cluster `json:"cluster,omitempty"`
 	// Unreadable is set if the flags say where the store is.
 	Unreadable *Unreadable `json:"unreadable,omitempty"`
 }
@@ -72,6 +74,7 @@ func statusOf(record *witness.Record, now time.Time) *Status {
 		return s
 	}
 	s.UUID, s.Floor, s.Refusal, s.Accepted, s.Restored = record.UUID, record.Floor, record.Refusal, record.Accepted, record.Restored
+	s.Cluster = record.Cluster
 	if record.Refusal == nil {
 		return s
 	}

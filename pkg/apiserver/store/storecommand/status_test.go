@@ -30,6 +30,7 @@ func TestStatus(t *testing.T) {
 	none := refusal(now)
 	none.JobsAtStake, none.Jobs = 0, nil
 	restored := &witness.Restored{Revision: 812, Time: metav1.NewTime(time.Unix(1_700_000_000, 0))}
+	cluster := witness.NewCluster("cdf818194e3a8c32")
 	for name, tc := range map[string]struct {
 		record *witness.Record
 		code   int
@@ -42,6 +43,16 @@ A server writes the record when it starts. The manifests have the ConfigMap; the
 `},
 		"the store is served": {&witness.Record{UUID: oldUUID, Floor: 1234}, 0, `State:   Serving, no server refuses the store
 Store:   11111111-1111-4111-8111-111111111111, at revision 1234 or later
+`},
+		"three members have the store": {&witness.Record{UUID: oldUUID, Floor: 1234, Cluster: cluster.With([]witness.Member{
+			{Name: "js-0", ID: "a1"}, {Name: "js-1", ID: "b2", Learner: true}, {Name: "js-2", ID: "c3"},
+		})}, 0, `State:     Serving, no server refuses the store
+Store:     11111111-1111-4111-8111-111111111111, at revision 1234 or later
+Members:   js-0 (a1), js-1 (b2, joins and has no vote yet), js-2 (c3) of cluster cdf818194e3a8c32
+`},
+		"members were not reported": {&witness.Record{UUID: oldUUID, Floor: 1234, Cluster: cluster}, 0, `State:     Serving, no server refuses the store
+Store:     11111111-1111-4111-8111-111111111111, at revision 1234 or later
+Members:   not reported yet, cluster cdf818194e3a8c32
 `},
 		"a store was restored": {&witness.Record{UUID: newUUID, Floor: 900, Restored: restored}, 0, `State:      Serving, no server refuses the store
 Store:      22222222-2222-4222-8222-222222222222, at revision 900 or later

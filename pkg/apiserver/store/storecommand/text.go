@@ -42,6 +42,9 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 	case s.State != NoWitness:
 		line("Store", "none was ever served")
 	}
+	if s.Cluster != nil {
+		line("Members", "%s", membersText(s.Cluster))
+	}
 	if s.Refusal != nil {
 		s.writeRefusal(line, now)
 	}
@@ -65,6 +68,21 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 		err = s.Unreadable.write(out)
 	}
 	return err
+}
+
+// membersText names the members of a cluster.
+func membersText(cluster *witness.Cluster) string {
+	if len(cluster.Members) == 0 {
+		return "not reported yet, " + cluster.String()
+	}
+	names := make([]string, len(cluster.Members))
+	for i, member := range cluster.Members {
+		names[i] = fmt.Sprintf("%s (%s)", member.Name, member.ID)
+		if member.Learner {
+			names[i] = fmt.Sprintf("%s (%s, joins and has no vote yet)", member.Name, member.ID)
+		}
+	}
+	return strings.Join(names, ", ") + " of " + cluster.String()
 }
 
 // meaning says what the state is.
