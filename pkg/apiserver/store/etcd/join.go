@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/membership"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"k8s.io/klog/v2"
@@ -96,25 +96,21 @@ func (s *Server) StartMember(ctx context.Context, i Installation) error {
 
 // enter starts the member as the record and its data allow it.
 func (s *Server) enter(ctx context.Context, record *witness.Record, i Installation) error {
-	cfg := embedConfig(s.config, s.log)
-	adopted, joins := record.Adopted(), false
+	cfg, c, joins := embedConfig(s.config, s.log), s.config.Cluster, false
 	switch {
-	case adopted && record.Cluster == nil:
-		return errors.New("the store of this installation has one member, and cannot have several yet: remove --embedded-etcd-members")
 	case wal.Exist(filepath.Join(cfg.Dir, "member", "wal")):
-	case adopted:
+	case record.Adopted() && record.Cluster != nil:
 		initial, err := s.join(ctx, record.Cluster.ID, i)
 		if err != nil {
 			return err
 		}
 		cfg.InitialCluster, cfg.ClusterState, joins = initial, embed.ClusterStateFlagExisting, true
-	case s.config.Cluster.Ordinal > 0:
-		return notYet("%s has to make the store first", s.config.Cluster.name(0))
-	default:
-		if err := s.config.Cluster.checkAlone(ctx); err != nil {
+	case c.Ordinal > 0:
+		return notYet("%s has to start first", c.name(0))
+	default: // if the installation had a store with one member, this one is empty, and is refused before anything is served
+		if err := c.checkAlone(ctx); err != nil {
 			return err
 		}
-		cfg.InitialClusterToken = uuid.NewString()
 	}
 	started, err := embed.StartEtcd(cfg)
 	if err != nil {
@@ -128,19 +124,33 @@ func (s *Server) enter(ctx context.Context, record *witness.Record, i Installati
 	return s.checkData(record)
 }
 
-// checkData returns an error if the member that was started is another one than it must be.
+// checkData returns an error if the member that was started is another one than it must be. The store of a single member, which may have been
+// restored, may become the first member of a cluster. Whether it is the store of this installation is not decided here.
 func (s *Server) checkData(record *witness.Record) error {
-	running, c := s.etcd.Server, s.config.Cluster
-	if record.Adopted() && s.ClusterID() != record.Cluster.ID {
-		return fmt.Errorf("%s %w: %s, but %s/%s in the main cluster names %s", s.config.DataDir, ErrOtherCluster, s.ClusterID(),
-			witness.Namespace, witness.Name, record.Cluster.ID)
+	running, c, dir := s.etcd.Server, s.config.Cluster, s.config.DataDir
+	member := running.Cluster().Member(running.MemberID())
+	switch single := member != nil && isSingle(member.PeerURLs); {
+	case single && c.Ordinal > 0:
+		return fmt.Errorf("%s has the data of a store with one member, which only %s may have", dir, c.name(0))
+	case single && s.ClusterID() == sharedID:
+		return fmt.Errorf("%s has a store that an earlier version has made, whose ID is not its own: back it up and restore the backup, and the "+
+			"store gets one", dir)
+	case single:
+		return nil
+	case record.Adopted() && record.Cluster != nil && s.ClusterID() != record.Cluster.ID:
+		return fmt.Errorf("%s %w: %s, but %s/%s in the main cluster names %s", dir, ErrOtherCluster, s.ClusterID(), witness.Namespace, witness.Name,
+			record.Cluster.ID)
 	}
-	member, address := running.Cluster().Member(running.MemberID()), c.url(c.Ordinal, peerPort)
-	if member != nil && !slices.Contains(member.PeerURLs, address) {
-		return fmt.Errorf("%s has the data of the member at %s, not %s", s.config.DataDir, strings.Join(member.PeerURLs, " and "), address)
+	if address := c.url(c.Ordinal, peerPort); member != nil && !slices.Contains(member.PeerURLs, address) {
+		return fmt.Errorf("%s has the data of the member at %s, not %s", dir, strings.Join(member.PeerURLs, " and "), address)
 	}
 	return nil
 }
+
+// sharedID is the ID of all stores with one member that earlier versions have made.
+const sharedID = "1181966a61be12b1"
+
+func isSingle(peerURLs []string) bool { return len(peerURLs) == 1 && peerURLs[0] == peerURL.String() }
 
 // checkAlone returns an error if another member answers, which has a store then: a user has deleted the record of it.
 func (c *Cluster) checkAlone(ctx context.Context) error {
@@ -186,7 +196,7 @@ func (s *Server) awaitVote(ctx context.Context, i Installation) error {
 		select {
 		case <-s.etcd.Server.ReadyNotify():
 			if !s.etcd.Server.IsLearner() {
-				return nil
+				return s.grow(ctx)
 			}
 			id := uint64(s.etcd.Server.MemberID())
 			if _, err := s.etcd.Server.PromoteMember(ctx, id); err != nil {
@@ -205,6 +215,21 @@ func (s *Server) awaitVote(ctx context.Context, i Installation) error {
 			return err
 		}
 	}
+}
+
+// grow makes the only member of a store one that others can reach.
+func (s *Server) grow(ctx context.Context) error {
+	running, c := s.etcd.Server, s.config.Cluster
+	member := running.Cluster().Member(running.MemberID())
+	if member == nil || !isSingle(member.PeerURLs) {
+		return nil
+	}
+	changed := membership.Member{ID: member.ID, RaftAttributes: membership.RaftAttributes{PeerURLs: []string{c.url(c.Ordinal, peerPort)}}}
+	if _, err := running.UpdateMember(ctx, changed); err != nil {
+		return fmt.Errorf("making the store with one member in %s one of several members: %w", s.config.DataDir, err)
+	}
+	klog.FromContext(ctx).Info("The store with one member can have several from now on", "member", member.ID, "cluster", s.ClusterID())
+	return nil
 }
 
 // ClusterID names the cluster of a member that has been started, in the form of etcdctl. It is empty for a single member.

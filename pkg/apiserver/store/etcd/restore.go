@@ -13,7 +13,6 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	"go.etcd.io/etcd/etcdutl/v3/snapshot"
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"go.etcd.io/etcd/server/v3/storage/schema"
 	"go.uber.org/zap"
@@ -115,7 +114,7 @@ func restore(file, dir, temporary string, reach func(point string)) (int64, erro
 		Name:                memberName,
 		PeerURLs:            []string{peerURL.String()},
 		InitialCluster:      memberName + "=" + peerURL.String(),
-		InitialClusterToken: embed.NewConfig().InitialClusterToken,
+		InitialClusterToken: newToken(),
 		RevisionBump:        RevisionBump,
 		MarkCompacted:       true, // otherwise the revision is not moved either
 	}); err != nil {

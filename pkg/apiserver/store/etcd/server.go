@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"k8s.io/klog/v2"
@@ -184,6 +185,7 @@ func embedConfig(config Config, log *logCore) *embed.Config {
 	cfg.ListenPeerUrls = nil
 	cfg.AdvertisePeerUrls = []url.URL{peerURL}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	cfg.InitialClusterToken = newToken()
 	cfg.EnableGRPCGateway = false
 	cfg.QuotaBackendBytes = config.QuotaBytes
 	cfg.SnapshotCount = 250
@@ -206,6 +208,9 @@ func embedConfig(config Config, log *logCore) *embed.Config {
 	cfg.UnsafeNoFsync = config.Ephemeral
 	return cfg
 }
+
+// newToken returns what makes the IDs of a new store and its members differ from those of all others. A member that has data does not use it.
+func newToken() string { return uuid.NewString() }
 
 // ensurePrivate creates the directory when it is missing and takes it away from everybody but its owner.
 func ensurePrivate(dir string) error {

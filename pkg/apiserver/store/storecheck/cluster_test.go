@@ -4,6 +4,7 @@
 package storecheck
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,12 +26,6 @@ func TestClusterOfMembersIsRecorded(t *testing.T) {
 	g := main.member(t, store, "a")
 	if err := turns(t, g); err != nil || !g.Serving() {
 		t.Fatalf("serving %t: %v", g.Serving(), err)
-	}
-	for _, cluster := range []string{"", "b"} {
-		other := main.member(t, store, cluster)
-		if err := turns(t, other); err == nil || other.Serving() {
-			t.Errorf("a server with %s serves the store of cluster a: %v", other.Cluster, err)
-		}
 	}
 	same := main.member(t, store, "a")
 	if err := turns(t, same); err != nil || !same.Serving() {
@@ -86,12 +81,40 @@ func TestMembersAreReported(t *testing.T) {
 	}
 }
 
-func TestSingleStoreDoesNotBecomeOneOfSeveralMembers(t *testing.T) {
+// TestSingleStoreGrows has a store with one member become a cluster, which cannot become a single store by a change of a flag.
+func TestSingleStoreGrows(t *testing.T) {
 	t.Parallel()
 	store, main := newMember(t), newMain()
 	main.started(t, store)
+	before := main.record(t)
 	g := main.member(t, store, "a")
-	if err := turns(t, g); err == nil || g.Serving() || main.record(t).Cluster != nil {
+	if err := turns(t, g); err != nil || !g.Serving() {
+		t.Fatalf("serving %t: %v", g.Serving(), err)
+	}
+	if record := main.record(t); record.Cluster.String() != "cluster a" || record.UUID != before.UUID || record.Restored != nil {
+		t.Errorf("the record is %+v, was %+v", record, before)
+	}
+	single := main.guard(t, store)
+	if err := turns(t, single); err == nil || single.Serving() || !strings.Contains(err.Error(), "start all servers with the same --embedded-etcd-members") {
+		t.Errorf("a server with one member: serving %t, %v", single.Serving(), err)
+	}
+}
+
+// TestRestoredClusterHasToBeAccepted: its revision is that of the record, but the members of the recorded cluster may be further.
+func TestRestoredClusterHasToBeAccepted(t *testing.T) {
+	t.Parallel()
+	store, main := newMember(t), newMain()
+	if err := turns(t, main.member(t, store, "a")); err != nil {
+		t.Fatal(err)
+	}
+	g := main.member(t, store, "b")
+	refusal := main.refused(t, g, witness.ReasonRolledBack)
+	want := "belongs to the cluster b of embedded members, but ConfigMap kube-system/jobset-apiserver-store names the cluster a"
+	if !strings.Contains(refusal.Message, want) {
+		t.Errorf("the message is %q, want %q", refusal.Message, want)
+	}
+	main.accept(t, refusal, true)
+	if err := turns(t, g); err != nil || !g.Serving() || main.record(t).Cluster.String() != "cluster b" {
 		t.Errorf("serving %t: %v", g.Serving(), err)
 	}
 }

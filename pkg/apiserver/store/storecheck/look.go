@@ -135,15 +135,33 @@ func (g *Guard) turn(ctx context.Context) error {
 	}
 	switch step, reason := witness.Decide(s.key, s.record, s.cluster); step {
 	case witness.StepServe:
-		if !s.record.Cluster.Equal(g.Cluster) {
-			return fmt.Errorf("%s names %s, but this server has %s: start all servers with the same --embedded-etcd-members", recordName,
-				s.record.Cluster, g.Cluster)
-		}
-		return g.serve(ctx, s)
+		return g.serveMembers(ctx, s)
 	case witness.StepFirst, witness.StepRecord:
 		return g.claim(ctx, s)
 	default:
 		return g.refuse(ctx, s, reason, nil)
+	}
+}
+
+// serveMembers lets the server answer if its member belongs to the cluster of the record. A store with one member that several may have now is
+// recorded as their cluster first. The store of another cluster was restored, and is served only when an administrator has accepted that:
+// the members of the recorded cluster may have newer data.
+func (g *Guard) serveMembers(ctx context.Context, s *observation) error {
+	switch recorded := s.record.Cluster; {
+	case recorded.Equal(g.Cluster):
+		return g.serve(ctx, s)
+	case recorded == nil:
+		s.record.Cluster = g.Cluster
+		if err := g.writeRecord(ctx, s.cm, s.record); err != nil {
+			return err
+		}
+		klog.FromContext(ctx).Info("The store can have several members from now on", "cluster", g.Cluster.ID)
+		return errAgain
+	case g.Cluster == nil:
+		return fmt.Errorf("%s says that the store has several members (%s), but this server has a store with one member: start all servers with "+
+			"the same --embedded-etcd-members", recordName, recorded)
+	default:
+		return g.refuse(ctx, s, witness.ReasonRolledBack, nil)
 	}
 }
 

@@ -43,7 +43,7 @@ func (g *Guard) found(r *refusal, s *observation) string {
 			"would delete the objects of the other.",
 			witness.Namespace, s.key.ClusterUID, s.cluster)
 	case witness.ReasonRolledBack:
-		return rolledBack(s)
+		return g.rolledBack(s)
 	case witness.ReasonNewerFormat:
 		return fmt.Sprintf("The store of this server was written by a newer version of jobset-apiserver: %s, with data of format %d. Version "+
 			"%s knows format %d and could damage them.",
@@ -55,8 +55,12 @@ func (g *Guard) found(r *refusal, s *observation) string {
 	}
 }
 
-func rolledBack(s *observation) string {
+func (g *Guard) rolledBack(s *observation) string {
 	was, is := s.record.Floor, s.key.ModRevision
+	if s.key.Behind == 0 && is >= was {
+		return fmt.Sprintf("The store of this server belongs to the %s of embedded members, but %s names the %s, whose members may have newer data. "+
+			"It was restored from a backup.", g.Cluster, recordName, s.record.Cluster)
+	}
 	if s.key.Behind > 0 {
 		was, is = s.key.Behind, is-1
 	}
