@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,6 +56,41 @@ type Cluster struct {
 	// Members are the members by name, as the server of the leader sees them. Only a report for people uses them: etcd itself decides who
 	// is a member.
 	Members []Member `json:"members,omitempty"`
+	// Empty are the members that have an empty data directory and cannot join the others, because too few of these answer.
+	Empty []EmptyMember `json:"empty,omitempty"`
+}
+
+// EmptyMember is a member with an empty data directory.
+type EmptyMember struct {
+	Name string `json:"name"`
+	// Time is when it looked for the others last. It writes that every 30 seconds.
+	Time metav1.Time `json:"time"`
+}
+
+// emptyFor is for how long an empty member counts after it has looked for the others.
+const emptyFor = 2 * time.Minute
+
+// Lost returns the names of the members that have lost their data, if these are two of the three or all of them: the others are no majority.
+func (c *Cluster) Lost(now time.Time) (names []string) {
+	if c == nil {
+		return nil
+	}
+	for _, empty := range c.Empty {
+		if now.Sub(empty.Time.Time) < emptyFor {
+			names = append(names, empty.Name)
+		}
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Note notes that a member is empty, and forgets those that have not looked for the others for a while.
+func (c *Cluster) Note(name string, now time.Time) {
+	c.Empty = slices.DeleteFunc(slices.Clone(c.Empty), func(e EmptyMember) bool { return e.Name == name || now.Sub(e.Time.Time) >= emptyFor })
+	c.Empty = append(c.Empty, EmptyMember{name, metav1.NewTime(now)})
 }
 
 // Member is a member of a cluster.
@@ -80,7 +116,7 @@ func (c *Cluster) Equal(other *Cluster) bool {
 	return c == other || c != nil && other != nil && c.ID == other.ID
 }
 
-// With returns the same cluster with these members.
+// With returns the same cluster with these members, none of which is empty.
 func (c *Cluster) With(members []Member) *Cluster { return &Cluster{ID: c.ID, Members: members} }
 
 // String returns the ID.

@@ -127,3 +127,29 @@ func TestKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestMembersThatAreEmpty: one member without data is replaced by the others. Two of three are no store any more.
+func TestMembersThatAreEmpty(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	cluster := witness.NewCluster("a")
+	for i, step := range []struct {
+		name  string
+		after time.Duration
+		want  []string
+	}{
+		{"m-2", 0, nil},
+		{"m-2", 30 * time.Second, nil},
+		{"m-0", time.Minute, []string{"m-0", "m-2"}},
+		{"m-0", 3 * time.Minute, nil}, // the other one has found enough members, or has ended
+		{"m-1", 3 * time.Minute, []string{"m-0", "m-1"}},
+	} {
+		at := now.Add(step.after)
+		cluster.Note(step.name, at)
+		if diff := cmp.Diff(step.want, cluster.Lost(at)); diff != "" {
+			t.Errorf("step %d: lost (-want +got):\n%s", i, diff)
+		}
+	}
+	if lost := (*witness.Cluster)(nil).Lost(now); lost != nil || len(cluster.Empty) != 2 || len(cluster.With(nil).Empty) != 0 {
+		t.Errorf("lost %v, empty %v", lost, cluster.Empty)
+	}
+}

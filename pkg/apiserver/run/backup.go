@@ -47,8 +47,8 @@ func (r *run) backUp(ctx context.Context, store *etcd.Server, guard *storecheck.
 		return func() {}
 	}
 	schedule := r.schedule(store)
-	if guard != nil {
-		schedule.Serving = guard.Serving
+	schedule.Serving = func() bool {
+		return (guard == nil || guard.Serving()) && (r.members == nil || store.BacksUp(r.members.Answers))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -28,9 +29,10 @@ func (r *run) startMember(ctx context.Context, store *etcd.Server, main *mainapi
 	if err := r.keepPeerCert(ctx, main); err != nil {
 		return err
 	}
+	empty := &emptyMember{name: r.Storage.PodName, kube: main.Kube, told: told}
 	err := store.StartMember(ctx, etcd.Installation{
 		Read: func(ctx context.Context) (*witness.Record, error) { return readRecord(ctx, main.Kube) },
-		Wait: func(err error) { r.wait.Startup.Wait(ctx, "the members of the embedded etcd", err) },
+		Wait: func(err error) { r.wait.Startup.Wait(ctx, "the members of the embedded etcd", empty.explain(ctx, err)) },
 		Tell: func(step etcd.Step, note string) {
 			told.Record(storecheck.Event(step == etcd.StepRemoved, string(step), note))
 		},
@@ -49,6 +51,7 @@ func (r *run) startMember(ctx context.Context, store *etcd.Server, main *mainapi
 	}
 	all.Distrust()
 	lookAfter(ctx, all, transport)
+	r.members = all
 	return nil
 }
 
@@ -72,12 +75,19 @@ func (r *run) keepPeerCert(ctx context.Context, main *mainapi.Clients) error {
 func readRecord(ctx context.Context, main kubernetes.Interface) (*witness.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, mainapi.Timeout)
 	defer cancel()
+	_, record, err := getRecord(ctx, main)
+	return record, err
+}
+
+// getRecord returns the record, and the ConfigMap that has it; both are nil if there is none.
+func getRecord(ctx context.Context, main kubernetes.Interface) (*corev1.ConfigMap, *witness.Record, error) {
 	cm, err := main.CoreV1().ConfigMaps(witness.Namespace).Get(ctx, witness.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
+		return nil, nil, fmt.Errorf("reading ConfigMap %s/%s of the main cluster: %w", witness.Namespace, witness.Name, err)
 	}
-	return witness.Read(cm)
+	record, err := witness.Read(cm)
+	return cm, record, err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/routing"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/unreadable"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
@@ -37,6 +38,8 @@ type run struct {
 	pods podWebhook
 	// manager has the serving certificate of --tls-managed-secret, once it was read.
 	manager atomic.Pointer[servingcert.Manager]
+	// members are the members of the cluster of the embedded etcd; nil if it is a single one.
+	members *members.Members
 }
 
 // Run serves until the context ends and everything was drained. It waits for what it needs of others, and answers meanwhile.

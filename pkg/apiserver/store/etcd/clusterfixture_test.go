@@ -246,10 +246,16 @@ func (c *cluster) wantMembers(all ...*Server) {
 	for ordinal, s := range all {
 		want = append(want, witness.Member{Name: "m-" + strconv.Itoa(ordinal), ID: s.etcd.Server.MemberID().String()})
 	}
-	reports := 0
+	reports, backups := 0, 0
 	for _, s := range all {
+		if s.BacksUp(func(string) bool { return true }) {
+			backups++
+		}
 		got := s.Members()
 		if got == nil {
+			if !s.BacksUp(func(string) bool { return false }) {
+				c.Error("a follower does not back up although no other one answers")
+			}
 			continue
 		}
 		reports++
@@ -257,8 +263,8 @@ func (c *cluster) wantMembers(all ...*Server) {
 			c.Errorf("members (-want +got):\n%s", diff)
 		}
 	}
-	if reports != 1 {
-		c.Errorf("%d members report the cluster", reports)
+	if reports != 1 || backups != 1 {
+		c.Errorf("%d members report the cluster, and %d back it up", reports, backups)
 	}
 }
 

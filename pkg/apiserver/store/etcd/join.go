@@ -34,8 +34,14 @@ const (
 // ErrOtherCluster is returned when a data directory belongs to another cluster than the one that the witness knows.
 var ErrOtherCluster = errors.New("belongs to another cluster")
 
+// ErrAlone is returned by a member without data that belongs to a cluster of which too few members answer.
+var ErrAlone = errors.New("the data directory is empty, and too few of the other members answer")
+
 // waitError is why a member cannot start yet. The same attempt may succeed later.
 type waitError struct{ error }
+
+// Unwrap returns the reason.
+func (e *waitError) Unwrap() error { return e.error }
 
 func notYet(format string, args ...any) error { return &waitError{fmt.Errorf(format, args...)} }
 
@@ -230,6 +236,33 @@ func (s *Server) grow(ctx context.Context) error {
 	}
 	klog.FromContext(ctx).Info("The store with one member can have several from now on", "member", member.ID, "cluster", s.ClusterID())
 	return nil
+}
+
+// BacksUp returns whether this member is the one whose server backs the store up: the first follower that answers, by ordinal. answers
+// reports whether the member at an address for clients answers requests.
+func (s *Server) BacksUp(answers func(address string) bool) bool {
+	c, running := s.config.Cluster, s.etcd.Server
+	if c == nil || len(running.Cluster().Members()) == 1 {
+		return true
+	}
+	follows := func(address string) bool {
+		for _, member := range running.Cluster().Members() {
+			if slices.Contains(member.PeerURLs, address) {
+				return !member.IsLearner && member.ID != running.Leader()
+			}
+		}
+		return false
+	}
+	for ordinal, host := range c.Hosts {
+		switch {
+		case !follows(c.url(ordinal, peerPort)):
+		case ordinal == c.Ordinal:
+			return true
+		case answers(secure(host, clientPort).Host):
+			return false
+		}
+	}
+	return false
 }
 
 // ClusterID names the cluster of a member that has been started, in the form of etcdctl. It is empty for a single member.

@@ -34,7 +34,7 @@ func (s *Server) join(ctx context.Context, cluster string, i Installation) (init
 	defer cancel()
 	list, err := client.MemberList(ctx)
 	if err != nil {
-		return "", notYet("the data directory is empty, and the other members do not answer: %w", err)
+		return "", notYet("%w: %w", ErrAlone, err)
 	}
 	if found := types.ID(list.Header.ClusterId).String(); found != cluster {
 		return "", notYet("the data directory is empty, and the other members are the cluster %s, not %s", found, cluster)

@@ -76,6 +76,32 @@ func restoreThrough(file, dataDir, aside string, reach func(point string)) (int6
 	return revision, syncPath(dir)
 }
 
+// ErrNoData is returned when there is no data to move.
+var ErrNoData = errors.New("has no data")
+
+// MoveAside gives the data of a member another name in the data directory, so that the member joins the others as a new one.
+func MoveAside(dataDir, aside string) error {
+	dir, err := filepath.Abs(dataDir)
+	if err != nil {
+		return fmt.Errorf("resolving %s: %w", dataDir, err)
+	}
+	data := filepath.Join(dir, memberDir)
+	if err := checkEmpty(data); err == nil {
+		return fmt.Errorf("%s %w", dir, ErrNoData)
+	} else if !errors.Is(err, ErrNotEmpty) {
+		return err
+	}
+	lock, err := lockDirectory(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	if err := os.Rename(data, filepath.Join(dir, aside)); err != nil {
+		return fmt.Errorf("moving the data away: %w", err)
+	}
+	return syncPath(dir)
+}
+
 // CheckRestorable makes sure that Restore would find a directory that it can use. It creates the directory if need be.
 func CheckRestorable(dataDir, aside string) error {
 	dir, err := filepath.Abs(dataDir)

@@ -95,8 +95,13 @@ func TestSingleStoreGrows(t *testing.T) {
 		t.Errorf("the record is %+v, was %+v", record, before)
 	}
 	single := main.guard(t, store)
-	if err := turns(t, single); err == nil || single.Serving() || !strings.Contains(err.Error(), "start all servers with the same --embedded-etcd-members") {
-		t.Errorf("a server with one member: serving %t, %v", single.Serving(), err)
+	refusal := main.refused(t, single, witness.ReasonRolledBack)
+	if want := "has one member, but ConfigMap kube-system/jobset-apiserver-store names the cluster a of three"; !strings.Contains(refusal.Message, want) {
+		t.Errorf("the message is %q, want %q", refusal.Message, want)
+	}
+	main.accept(t, refusal, true)
+	if err := turns(t, single); err != nil || !single.Serving() || main.record(t).Cluster != nil {
+		t.Errorf("serving %t: %v", single.Serving(), err)
 	}
 }
 

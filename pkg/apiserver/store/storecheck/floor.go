@@ -94,7 +94,7 @@ func (g *Guard) reported(record *witness.Record) *witness.Cluster {
 	if cluster == nil || g.Members == nil {
 		return cluster
 	}
-	if members := g.Members(); members != nil && !slices.Equal(members, cluster.Members) {
+	if members := g.Members(); members != nil && (!slices.Equal(members, cluster.Members) || len(cluster.Empty) > 0) {
 		return cluster.With(members)
 	}
 	return cluster

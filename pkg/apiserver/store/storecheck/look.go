@@ -150,16 +150,13 @@ func (g *Guard) serveMembers(ctx context.Context, s *observation) error {
 	switch recorded := s.record.Cluster; {
 	case recorded.Equal(g.Cluster):
 		return g.serve(ctx, s)
-	case recorded == nil:
+	case recorded == nil: // and the store can have several members
 		s.record.Cluster = g.Cluster
 		if err := g.writeRecord(ctx, s.cm, s.record); err != nil {
 			return err
 		}
 		klog.FromContext(ctx).Info("The store can have several members from now on", "cluster", g.Cluster.ID)
 		return errAgain
-	case g.Cluster == nil:
-		return fmt.Errorf("%s says that the store has several members (%s), but this server has a store with one member: start all servers with "+
-			"the same --embedded-etcd-members", recordName, recorded)
 	default:
 		return g.refuse(ctx, s, witness.ReasonRolledBack, nil)
 	}

@@ -57,7 +57,11 @@ func (g *Guard) found(r *refusal, s *observation) string {
 
 func (g *Guard) rolledBack(s *observation) string {
 	was, is := s.record.Floor, s.key.ModRevision
-	if s.key.Behind == 0 && is >= was {
+	switch other := s.key.Behind == 0 && is >= was; {
+	case other && g.Cluster == nil:
+		return fmt.Sprintf("The store of this server has one member, but %s names the %s of three embedded members, which may have newer data. "+
+			"It was restored from a backup.", recordName, s.record.Cluster)
+	case other:
 		return fmt.Sprintf("The store of this server belongs to the %s of embedded members, but %s names the %s, whose members may have newer data. "+
 			"It was restored from a backup.", g.Cluster, recordName, s.record.Cluster)
 	}

@@ -56,6 +56,8 @@ type Status struct {
 	Restored *witness.Restored `json:"restored,omitempty"`
 	// Cluster is the cluster of embedded members that have the store, with its members as the server of the leader has seen them last.
 	Cluster *witness.Cluster `json:"cluster,omitempty"`
+	// lost are the members that have lost their data, if there is no majority of others.
+	lost []string
 	// Unreadable is set if the flags say where the store is.
 	Unreadable *Unreadable `json:"unreadable,omitempty"`
 }
@@ -75,6 +77,9 @@ func statusOf(record *witness.Record, now time.Time) *Status {
 	}
 	s.UUID, s.Floor, s.Refusal, s.Accepted, s.Restored = record.UUID, record.Floor, record.Refusal, record.Accepted, record.Restored
 	s.Cluster = record.Cluster
+	if s.lost = record.Cluster.Lost(now); len(s.lost) > 0 {
+		s.State = Refused
+	}
 	if record.Refusal == nil {
 		return s
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -61,7 +60,7 @@ func (r *restoring) run(ctx context.Context, from string) (err error) {
 	}
 	aside := ""
 	if r.move {
-		aside = "etcd.old-" + time.Now().UTC().Format("20060102T150405Z")
+		aside = oldData()
 	}
 	if from == standard || bucket.IsPlace(from) {
 		// Nothing is copied for a server that runs, into its directory least of all.

@@ -54,6 +54,13 @@ Members:   js-0 (a1), js-1 (b2, joins and has no vote yet), js-2 (c3) of cluster
 Store:     11111111-1111-4111-8111-111111111111, at revision 1234 or later
 Members:   not reported yet, cluster cdf818194e3a8c32
 `},
+		"most members have lost their data": {&witness.Record{UUID: oldUUID, Floor: 1234, Cluster: &witness.Cluster{
+			ID: "a", Empty: []witness.EmptyMember{{Name: "js-2", Time: metav1.Now()}, {Name: "js-0", Time: metav1.Now()}},
+		}}, 2, `State:     Refused, a server refuses the store and answers no request
+Store:     11111111-1111-4111-8111-111111111111, at revision 1234 or later
+Members:   not reported yet, cluster a
+Lost:      the data of js-0 and js-2, which is most of the members: put the volumes back, or restore a backup on the first member
+`},
 		"a store was restored": {&witness.Record{UUID: newUUID, Floor: 900, Restored: restored}, 0, `State:      Serving, no server refuses the store
 Store:      22222222-2222-4222-8222-222222222222, at revision 900 or later
 Restored:   accepted by an administrator at 2023-11-14T22:13:20Z, revision 812

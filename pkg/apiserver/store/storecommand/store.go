@@ -45,7 +45,7 @@ func newCommand(streams genericiooptions.IOStreams, connect connector) *cobra.Co
 	}
 	cmd.AddCommand(
 		newStatus(streams, connect), newAccept(streams, connect), newReleaseOrphans(streams, connect),
-		newBackup(streams), newVerify(streams), newRestore(streams), newMigrate(streams, connect),
+		newBackup(streams), newVerify(streams), newRestore(streams), newRejoin(streams), newMigrate(streams, connect),
 		newImport(streams, connect), newExport(streams), newRemove(streams, connect),
 	)
 	cmd.SetOut(streams.Out)

@@ -45,6 +45,10 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 	if s.Cluster != nil {
 		line("Members", "%s", membersText(s.Cluster))
 	}
+	if len(s.lost) > 0 {
+		line("Lost", "the data of %s, which is most of the members: put the volumes back, or restore a backup on the first member",
+			strings.Join(s.lost, " and "))
+	}
 	if s.Refusal != nil {
 		s.writeRefusal(line, now)
 	}

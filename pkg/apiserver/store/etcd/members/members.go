@@ -147,6 +147,9 @@ func (m *Members) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return m.track(address, conn), nil
 }
 
+// Answers returns whether the member is used, because it answers.
+func (m *Members) Answers(address string) bool { return m.avoided(address) == nil }
+
 func (m *Members) avoided(address string) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
