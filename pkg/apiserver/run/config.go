@@ -100,6 +100,7 @@ func (r *run) applyStorage(config *apiserver.Config, store *etcd.Server, guard *
 		etcd.CheckReadinessOnce(&config.Generic.Config)
 		etcd.TolerateSlowDisk(&config.Generic.Config, clock.RealClock{})
 	}
+	r.applyMemberChecks(&config.Generic.Config)
 	sizes, err := genericoptions.ParseWatchCacheSizes(options.WatchCacheSizes)
 	if err != nil {
 		return flagerror.Wrap("watch-cache-sizes", err, "correct the list")

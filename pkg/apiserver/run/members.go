@@ -5,11 +5,16 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mainapi"
@@ -50,9 +55,41 @@ func (r *run) startMember(ctx context.Context, store *etcd.Server, main *mainapi
 		return flagerror.Wrap("embedded-etcd-members", err, "repair the certificates in "+etcd.CertificatesDir(r.Storage.DataDir))
 	}
 	all.Distrust()
-	lookAfter(ctx, all, transport)
 	r.members = all
+	transport.EgressLookup = all.Prefer(r.ownMember())
+	go all.Run(context.WithoutCancel(ctx)) // requests are still answered for a while after the process was asked to end
 	return nil
+}
+
+// ownMember is the address of the member of this server for clients.
+func (r *run) ownMember() string {
+	cluster := r.Cluster()
+	return cluster.Client(cluster.Ordinal)
+}
+
+// guardTransport is how the check of the store connects: to all members, so that a member of this server that is slow does not delay it.
+func (r *run) guardTransport() storagebackend.TransportConfig {
+	transport := r.Recommended.Etcd.StorageConfig.Transport
+	if r.members != nil {
+		transport.EgressLookup = r.members.Lookup
+	}
+	return transport
+}
+
+// applyMemberChecks makes the server ready while its own member answers, so that an update restarts one member at a time. The process is
+// alive without a majority: a restart would not bring the other members back.
+func (r *run) applyMemberChecks(config *server.Config) {
+	if r.members == nil {
+		return
+	}
+	etcd.LiveWithoutStore(config)
+	own := r.ownMember()
+	config.AddReadyzChecks(healthz.NamedCheck("embedded-etcd", func(*http.Request) error {
+		if !r.members.Answers(own) {
+			return errors.New("the embedded member of this server does not answer, but another member does")
+		}
+		return nil
+	}))
 }
 
 // keepPeerCert keeps the certificates of the members in the data directory.

@@ -22,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/dynamic"
@@ -31,6 +33,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mainapi"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/tls/servingcert"
@@ -117,7 +120,7 @@ func (unheard) Record(provider.Event) {}
 func newGuard(t *testing.T, r *run, store *etcd.Server, main *mainapi.Clients) *storecheck.Guard {
 	t.Helper()
 	guard, err := storecheck.New(storecheck.Config{
-		Transport: r.Recommended.Etcd.StorageConfig.Transport, Prefix: options.EtcdPrefix, Main: main.Kube, Recorder: unheard{}, Version: "v1",
+		Transport: r.guardTransport(), Prefix: options.EtcdPrefix, Main: main.Kube, Recorder: unheard{}, Version: "v1",
 		Routes:      func(context.Context) (map[string]storecheck.Route, error) { return nil, nil },
 		Owners:      func(context.Context, sets.Set[string]) (owners.Report, error) { return owners.Report{}, nil },
 		Definitions: func(context.Context, sets.Set[string]) ([]owners.Definition, error) { return nil, nil },
@@ -167,5 +170,35 @@ func TestServersFormACluster(t *testing.T) {
 	record, err := readRecord(t.Context(), main.Kube)
 	if err != nil || record.Cluster == nil {
 		t.Fatalf("record %+v, %v", record, err)
+	}
+}
+
+// TestServerIsReadyWhileItsMemberAnswers: it is alive, whatever its store does.
+func TestServerIsReadyWhileItsMemberAnswers(t *testing.T) {
+	dir, err := os.MkdirTemp("", "js-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	r, _ := newMember(t, dir, []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, 1)
+	transport := storagebackend.TransportConfig{ServerList: []string{"http://127.0.0.1:2379", "http://" + r.ownMember()}}
+	if r.members, err = members.New(t.Context(), transport, options.EtcdPrefix); err != nil {
+		t.Fatal(err)
+	}
+	config := &server.Config{}
+	config.AddHealthChecks(healthz.NamedCheck("etcd", nil), healthz.NamedCheck("other", nil))
+	r.applyMemberChecks(config)
+	for name, checks := range map[string][]healthz.HealthChecker{"livez": config.LivezChecks, "healthz": config.HealthzChecks} {
+		if len(checks) != 1 || checks[0].Name() != "other" {
+			t.Errorf("%s has %d checks", name, len(checks))
+		}
+	}
+	check := config.ReadyzChecks[len(config.ReadyzChecks)-1]
+	if err := check.Check(nil); check.Name() != "embedded-etcd" || err != nil {
+		t.Errorf("the check %s fails while the member answers: %v", check.Name(), err)
+	}
+	r.members.Distrust()
+	if err := check.Check(nil); err == nil {
+		t.Error("the check passes although the member does not answer")
 	}
 }

@@ -56,7 +56,7 @@ func (r *run) newStoreCheck(config *apiserver.Config, store *etcd.Server, main *
 		cluster, members = witness.NewCluster(store.ClusterID()), store.Members
 	}
 	guard, err := storecheck.New(storecheck.Config{
-		Transport: stored.Transport, Prefix: stored.Prefix, Main: main.Kube, Routes: routesOf(main, served),
+		Transport: r.guardTransport(), Prefix: stored.Prefix, Main: main.Kube, Routes: routesOf(main, served),
 		Owners: checker.Check, Definitions: definitions.Check, Recorder: config.Recorder,
 		Version: config.Generic.EffectiveVersion.Info().GitVersion, Cluster: cluster, Members: members,
 	})

@@ -55,6 +55,9 @@ func (c *Cluster) Transport() storagebackend.TransportConfig {
 	return config
 }
 
+// Client is the address of a member for clients, as host and port.
+func (c *Cluster) Client(ordinal int) string { return secure(c.Hosts[ordinal], clientPort).Host }
+
 func (c *Cluster) file(name string) string { return filepath.Join(c.Certificates, name) }
 
 func (c *Cluster) name(ordinal int) string { return c.Name + strconv.Itoa(ordinal) }

@@ -253,12 +253,12 @@ func (s *Server) BacksUp(answers func(address string) bool) bool {
 		}
 		return false
 	}
-	for ordinal, host := range c.Hosts {
+	for ordinal := range c.Hosts {
 		switch {
 		case !follows(c.url(ordinal, peerPort)):
 		case ordinal == c.Ordinal:
 			return true
-		case answers(secure(host, clientPort).Host):
+		case answers(c.Client(ordinal)):
 			return false
 		}
 	}

@@ -91,3 +91,10 @@ func (t *tolerant) Check(req *http.Request) error {
 func CheckReadinessOnce(config *server.Config) {
 	config.ReadyzChecks = slices.DeleteFunc(config.ReadyzChecks, func(c healthz.HealthChecker) bool { return c.Name() == etcdCheck })
 }
+
+// LiveWithoutStore lets /livez pass while the store does not answer.
+func LiveWithoutStore(config *server.Config) {
+	for _, checks := range []*[]healthz.HealthChecker{&config.LivezChecks, &config.HealthzChecks} {
+		*checks = slices.DeleteFunc(*checks, func(c healthz.HealthChecker) bool { return c.Name() == etcdCheck })
+	}
+}

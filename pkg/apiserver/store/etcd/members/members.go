@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package members keeps the connections of the server away from members of an external etcd that hang.
+// Package members keeps the connections of the server away from members of etcd that hang, and close to the member of this server.
 //
 // The etcd client sends requests to all members in turn. It notices a closed connection, but not a member that is connected and
 // does not answer: one that is stopped, cut off from the others, or on a machine without power. A third of the requests would
@@ -24,9 +24,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/server/egressselector"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/klog/v2"
 )
@@ -64,7 +62,8 @@ type member struct {
 	// since the last failure.
 	failed           bool
 	answered, steady time.Time
-	conns            map[net.Conn]bool
+	// conns are the connections to it, each with the member that its client prefers.
+	conns map[net.Conn]string
 	// back is closed when the member answers again; nil unless it is avoided.
 	back chan struct{}
 }
@@ -121,30 +120,7 @@ func TLS(config storagebackend.TransportConfig) (*tls.Config, error) {
 }
 
 func (m *Members) add(address string, read func(context.Context) error) {
-	m.members[address] = &member{address: address, read: read, conns: map[net.Conn]bool{}}
-}
-
-// Lookup makes the etcd clients of the storage use Dial.
-func (m *Members) Lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return m.Dial, nil }
-
-// Dial connects to a member. While the member is avoided, it waits.
-func (m *Members) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	for {
-		back := m.avoided(address)
-		if back == nil {
-			break
-		}
-		select {
-		case <-back:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%s does not answer, other members do: %w", address, ctx.Err())
-		}
-	}
-	conn, err := m.dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return m.track(address, conn), nil
+	m.members[address] = &member{address: address, read: read, conns: map[net.Conn]string{}}
 }
 
 // Answers returns whether the member is used, because it answers.
@@ -160,7 +136,7 @@ func (m *Members) avoided(address string) <-chan struct{} {
 }
 
 // track remembers a connection until it is closed.
-func (m *Members) track(address string, conn net.Conn) net.Conn {
+func (m *Members) track(address string, conn net.Conn, preferred string) net.Conn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	member := m.members[address]
@@ -173,7 +149,7 @@ func (m *Members) track(address string, conn net.Conn) net.Conn {
 		defer m.mu.Unlock()
 		delete(member.conns, t)
 	}
-	member.conns[t] = true
+	member.conns[t] = preferred
 	return t
 }
 
@@ -234,6 +210,7 @@ func (m *Members) succeeded(ctx context.Context, member *member, begin time.Time
 		close(member.back)
 		member.back = nil
 		klog.FromContext(ctx).Info("Member of etcd answers again", "member", member.address)
+		m.leave(member.address)
 	}
 }
 
@@ -255,8 +232,6 @@ func (m *Members) avoid(ctx context.Context, member *member, err error) {
 		"connections", len(member.conns), "err", err)
 	member.back = make(chan struct{})
 	for conn := range member.conns {
-		if t, ok := conn.(*tracked); ok {
-			_ = t.Conn.Close()
-		}
+		closeTracked(conn)
 	}
 }

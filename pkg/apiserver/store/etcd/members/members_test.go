@@ -9,6 +9,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"k8s.io/apiserver/pkg/server/egressselector"
 )
 
 // standIn is a member that listens, and answers reads as the test says.
@@ -222,4 +224,46 @@ func TestMembersAreDistrustedUntilTheyAnswer(t *testing.T) {
 	learner.err = nil
 	m.lookAt(t.Context(), 1, learner)
 	learner.dial(t, m)
+}
+
+// TestPreferredMemberIsUsedWhileItAnswers connects to another member, as the etcd client does in turn.
+func TestPreferredMemberIsUsedWhileItAnswers(t *testing.T) {
+	m, members := newMembers(t, 3)
+	own, other := members[0], members[1]
+	lookup := m.Prefer(own.address)
+	dial, err := lookup(egressselector.Etcd.AsNetworkContext())
+	if err != nil {
+		t.Fatal(err)
+	}
+	connect := func() net.Conn {
+		conn, err := dial(t.Context(), "tcp", other.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	m.lookAt(t.Context(), 1, members...)
+	first := connect()
+	if got := first.RemoteAddr().String(); got != own.address {
+		t.Errorf("connected to %s, prefers %s", got, own.address)
+	}
+	own.err = errors.New("timed out")
+	m.lookAt(t.Context(), maxFailures, members...)
+	if open(first) {
+		t.Error("the connection to the preferred member, which hangs, is open")
+	}
+	second := connect()
+	direct := other.dial(t, m)
+	if got := second.RemoteAddr().String(); got != other.address {
+		t.Errorf("connected to %s while the preferred member hangs", got)
+	}
+	own.err = nil
+	m.lookAt(t.Context(), 1, own)
+	if open(second) || !open(direct) {
+		t.Error("the preferred member answers again: the connection to another one must be closed, one without preference not")
+	}
+	if got := connect().RemoteAddr().String(); got != own.address {
+		t.Errorf("connected to %s, prefers %s", got, own.address)
+	}
 }
