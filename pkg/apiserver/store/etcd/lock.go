@@ -34,7 +34,7 @@ func lockDirectory(dir string) (*directoryLock, error) {
 		file.Close()
 		return nil, fmt.Errorf("%s %w", dir, err)
 	}
-	if err := probeDatabase(filepath.Join(dir, memberDir, "member", "snap", "db")); err != nil {
+	if err := probeDatabase(Database(dir)); err != nil {
 		file.Close()
 		return nil, fmt.Errorf("%s %w", dir, err)
 	}

@@ -76,6 +76,11 @@ func restoreThrough(file, dataDir, aside string, reach func(point string)) (int6
 	return revision, syncPath(dir)
 }
 
+// Database is the file with the database of the member in a data directory.
+func Database(dataDir string) string { return databaseOf(filepath.Join(dataDir, memberDir)) }
+
+func databaseOf(dir string) string { return filepath.Join(dir, "member", "snap", "db") }
+
 // ErrNoData is returned when there is no data to move.
 var ErrNoData = errors.New("has no data")
 
@@ -147,7 +152,7 @@ func restore(file, dir, temporary string, reach func(point string)) (int64, erro
 		return 0, fmt.Errorf("restoring %s: %w", file, err)
 	}
 	reach("written")
-	revision, err := latestRevision(filepath.Join(temporary, "member", "snap", "db"))
+	revision, err := latestRevision(databaseOf(temporary))
 	if err != nil {
 		return 0, err
 	}

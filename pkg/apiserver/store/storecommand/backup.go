@@ -17,6 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup/bucket"
 )
@@ -30,6 +31,7 @@ type backingUp struct {
 	client  *storeClient
 	dir     backup.Directory
 	s3      bucket.Options
+	stopped bool
 }
 
 func newBackup(streams genericiooptions.IOStreams) *cobra.Command {
@@ -63,6 +65,8 @@ func newBackup(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&b.dir.Path, "backup-dir", "", "Directory that keeps the newest backups, as that of the server.")
 	cmd.Flags().IntVar(&b.dir.Keep, "backup-keep", b.dir.Keep, "Number of backups to keep in --backup-dir or in the bucket. Older ones are "+
 		"deleted when the new one was verified. 0 deletes none from a bucket, for one with a lifecycle rule.")
+	cmd.Flags().BoolVar(&b.stopped, "stopped", false, "Save what --data-dir has to FILE while the server does not run, as when too few members of a "+
+		"cluster are left. If the server was killed, its last writes may be missing.")
 	b.client.AddFlags(cmd.Flags())
 	b.s3.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -85,6 +89,9 @@ func (b *backingUp) run(ctx context.Context, target string) error {
 	to, err := openTarget(ctx, b.s3, target)
 	if err != nil {
 		return err
+	}
+	if b.stopped {
+		return b.copy(target, to != nil)
 	}
 	source, err := b.client.Source(ctx)
 	if err != nil {
@@ -119,6 +126,24 @@ func unusedBucketFlags(s3 bucket.Options) error {
 	if s3.Set() {
 		return errors.New("the flags that begin with --s3- need the address of a bucket, such as s3://BUCKET/PREFIX/: give it, or remove them")
 	}
+	return nil
+}
+
+// copy saves what a directory has that no server uses.
+func (b *backingUp) copy(file string, place bool) (err error) {
+	if place || file == "" || file == standard || b.client.DataDir == "" {
+		return errors.New("--stopped: needs the name of a FILE and --data-dir")
+	}
+	unused, err := etcd.Open(etcd.Config{DataDir: b.client.DataDir})
+	if err != nil {
+		return explainRestore(err, b.client.DataDir)
+	}
+	defer unused.Close()
+	saved, err := backup.Copy(etcd.Database(b.client.DataDir), file)
+	if err != nil {
+		return fmt.Errorf("backing up the store: %w", err)
+	}
+	fmt.Fprintf(b.streams.Out, "Saved revision %d to %s: %d bytes, verified.\n", saved.Revision, saved.Path, saved.Bytes)
 	return nil
 }
 

@@ -260,3 +260,36 @@ func TestWrongUseOfBackups(t *testing.T) {
 		t.Error("a refused restore has made a directory")
 	}
 }
+
+// TestBackupOfAStoppedServer restores what a server has left that cannot run any more.
+func TestBackupOfAStoppedServer(t *testing.T) {
+	c, e, files := newCluster(t), startEmbedded(t, t.TempDir()), t.TempDir()
+	e.putWitness(1)
+	e.put(jobSets+"ns/a", []byte("value"))
+	file := filepath.Join(files, "backup.db")
+	args := []string{"backup", file, "--data-dir=" + e.dir, "--stopped"}
+	if got := c.run(args...); got.code == 0 || !strings.Contains(got.message, ": stop the server first") {
+		t.Errorf("while the server runs: %+v", got)
+	}
+	e.stop()
+	if got := c.run(args...); got.code != 0 || !strings.HasSuffix(got.out, "bytes, verified.\n") {
+		t.Fatalf("%+v", got)
+	}
+	if got := c.run(args...); got.code == 0 || !strings.Contains(got.message, "file exists") {
+		t.Errorf("a second time: %+v", got)
+	}
+	for _, args := range [][]string{{"-", "--data-dir=" + e.dir}, {file + "2"}} {
+		if got := c.run(append([]string{"backup", "--stopped"}, args...)...); got.code == 0 || !strings.Contains(got.message, "--stopped: needs the name of a FILE and --data-dir") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+	restored := filepath.Join(files, "data")
+	if got := c.run("restore", file, "--data-dir="+restored); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	again := startEmbedded(t, restored)
+	response, err := again.client.Get(t.Context(), jobSets+"ns/a")
+	if err != nil || len(response.Kvs) != 1 || string(response.Kvs[0].Value) != "value" {
+		t.Errorf("read %v, %v", response, err)
+	}
+}
