@@ -65,9 +65,19 @@ func TestClusterStartsAfterAnOutage(t *testing.T) {
 	for _, s := range c.form() {
 		s.Close()
 	}
+	// One that is asked to end meanwhile does so.
+	ending := c.open(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	waits, ended := c.begin(ctx, ending)
+	<-waits
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the start has ended with %v", err)
+	}
+	ending.Close()
 	alone := c.open(2)
 	defer alone.Close()
-	waits, ended := c.begin(t.Context(), alone)
+	waits, ended = c.begin(t.Context(), alone)
 	if reason := <-waits; reason != "more than half of the members must run" {
 		t.Errorf("a member alone waits for %q", reason)
 	}

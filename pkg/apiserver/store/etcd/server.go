@@ -164,6 +164,11 @@ func (s *Server) Close() {
 	s.cancel()
 	s.log.setPhase(closing)
 	if s.etcd != nil {
+		select {
+		case <-s.etcd.Server.ReadyNotify():
+		default: // Close would wait for what answers clients, which begins when the member is ready, or ends with it
+			s.etcd.Server.Stop()
+		}
 		s.etcd.Close()
 	}
 	s.lock.release()
