@@ -57,6 +57,7 @@ func (r *run) startMember(ctx context.Context, store *etcd.Server, main *mainapi
 	all.Distrust()
 	r.members = all
 	transport.EgressLookup = all.Prefer(r.ownMember())
+	go store.WatchLeader(ctx, func() { all.Reconnect(r.ownMember()) })
 	go all.Run(context.WithoutCancel(ctx)) // requests are still answered for a while after the process was asked to end
 	return nil
 }

@@ -62,6 +62,17 @@ func (m *Members) target(address, preferred string) string {
 	return address
 }
 
+// Reconnect closes the connections to a member: what it has not answered ends, and clients connect again.
+func (m *Members) Reconnect(address string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if member := m.members[address]; member != nil {
+		for conn := range member.conns {
+			closeTracked(conn)
+		}
+	}
+}
+
 // leave closes the connections to other members of clients that prefer the one that answers again.
 func (m *Members) leave(preferred string) {
 	for _, other := range m.members {
