@@ -32,6 +32,7 @@ var conditions = map[string]string{
 	"base/webhook.yaml":            ".Values.kinds.leaderworkerset",
 	"components/cert-manager/":     `eq .Values.tls.mode "cert-manager"`,
 	"components/disaggregatedset/": ".Values.kinds.disaggregatedset",
+	"components/embedded-members/": `include "jobset.members" .`,
 	"components/endpoints/": `or .Values.controller.serviceEndpoints.permissions (eq .Values.controller.serviceEndpoints.mode "controller") ` +
 		`(regexMatch "(^| )--service-endpoints=controller" (join " " .Values.controller.extraArgs))`,
 	"components/pod-groups/": "or .Values.featureGates.JobSetWorkloadAwareSchedulingAPI " +
@@ -51,7 +52,8 @@ var conditions = map[string]string{
 // sources are the directories of artifacts of which the generator takes the resources, and the prefixes of their templates.
 var sources = map[string]string{
 	"base": "", "base/rbac": "rbac-", "components/cert-manager": "cert-manager-", "components/disaggregatedset": "disaggregatedset-",
-	"components/endpoints": "endpoints-", "components/pod-groups": "pod-groups-",
+	"components/embedded-members": "embedded-members-",
+	"components/endpoints":        "endpoints-", "components/pod-groups": "pod-groups-",
 	"components/sequentialjob-workload": "sequentialjob-workload-",
 	"components/upstream-definitions":   "upstream-definitions-",
 	"components/monitoring":             "monitoring-", "monitoring/dashboards": "dashboard-",

@@ -27,10 +27,13 @@ type overlay struct {
 
 // installations are the values of the chart, and what gives the same with kustomize.
 var installations = map[string]overlay{
-	"{}": {name: "embedded"},
-	"store: {embedded: {backup: {enabled: true}}}":                       {name: "embedded-backup"},
-	"store: {embedded: {backup: {enabled: true, s3: {enabled: true}}}}":  {name: "embedded-backup-s3"},
-	"store: {type: external, external: {backup: {s3: {enabled: true}}}}": {name: "external-etcd-backup-s3"},
+	"{}":                       {name: "embedded"},
+	"apiserver: {replicas: 3}": {name: "embedded-ha"},
+	"{apiserver: {replicas: 3}, monitoring: {serviceMonitors: true, rules: true, dashboards: true}}": {name: "embedded-ha", components: []string{"monitoring"}},
+	"{apiserver: {replicas: 3}, kinds: {leaderworkerset: false, disaggregatedset: false}}":           {name: "embedded-ha", components: []string{"without-leaderworkerset"}},
+	"store: {embedded: {backup: {enabled: true}}}":                                                   {name: "embedded-backup"},
+	"store: {embedded: {backup: {enabled: true, s3: {enabled: true}}}}":                              {name: "embedded-backup-s3"},
+	"store: {type: external, external: {backup: {s3: {enabled: true}}}}":                             {name: "external-etcd-backup-s3"},
 	"tls: {mode: secret}":                                                                           {name: "embedded", components: []string{"tls-secret"}},
 	"{store: {type: external}, tls: {mode: secret}}":                                                {name: "external-etcd", components: []string{"tls-secret"}},
 	"tls: {mode: cert-manager}":                                                                     {name: "embedded-cert-manager"},

@@ -46,7 +46,28 @@ var refused = map[string]struct{ values, message string }{
 	"images of a registry that nodes have": {
 		"image: {local: true, registry: example.com}", "image.registry: is example.com, and image.local=true is for images that the nodes have without a registry: remove one of them",
 	},
-	"two pods with the embedded store":  {"apiserver: {replicas: 2}", "apiserver.replicas: is 2, must be 1 with store.type=embedded, which has one pod: set it to 1, or store.type=external"},
+	"two pods with the embedded store": {
+		"apiserver: {replicas: 2}", "apiserver.replicas: is 2, must be 1 or 3 with store.type=embedded, whose etcd has one member in each pod: set it to 1, to 3 (alpha), " +
+			"or store.type=external",
+	},
+	"five pods with the embedded store": {"apiserver: {replicas: 5}", "apiserver.replicas: is 5, must be 1 or 3 with store.type=embedded"},
+	"members with a certificate of others": {
+		"{apiserver: {replicas: 3}, tls: {mode: cert-manager}}", "tls.mode: is cert-manager, must be managed with three members of the embedded etcd, because the servers also " +
+			"make the certificates of the members: set tls.mode=managed, or apiserver.replicas=1",
+	},
+	"members on one claim": {
+		"{apiserver: {replicas: 3}, store: {embedded: {existingClaim: mine}}}", "store.embedded.existingClaim: is mine, but each of three members needs a claim of its own: remove it, or set " +
+			"apiserver.replicas=1",
+	},
+	"backups of members on one claim": {
+		"{apiserver: {replicas: 3}, store: {embedded: {backup: {enabled: true}}}}", "store.embedded.backup.enabled: is true, but the servers of three members are on different nodes, and the claim " +
+			"of the backups can be mounted on one: set it to false, and make backups as docs/operations/backup.md says, or set apiserver.replicas=1",
+	},
+	"members on the network of the node": {
+		"apiserver: {replicas: 3, hostNetwork: true}", "apiserver.hostNetwork: is true, but the members of the embedded etcd would listen on the ports 2379 and 2380 of their nodes, to which " +
+			"NetworkPolicies do not apply: set it to false, or apiserver.replicas=1",
+	},
+	"ports of the members":              {"apiserver: {replicas: 3, port: 2380}", "apiserver.port: is 2380, which the members of the embedded etcd use: set another port"},
 	"bucket without a prefix's slash":   {"store: {embedded: {backup: {s3: {url: 's3://backups/x'}}}}", "at '/store/embedded/backup/s3/url': 's3://backups/x' does not match pattern"},
 	"authority that is a path":          {"store: {external: {backup: {s3: {caKey: /etc/ca.crt}}}}", "at '/store/external/backup/s3/caKey': '/etc/ca.crt' does not match pattern"},
 	"style that is no boolean":          {"store: {embedded: {backup: {s3: {pathStyle: 'yes'}}}}", "at '/store/embedded/backup/s3/pathStyle': got string, want null or boolean"},

@@ -256,6 +256,7 @@ func TestNotes(t *testing.T) {
 		"tls: {mode: secret, secretName: mine}": "put it into the Secret mine",
 		"apiserver: {hostNetwork: true}":        "uses port 8443 of its nodes",
 		"store: {type: external}":               "with its store in your etcd cluster",
+		"apiserver: {replicas: 3}":              "with its store in three volumes of its own (alpha)",
 		"image: {tag: v9}":                      "jobset-apiserver v9 is installed",
 	} {
 		texts, err := release{values: values}.texts(t)

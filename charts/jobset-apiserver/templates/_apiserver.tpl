@@ -13,6 +13,9 @@
 {{- if eq .Values.store.type "embedded" }}
 - --data-dir=/var/lib/jobset-apiserver/data
 - --pod-name=$(POD_NAME)
+{{- if include "jobset.members" . }}
+- --embedded-etcd-members=jobset-apiserver-member-0.jobset-system.svc,jobset-apiserver-member-1.jobset-system.svc,jobset-apiserver-member-2.jobset-system.svc
+{{- end }}
 {{- if .Values.store.embedded.backup.enabled }}
 - --backup-dir=/backups
 {{- end }}
@@ -56,7 +59,7 @@ env:
       name: jobset-apiserver-storage
       key: storage
 {{- if eq .Values.store.type "embedded" }}
-# A second pod would have an empty store of its own: it does not start.
+# Without further members, a second pod would have an empty store of its own: it does not start.
 - name: POD_NAME
   valueFrom:
     fieldRef:
@@ -78,14 +81,22 @@ ports:
 - name: https
   containerPort: {{ .Values.apiserver.port }}
   protocol: TCP
+{{- if include "jobset.members" . }}
+- name: etcd-client
+  containerPort: 2379
+  protocol: TCP
+- name: etcd-peer
+  containerPort: 2380
+  protocol: TCP
+{{- end }}
 startupProbe:
   httpGet: {path: /livez, port: https, scheme: HTTPS}
   periodSeconds: 2
   failureThreshold: 150
   timeoutSeconds: 5
 livenessProbe:
-  # An outage of an etcd elsewhere is not mended by a restart.
-  httpGet: {path: {{ eq .Values.store.type "embedded" | ternary "/livez" "/livez?exclude=etcd" | quote }}, port: https, scheme: HTTPS}
+  # An outage of an etcd elsewhere, or of other members, is not mended by a restart.
+  httpGet: {path: {{ and (eq .Values.store.type "embedded") (not (include "jobset.members" .)) | ternary "/livez" "/livez?exclude=etcd" | quote }}, port: https, scheme: HTTPS}
   periodSeconds: 10
   failureThreshold: 8
   timeoutSeconds: 10
@@ -176,12 +187,38 @@ volumeMounts:
 {{- end }}
 {{- end }}
 
+{{/*
+The values of the server for its pods. Two members on one node would be lost together, and with them the majority. So they keep away from each other, whatever
+the affinity of the values says beside that.
+*/}}
+{{- define "jobset.apiserver.pod" -}}
+{{- $pod := deepCopy .Values.apiserver }}
+{{- if include "jobset.members" . }}
+{{- $labels := dict "app.kubernetes.io/name" "jobset-apiserver" "jobset-apiserver.io/storage" "embedded" }}
+{{- $apart := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $labels) }}
+{{- $anti := $pod.affinity.podAntiAffinity | default dict }}
+{{- $required := append ($anti.requiredDuringSchedulingIgnoredDuringExecution | default list) $apart }}
+{{- $_ := set $anti "requiredDuringSchedulingIgnoredDuringExecution" $required }}
+{{- $_ := set $pod.affinity "podAntiAffinity" $anti }}
+{{- end }}
+{{- include "jobset.pod" (list . $pod) }}
+{{- end }}
+
 {{- define "jobset.apiserver.spread" -}}
 {{- if not (kindIs "invalid" .Values.apiserver.topologySpreadConstraints) }}
 {{- with .Values.apiserver.topologySpreadConstraints }}
 topologySpreadConstraints:
 {{ toYaml . }}
 {{- end }}
+{{- else if include "jobset.members" . }}
+topologySpreadConstraints:
+- topologyKey: topology.kubernetes.io/zone
+  maxSkew: 1
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      app.kubernetes.io/name: jobset-apiserver
+      jobset-apiserver.io/storage: embedded
 {{- else if eq .Values.store.type "external" }}
 topologySpreadConstraints:
 - topologyKey: kubernetes.io/hostname

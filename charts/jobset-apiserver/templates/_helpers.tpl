@@ -121,6 +121,11 @@ affinity:
 {{- if kindIs "invalid" .Values.apiserver.replicas }}{{ eq .Values.store.type "embedded" | ternary 1 3 }}{{ else }}{{ .Values.apiserver.replicas }}{{ end }}
 {{- end }}
 
+{{/* Whether the embedded etcd has three members: true, or nothing. */}}
+{{- define "jobset.members" -}}
+{{- if and (eq .Values.store.type "embedded") (eq (include "jobset.replicas" .) "3") }}true{{ end }}
+{{- end }}
+
 {{/* How many pods of the controller run. */}}
 {{- define "jobset.controllerReplicas" -}}
 {{- if kindIs "invalid" .Values.controller.replicas }}{{ eq .Values.store.type "embedded" | ternary 1 2 }}{{ else }}{{ .Values.controller.replicas }}{{ end }}
