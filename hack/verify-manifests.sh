@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly builds="base overlays/embedded overlays/external-etcd
   overlays/embedded-cert-manager overlays/embedded-backup overlays/embedded-monitoring overlays/external-etcd-cert-manager
-  overlays/embedded-backup-s3 overlays/external-etcd-backup-s3"
+  overlays/embedded-backup-s3 overlays/external-etcd-backup-s3 overlays/embedded-ha"
 readonly pods="restore/claim restore/s3 restore/stdin"
 readonly cert_manager=github.com/cert-manager/cert-manager@v1.21.2
 readonly cert_manager_sum=h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=
@@ -256,6 +256,7 @@ jobset-apiserver get secrets
 jobset-apiserver get secrets jobset-system
 jobset-apiserver create secrets jobset-system
 jobset-apiserver get secrets/jobset-apiserver-tls jobset-system
+jobset-apiserver get secrets/jobset-apiserver-serving-peers jobset-system
 jobset-apiserver update secrets jobset-system
 jobset-apiserver delete secrets/jobset-apiserver-serving jobset-system
 jobset-apiserver list apiservices.apiregistration.k8s.io
@@ -360,6 +361,22 @@ user-none get jobsets.jobset.x-k8s.io default
 user-none create jobsets.jobset.x-k8s.io/restart default
 "
 
+# With the component embedded-members, in addition to those above.
+readonly members_allowed="
+jobset-apiserver get secrets/jobset-apiserver-serving-peers jobset-system
+jobset-apiserver list secrets/jobset-apiserver-serving-peers jobset-system
+jobset-apiserver watch secrets/jobset-apiserver-serving-peers jobset-system
+jobset-apiserver update secrets/jobset-apiserver-serving-peers jobset-system
+"
+readonly members_denied="
+jobset-apiserver get secrets jobset-system
+jobset-apiserver get secrets/jobset-apiserver-tls jobset-system
+jobset-apiserver create secrets jobset-system
+jobset-apiserver delete secrets/jobset-apiserver-serving-peers jobset-system
+jobset-apiserver get secrets/jobset-apiserver-serving-peers kube-system
+jobset-controller-manager get secrets/jobset-apiserver-serving-peers jobset-system
+"
+
 # review <who> <verb> <resource> [namespace]: the question as the object that kube-apiserver answers.
 review() {
   local who=$1 verb=$2 resource=$3 namespace=${4:-} subresource='' name='' group=''
@@ -416,6 +433,17 @@ check_permissions() {
   done
 }
 
+# The component is applied after the permissions without it were checked. A role counts a moment after it was applied.
+check_members() {
+  local peers="jobset-apiserver get secrets/jobset-apiserver-serving-peers jobset-system"
+  kubectl apply --server-side --warnings-as-errors -f artifacts/components/embedded-members/rbac.yaml >/dev/null ||
+    fail "artifacts/components/embedded-members: refused by kube-apiserver"
+  poll 30 may "${peers}" || fail "artifacts/components/embedded-members: does not let the server read the Secret of the members"
+  check_permissions true <<<"${members_allowed}"
+  check_permissions false <<<"${members_denied}"
+  kubectl delete -f artifacts/components/embedded-members/rbac.yaml >/dev/null # another run begins without it
+}
+
 may() { [[ "$(answers <<<"$*")" == true ]]; }
 
 # The built-in roles get their rules from a controller, a moment after our roles were applied.
@@ -466,6 +494,7 @@ check_objects etcd
 bind_users
 check_permissions true <<<"${allowed}"
 check_permissions false <<<"${denied}"
+check_members
 check_flow_schema
 
 if ((errors > 0)); then
