@@ -93,7 +93,9 @@ func TestMembersRun(t *testing.T) {
 	all := membersOverlay.build(t)
 	const term = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.0."
 	for path, want := range map[string]string{
-		"spec.replicas": "3", "spec.minReadySeconds": "10", "spec.updateStrategy.type": "RollingUpdate", "spec.podManagementPolicy": "Parallel",
+		"spec.replicas": "3", "spec.minReadySeconds": "10", "spec.podManagementPolicy": "Parallel",
+		// Without a partition, a pod that is deleted during an update comes back as it was before.
+		"spec.updateStrategy":                                         `{"rollingUpdate":{"partition":0},"type":"RollingUpdate"}`,
 		pod + term + "topologyKey":                                    "kubernetes.io/hostname",
 		pod + term + "labelSelector.matchLabels":                      ownPods,
 		pod + "topologySpreadConstraints.0.topologyKey":               "topology.kubernetes.io/zone",
