@@ -205,7 +205,8 @@ func TestMembersKeepApart(t *testing.T) {
 // TestMembersAreNotScaledDown checks that an upgrade with the default values does not take away the majority of three members.
 func TestMembersAreNotScaledDown(t *testing.T) {
 	t.Parallel()
-	const message = "apiserver.replicas: is 1, but the StatefulSet has 3 pods, and no member serves without the majority of the others: set it to 3"
+	const message = "apiserver.replicas: is 1, but the StatefulSet has 3 pods, and no member serves without the majority of the others: " +
+		"set it to 3"
 	const members = "--embedded-etcd-members=a,b,c"
 	const spec = `{"replicas":%d,"template":{"spec":{"containers":[{"args":[%q]}]}}}`
 	for _, test := range []struct {

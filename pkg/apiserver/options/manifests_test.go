@@ -40,7 +40,9 @@ func memberFlags(t *testing.T) (flags []string) {
 			flags = append(flags, deployment.Spec.Template.Spec.Containers[0].Args...)
 		}
 	})
-	for _, name := range []string{"overlays/embedded/pod-labels.yaml", "overlays/embedded/statefulset.yaml", "components/embedded-members/statefulset.yaml"} {
+	for _, name := range []string{
+		"overlays/embedded/pod-labels.yaml", "overlays/embedded/statefulset.yaml", "components/embedded-members/statefulset.yaml",
+	} {
 		artifact(t, name, func(document []byte) {
 			var patches []struct {
 				Path  string
@@ -59,7 +61,8 @@ func memberFlags(t *testing.T) (flags []string) {
 	return flags
 }
 
-// TestManifestsOfMembers checks that each server of the overlay embedded-ha accepts its flags, and may use the Secret of the members and no other.
+// TestManifestsOfMembers checks that each server of the overlay embedded-ha accepts its flags, and may use the Secret of the members and no
+// other.
 func TestManifestsOfMembers(t *testing.T) {
 	flags := memberFlags(t)
 	known := newOptions(t).Flags()
@@ -92,8 +95,9 @@ func TestManifestsOfMembers(t *testing.T) {
 		if err := o.validateMembers(); err != nil {
 			t.Errorf("%s: %v", pod, err)
 		}
-		if c := o.Cluster(); c == nil || c.Ordinal != ordinal || !strings.HasSuffix(strings.TrimSuffix(c.Hosts[ordinal], ".jobset-system.svc"), fmt.Sprint("-", ordinal)) {
-			t.Errorf("%s runs the member %+v", pod, c)
+		host := fmt.Sprintf("jobset-apiserver-member-%d.jobset-system.svc", ordinal)
+		if c := o.Cluster(); c == nil || c.Ordinal != ordinal || c.Hosts[ordinal] != host {
+			t.Errorf("%s runs the member %+v, must be at %s", pod, c, host)
 		}
 		peers = o.ManagedCert.Peers().Secret
 	}
