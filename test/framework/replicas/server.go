@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -36,6 +37,9 @@ type Server struct {
 	Name string
 	Port int
 
+	ordinal int
+	host    string
+
 	set    *Set
 	client *http.Client
 
@@ -58,16 +62,35 @@ func (s *Set) newServer() (*Server, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(s.CA)
+	settings, ordinal, host := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, s.count, "127.0.0.1"
+	if ordinal < len(s.settings.Hosts) {
+		host = s.settings.Hosts[ordinal]
+	}
+	settings.InsecureSkipVerify = len(s.settings.ServingFlags) > 0
 	s.count++
 	return &Server{
-		Name: fmt.Sprintf("server-%d", s.count), Port: port, set: s,
+		Name: fmt.Sprintf("server-%d", s.count), Port: port, ordinal: ordinal, host: host, set: s,
 		// Each probe of the kubelet makes a connection of its own.
-		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}},
+		client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: settings}},
 	}, nil
 }
 
+// flags are all flags of the server.
+func (s *Server) flags() []string {
+	settings := s.set.settings
+	flags := []string{"--secure-port=" + strconv.Itoa(s.Port), "--bind-address=" + s.host, "--kubeconfig=" + settings.Kubeconfig, "--v=2"}
+	if len(settings.ServingFlags) == 0 {
+		flags = append(flags, "--tls-cert-file="+s.set.certFile, "--tls-private-key-file="+s.set.keyFile)
+	}
+	flags = append(append(flags, settings.ServingFlags...), settings.Flags...)
+	if settings.FlagsOf != nil {
+		flags = append(flags, settings.FlagsOf(s.ordinal)...)
+	}
+	return flags
+}
+
 // Address is where the server itself listens.
-func (s *Server) Address() string { return "127.0.0.1:" + strconv.Itoa(s.Port) }
+func (s *Server) Address() string { return net.JoinHostPort(s.host, strconv.Itoa(s.Port)) }
 
 // LogFile has the output of the server.
 func (s *Server) LogFile() string { return filepath.Join(s.set.settings.Dir, s.Name+".log") }
@@ -79,11 +102,7 @@ func (s *Server) Start() error {
 	if s.gone != nil {
 		<-s.gone
 	}
-	flags := append([]string{
-		"--secure-port=" + strconv.Itoa(s.Port), "--bind-address=127.0.0.1", "--kubeconfig=" + s.set.settings.Kubeconfig,
-		"--tls-cert-file=" + s.set.certFile, "--tls-private-key-file=" + s.set.keyFile, "--v=2",
-	}, s.set.settings.Flags...)
-	process, err := framework.StartProcess(s.LogFile(), s.set.settings.Binary, flags...)
+	process, err := framework.StartProcess(s.LogFile(), s.set.settings.Binary, s.flags()...)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,12 @@ type Settings struct {
 	// Flags choose the storage and more.
 	Flags     []string
 	Readiness Readiness
+	// Hosts are the addresses of the servers by their ordinals; empty if all have 127.0.0.1.
+	Hosts []string
+	// FlagsOf returns more flags for the server with an ordinal; nil for none.
+	FlagsOf func(ordinal int) []string
+	// ServingFlags are for servers that make their certificate themselves, which readiness probes do not verify.
+	ServingFlags []string
 }
 
 // Set is a number of servers behind a balancer.
@@ -62,7 +68,20 @@ type Set struct {
 }
 
 // Start starts that many servers and waits until all of them are endpoints.
-func Start(ctx context.Context, settings Settings, size int) (_ *Set, err error) {
+func Start(ctx context.Context, settings Settings, size int) (*Set, error) {
+	s, err := Prepare(settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.StartAll(ctx, size); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Prepare returns a set without servers, whose balancer listens.
+func Prepare(settings Settings) (*Set, error) {
 	authority, err := framework.NewAuthority("jobset-apiserver")
 	if err != nil {
 		return nil, err
@@ -75,17 +94,12 @@ func Start(ctx context.Context, settings Settings, size int) (_ *Set, err error)
 	if err != nil {
 		return nil, err
 	}
-	if s.Balancer, err = newBalancer(ports[0]); err != nil {
-		return nil, err
-	}
-	if err := s.startAll(ctx, size); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
+	s.Balancer, err = newBalancer(ports[0])
+	return s, err
 }
 
-func (s *Set) startAll(ctx context.Context, size int) error {
+// StartAll starts that many servers at once and waits until all of them are endpoints.
+func (s *Set) StartAll(ctx context.Context, size int) error {
 	for range size {
 		server, err := s.newServer()
 		if err != nil {
