@@ -42,7 +42,7 @@ func TestSingleStoreGrows(t *testing.T) {
 	c.wantMembers(first, second, third)
 }
 
-// TestStoresHaveIDsOfTheirOwn guards against members of one store that take those of another one for theirs.
+// TestStoresHaveIDsOfTheirOwn guards against members of one store that are taken for members of another one.
 func TestStoresHaveIDsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	ids := sets.New[string]()

@@ -105,7 +105,7 @@ func TestSingleStoreGrows(t *testing.T) {
 	}
 }
 
-// TestRestoredClusterHasToBeAccepted: its revision is that of the record, but the members of the recorded cluster may be further.
+// TestRestoredClusterHasToBeAccepted: the store is at the revision in the record, but the members of the recorded cluster may have more.
 func TestRestoredClusterHasToBeAccepted(t *testing.T) {
 	t.Parallel()
 	store, main := newMember(t), newMain()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -83,21 +82,6 @@ func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 		return nil
 	}
 	return err
-}
-
-// reported returns the cluster as the record has to have it: with the members that this server reports, or else as it is.
-func (g *Guard) reported(record *witness.Record) *witness.Cluster {
-	cluster := g.Cluster
-	if record.Adopted() {
-		cluster = record.Cluster
-	}
-	if cluster == nil || g.Members == nil {
-		return cluster
-	}
-	if members := g.Members(); members != nil && (!slices.Equal(members, cluster.Members) || len(cluster.Empty) > 0) {
-		return cluster.With(members)
-	}
-	return cluster
 }
 
 // mark notes in the store that it is an older copy of what this server has seen. The floor may be too old to show that: the key may be the

@@ -143,25 +143,6 @@ func (g *Guard) turn(ctx context.Context) error {
 	}
 }
 
-// serveMembers lets the server answer if its member belongs to the cluster of the record. A store with one member that several may have now is
-// recorded as their cluster first. The store of another cluster was restored, and is served only when an administrator has accepted that:
-// the members of the recorded cluster may have newer data.
-func (g *Guard) serveMembers(ctx context.Context, s *observation) error {
-	switch recorded := s.record.Cluster; {
-	case recorded.Equal(g.Cluster):
-		return g.serve(ctx, s)
-	case recorded == nil: // and the store can have several members
-		s.record.Cluster = g.Cluster
-		if err := g.writeRecord(ctx, s.cm, s.record); err != nil {
-			return err
-		}
-		klog.FromContext(ctx).Info("The store can have several members from now on", "cluster", g.Cluster.ID)
-		return errAgain
-	default:
-		return g.refuse(ctx, s, witness.ReasonRolledBack, nil)
-	}
-}
-
 // serve lets the server answer. A server that had to stop must not answer again.
 func (g *Guard) serve(ctx context.Context, s *observation) error {
 	if err := g.endRefusal(ctx, s); err != nil {
