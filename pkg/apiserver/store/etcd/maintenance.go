@@ -46,8 +46,14 @@ type maintainer struct {
 	quotaBytes int64
 	// full is where others see whether the member refuses writes.
 	full *atomic.Bool
+	// id is the ID of the member if there are others, whose alarms they end themselves; 0 if there are none.
+	id uint64
+	// turn returns whether this one of several members may defragment its database now, during which it answers nothing; nil if it always may.
+	turn func(context.Context) bool
 
 	compacted int64
+	// deferred means that a defragmentation waits for its turn.
+	deferred bool
 }
 
 // run maintains at each interval and, while space is short, as soon as it is woken or notices.
@@ -65,7 +71,7 @@ func (m *maintainer) run(ctx context.Context, interval time.Duration, wake <-cha
 			}
 			pause = time.Now().Add(workShare * time.Since(start))
 		}
-		if due {
+		if due && !m.deferred {
 			next = time.Now().Add(interval)
 		}
 		select {
@@ -89,7 +95,9 @@ func (m *maintainer) maintain(ctx context.Context) error {
 			return err
 		}
 	}
-	if m.fragmented(len(alarms) > 0) {
+	fragmented := m.fragmented(len(alarms) > 0)
+	m.deferred = fragmented && m.turn != nil && !m.turn(ctx)
+	if fragmented && !m.deferred {
 		if err := m.defragment(ctx); err != nil {
 			return err
 		}
@@ -164,6 +172,9 @@ func (m *maintainer) reopen(ctx context.Context, alarms []*pb.AlarmMember) error
 		return nil
 	}
 	for _, alarm := range alarms {
+		if m.id != 0 && alarm.MemberID != m.id {
+			return nil // the other member has no space yet
+		}
 		request := &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: alarm.MemberID, Alarm: alarm.Alarm}
 		if _, err := m.member.Alarm(ctx, request); err != nil {
 			return fmt.Errorf("ending the alarm: %w", err)

@@ -116,6 +116,9 @@ func (s *Server) serve(ctx context.Context) {
 			db: s.etcd.Server.Backend(), member: s.etcd.Server, revision: s.etcd.Server.KV().Rev,
 			quotaBytes: s.config.QuotaBytes, full: &s.full,
 		}
+		if s.config.Cluster != nil {
+			m.id, m.turn = uint64(s.etcd.Server.MemberID()), s.turn
+		}
 		go m.run(ctx, s.config.DefragmentInterval, s.wake)
 	}
 	klog.FromContext(ctx).V(1).Info("Embedded etcd serves", "dataDir", s.config.DataDir, "quotaBytes", s.config.QuotaBytes)
