@@ -70,7 +70,8 @@ type EmptyMember struct {
 // emptyFor is for how long an empty member counts after it has looked for the others.
 const emptyFor = 2 * time.Minute
 
-// Lost returns the names of the members that have lost their data, if these are two of the three or all of them: the others are no majority.
+// Lost returns the names of the members that have lost their data, if these are two of the three or all of them: the others are no
+// majority.
 func (c *Cluster) Lost(now time.Time) (names []string) {
 	if c == nil {
 		return nil

@@ -23,8 +23,8 @@ import (
 // noteInterval is how often a member with an empty data directory notes in the record that it looks for the others.
 const noteInterval = 30 * time.Second
 
-// emptyMember is a member with an empty data directory that does not reach enough of the others. Most members may have lost their data: then
-// there is no store any more. The members find that out from the record, in which each of them notes itself.
+// emptyMember is a member with an empty data directory that does not reach enough of the others. Most members may have lost their data:
+// then there is no store any more. The members find that out from the record, in which each of them notes itself.
 type emptyMember struct {
 	name string
 	kube kubernetes.Interface

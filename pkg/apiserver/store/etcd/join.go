@@ -130,8 +130,8 @@ func (s *Server) enter(ctx context.Context, record *witness.Record, i Installati
 	return s.checkData(record)
 }
 
-// checkData returns an error if the member that was started is another one than it must be. The store of a single member, which may have been
-// restored, may become the first member of a cluster. Whether it is the store of this installation is not decided here.
+// checkData returns an error if the member that was started is another one than it must be. The store of a single member, which may have
+// been restored, may become the first member of a cluster. Whether it is the store of this installation is not decided here.
 func (s *Server) checkData(record *witness.Record) error {
 	running, c, dir := s.etcd.Server, s.config.Cluster, s.config.DataDir
 	member := running.Cluster().Member(running.MemberID())
@@ -144,8 +144,8 @@ func (s *Server) checkData(record *witness.Record) error {
 	case single:
 		return nil
 	case record.Adopted() && record.Cluster != nil && s.ClusterID() != record.Cluster.ID:
-		return fmt.Errorf("%s %w: %s, but %s/%s in the main cluster names %s", dir, ErrOtherCluster, s.ClusterID(), witness.Namespace, witness.Name,
-			record.Cluster.ID)
+		return fmt.Errorf("%s %w: %s, but %s/%s in the main cluster names %s", dir, ErrOtherCluster, s.ClusterID(), witness.Namespace,
+			witness.Name, record.Cluster.ID)
 	}
 	if address := c.url(c.Ordinal, peerPort); member != nil && !slices.Contains(member.PeerURLs, address) {
 		return fmt.Errorf("%s has the data of the member at %s, not %s", dir, strings.Join(member.PeerURLs, " and "), address)
@@ -208,7 +208,8 @@ func (s *Server) awaitVote(ctx context.Context, i Installation) error {
 			if _, err := s.etcd.Server.PromoteMember(ctx, id); err != nil {
 				i.Wait(fmt.Errorf("this member has no vote yet: %w", err))
 			} else {
-				i.tell(ctx, StepPromoted, id, "%s has the data of the other members of the embedded etcd, and has a vote from now on.", s.etcd.Config().Name)
+				i.tell(ctx, StepPromoted, id, "%s has the data of the other members of the embedded etcd, and has a vote from now on.",
+					s.etcd.Config().Name)
 			}
 		case err := <-s.etcd.Err():
 			return fmt.Errorf("the embedded etcd stopped: %w", err)

@@ -53,7 +53,8 @@ func (s *Server) join(ctx context.Context, cluster string, i Installation) (init
 		return "", notYet("joining the other members: %w", err)
 	}
 	s.added = added.Member.ID
-	j.tell(ctx, StepAdded, s.added, "Added %s to the embedded etcd as a learner. It has a vote when it has the data of the others.", j.name(j.Ordinal))
+	j.tell(ctx, StepAdded, s.added, "Added %s to the embedded etcd as a learner. It has a vote when it has the data of the others.",
+		j.name(j.Ordinal))
 	return j.initial(added.Members), nil
 }
 
@@ -76,8 +77,8 @@ func (j *joining) makeRoom(ctx context.Context, member *etcdserverpb.Member) err
 // replace removes the former member of this host, if all others agree.
 func (j *joining) replace(ctx context.Context, lost uint64) error {
 	if _, err := j.status(ctx, j.Ordinal); err == nil {
-		return notYet("the data directory is empty, but a member answers at %s: stop the other process that runs %s", j.url(j.Ordinal, clientPort),
-			j.name(j.Ordinal))
+		return notYet("the data directory is empty, but a member answers at %s: stop the other process that runs %s",
+			j.url(j.Ordinal, clientPort), j.name(j.Ordinal))
 	}
 	if err := j.agree(ctx, lost); err != nil {
 		return notYet("the data directory is empty although the cluster has a member %s, which is replaced only if all other members agree: %w",
@@ -86,7 +87,8 @@ func (j *joining) replace(ctx context.Context, lost uint64) error {
 	if _, err := j.client.MemberRemove(ctx, lost); err != nil {
 		return notYet("removing the member whose data were lost: %w", err)
 	}
-	j.tell(ctx, StepRemoved, lost, "Removed %s from the embedded etcd, because its data directory is empty. It joins again.", j.name(j.Ordinal))
+	j.tell(ctx, StepRemoved, lost, "Removed %s from the embedded etcd, because its data directory is empty. It joins again.",
+		j.name(j.Ordinal))
 	return nil
 }
 

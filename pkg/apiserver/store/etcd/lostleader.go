@@ -6,7 +6,6 @@ package etcd
 import (
 	"context"
 	"crypto/tls"
-	"net"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/types"
@@ -19,8 +18,8 @@ import (
 const aliveTimeout = 500 * time.Millisecond
 
 // WatchLeader calls a function each time that the leader is another one because the former one does not answer any more, or because this
-// member had lost the others. What this member had sent to the former leader is lost then, and etcd would wait seven seconds for its result.
-// It does not call it when a leader that ends has passed its role on. It returns when the context ends.
+// member had lost the others. What this member had sent to the former leader is lost then, and etcd would wait seven seconds for its
+// result. It does not call it when a leader that ends has passed its role on. It returns when the context ends.
 func (s *Server) WatchLeader(ctx context.Context, lost func()) {
 	running := s.etcd.Server
 	for leader := running.Leader(); ; {
@@ -56,7 +55,7 @@ func (s *Server) alive(ctx context.Context, id types.ID) bool {
 		defer cancel()
 		conn, err := (&tls.Dialer{Config: settings}).DialContext(ctx, "tcp", secure(host, peerPort).Host)
 		if err == nil {
-			_ = conn.(net.Conn).Close()
+			_ = conn.Close()
 		}
 		return err == nil
 	}

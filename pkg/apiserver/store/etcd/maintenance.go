@@ -64,7 +64,7 @@ func (m *maintainer) run(ctx context.Context, interval time.Duration, wake <-cha
 	next, pause := time.Now(), time.Now()
 	for {
 		due := !time.Now().Before(next)
-		if due || (m.tight() || m.full.Load()) && !time.Now().Before(pause) {
+		if due || m.short() && !time.Now().Before(pause) {
 			start := time.Now()
 			if err := m.maintain(ctx); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).Error(err, "Maintaining the embedded etcd")
@@ -107,6 +107,9 @@ func (m *maintainer) maintain(ctx context.Context) error {
 	}
 	return nil
 }
+
+// short reports whether maintenance does not wait for the next interval.
+func (m *maintainer) short() bool { return m.tight() || m.full.Load() }
 
 // tight reports whether so much of the quota is used that the history of objects is in the way.
 func (m *maintainer) tight() bool {

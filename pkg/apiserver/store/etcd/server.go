@@ -217,7 +217,8 @@ func embedConfig(config Config, log *logCore) *embed.Config {
 	return cfg
 }
 
-// newToken returns what makes the IDs of a new store and its members differ from those of all others. A member that has data does not use it.
+// newToken returns what makes the IDs of a new store and its members differ from those of all others. A member that has data does not use
+// it.
 func newToken() string { return uuid.NewString() }
 
 // ensurePrivate creates the directory when it is missing and takes it away from everybody but its owner.

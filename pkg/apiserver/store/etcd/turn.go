@@ -11,8 +11,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Members of a cluster defragment their databases in turns, so that a majority always answers: each in the minutes that have its ordinal when
-// divided by the number of members. It begins in the first part of the minute and has ended in the next one, also if clocks differ a bit.
+// Members of a cluster defragment their databases in turns, so that a majority always answers: each in the minutes that have its ordinal
+// when divided by the number of members. It begins in the first part of the minute and has ended in the next one, also if clocks differ a
+// bit.
 const (
 	turnMinute, turnBegin = time.Minute, 20 * time.Second
 	moveTimeout           = 5 * time.Second
@@ -30,8 +31,8 @@ func (s *Server) turn(ctx context.Context) bool {
 	return inTurn(time.Now(), c.Ordinal, len(c.Hosts)) && s.mayPause(ctx)
 }
 
-// mayPause returns whether the others go on without this member for a while: all of them answer and have a vote, and one of them is the leader,
-// because without a leader nothing can be written. If this member is, it passes that on.
+// mayPause returns whether the others go on without this member for a while: all of them answer and have a vote, and one of them is the
+// leader, because without a leader nothing can be written. If this member is, it passes that on.
 func (s *Server) mayPause(ctx context.Context) bool {
 	running := s.etcd.Server
 	var next types.ID

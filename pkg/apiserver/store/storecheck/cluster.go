@@ -12,9 +12,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 )
 
-// serveMembers lets the server answer if its member belongs to the cluster of the record. A store with one member that several may have now is
-// recorded as their cluster first. The store of another cluster was restored, and is served only when an administrator has accepted that:
-// the members of the recorded cluster may have newer data.
+// serveMembers lets the server answer if its member belongs to the cluster of the record. A store with one member that several may have
+// now is recorded as their cluster first. The store of another cluster was restored, and is served only when an administrator has accepted
+// that: the members of the recorded cluster may have newer data.
 func (g *Guard) serveMembers(ctx context.Context, s *observation) error {
 	switch recorded := s.record.Cluster; {
 	case recorded.Equal(g.Cluster):

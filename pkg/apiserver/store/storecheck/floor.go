@@ -64,7 +64,8 @@ func (g *Guard) raiseRecord(ctx context.Context, cm *corev1.ConfigMap, record *w
 		g.mu.Lock()
 		record = &witness.Record{UUID: g.known.uuid, Floor: floor, Groups: g.groups.listed}
 		g.mu.Unlock()
-	case record.Floor >= floor && !g.abandoned(record.Refusal) && record.Groups.With(g.groups.changes).Equal(record.Groups) && cluster == record.Cluster:
+	case record.Floor >= floor && !g.abandoned(record.Refusal) && cluster == record.Cluster &&
+		record.Groups.With(g.groups.changes).Equal(record.Groups):
 		g.groups.changes = nil
 		return nil
 	}

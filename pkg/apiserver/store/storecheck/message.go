@@ -62,8 +62,8 @@ func (g *Guard) rolledBack(s *observation) string {
 		return fmt.Sprintf("The store of this server has one member, but %s names the %s of three embedded members, which may have newer data. "+
 			"It was restored from a backup.", recordName, s.record.Cluster)
 	case other:
-		return fmt.Sprintf("The store of this server belongs to the %s of embedded members, but %s names the %s, whose members may have newer data. "+
-			"It was restored from a backup.", g.Cluster, recordName, s.record.Cluster)
+		return fmt.Sprintf("The store of this server belongs to the %s of embedded members, but %s names the %s, whose members may have newer "+
+			"data. It was restored from a backup.", g.Cluster, recordName, s.record.Cluster)
 	}
 	if s.key.Behind > 0 {
 		was, is = s.key.Behind, is-1

@@ -65,8 +65,8 @@ func newBackup(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().StringVar(&b.dir.Path, "backup-dir", "", "Directory that keeps the newest backups, as that of the server.")
 	cmd.Flags().IntVar(&b.dir.Keep, "backup-keep", b.dir.Keep, "Number of backups to keep in --backup-dir or in the bucket. Older ones are "+
 		"deleted when the new one was verified. 0 deletes none from a bucket, for one with a lifecycle rule.")
-	cmd.Flags().BoolVar(&b.stopped, "stopped", false, "Save what --data-dir has to FILE while the server does not run, as when too few members of a "+
-		"cluster are left. If the server was killed, its last writes may be missing.")
+	cmd.Flags().BoolVar(&b.stopped, "stopped", false, "Save what --data-dir has to FILE while the server does not run, as when too few "+
+		"members of a cluster are left. If the server was killed, its last writes may be missing.")
 	b.client.AddFlags(cmd.Flags())
 	b.s3.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -42,13 +42,7 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 	case s.State != NoWitness:
 		line("Store", "none was ever served")
 	}
-	if s.Cluster != nil {
-		line("Members", "%s", membersText(s.Cluster))
-	}
-	if len(s.lost) > 0 {
-		line("Lost", "the data of %s, which is most of the members: put the volumes back, or restore a backup on the first member",
-			strings.Join(s.lost, " and "))
-	}
+	s.writeMembers(line)
 	if s.Refusal != nil {
 		s.writeRefusal(line, now)
 	}
@@ -72,6 +66,17 @@ func (s *Status) write(out io.Writer, now time.Time) error {
 		err = s.Unreadable.write(out)
 	}
 	return err
+}
+
+// writeMembers describes the embedded members, if there are several.
+func (s *Status) writeMembers(line func(name, format string, args ...any)) {
+	if s.Cluster != nil {
+		line("Members", "%s", membersText(s.Cluster))
+	}
+	if len(s.lost) > 0 {
+		line("Lost", "the data of %s, which is most of the members: put the volumes back, or restore a backup on the first member",
+			strings.Join(s.lost, " and "))
+	}
 }
 
 // membersText names the members of a cluster.
