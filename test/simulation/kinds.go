@@ -33,7 +33,7 @@ type Histories[M any] struct {
 	// Faultless is the real controller.
 	Faultless M
 	// Number is how many are run unless an environment variable says otherwise. Long is how many the long tier runs, from a random seed on; 0
-	// means that it runs the same as the gate.
+	// means that it runs the same as the gate. They are not many: the long tier says whether a tree is good, and hack/soak.sh searches.
 	Number, Long int
 	// Wanted is what they must contain, so that a simulation which no longer gets somewhere does not pass for a good one.
 	Wanted []string

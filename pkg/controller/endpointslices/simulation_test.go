@@ -25,7 +25,7 @@ func run(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken st
 }
 
 var histories = simulation.Histories[mutant]{
-	Run: run, Number: 700, Long: 7_000,
+	Run: run, Number: 700, Long: 700,
 	Wanted: []string{
 		"Services taken", "Services given back", "Services created with the label", "Services shared", "Services changed by others", "slices created", "slices deleted",
 		"slices deleted by others", "pods that ended", "views", "views that ended", "slices refused at first", "events", "requests in trouble", "kills of the controller", "failed syncs", "conflicts",

@@ -52,6 +52,8 @@ type process struct {
 	// the sync may read the group again after that.
 	acted     metav1.ObjectMeta
 	deniedFor string
+	// storing means that the sync has begun to store the status.
+	storing bool
 	// groupUnread and jobUnread mean that the sync could not read these objects, and lastErr is how it ended.
 	groupUnread, jobUnread bool
 	lastErr                error
@@ -152,7 +154,7 @@ func (e *env) sync() bool {
 
 func (p *process) syncGroup() (due queue.Due, err error) {
 	p.past.look()
-	p.syncBegan, p.groupUnread, p.jobUnread, p.deniedFor = p.Now(), false, false, ""
+	p.syncBegan, p.groupUnread, p.jobUnread, p.deniedFor, p.storing = p.Now(), false, false, "", false
 	p.refusedNow, p.accepted = map[about]bool{}, map[about]bool{}
 	p.Note("sync")
 	due, err = p.syncer.Sync(simulation.Quiet, key)

@@ -11,7 +11,7 @@ import (
 
 // histories are the histories of the groups of one name.
 var histories = simulation.Histories[mutant]{
-	Run: run, Number: 1_000, Long: 10_000,
+	Run: run, Number: 1_000, Long: 1_000,
 	Wanted: []string{
 		"pods labeled", "labels removed by users", "patches of pods that were replaced", "pods deleted", "pods: Failed", "pods: Succeeded", "jobs read", "jobs scaled",
 		"jobs deleted: Background", "jobs deleted: Foreground", "jobs deleted: Orphan", "groups created", "groups edited",

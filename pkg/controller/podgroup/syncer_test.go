@@ -205,11 +205,14 @@ func (c groupClient) Get(ctx context.Context, groupName string, options metav1.G
 		c.p.groupUnread = true
 		return group, err
 	}
-	c.p.acts(group)
+	if !c.p.storing { // else only the version is taken from what was read
+		c.p.acts(group)
+	}
 	return group, err
 }
 
 func (c groupClient) UpdateStatus(_ context.Context, wanted *batchv1alpha1.PodReadinessGroup, _ metav1.UpdateOptions) (*batchv1alpha1.PodReadinessGroup, error) {
+	c.p.storing = true
 	wanted = wanted.DeepCopy()
 	if c.p.status != nil {
 		c.p.status(wanted)

@@ -11,7 +11,7 @@ import (
 
 // histories are the histories of one set. There are enough of them to see every kind of event.
 var histories = simulation.Histories[mutant]{
-	Run: run, Faultless: faultless, Number: 4_000, Long: 20_000,
+	Run: run, Faultless: faultless, Number: 4_000, Long: 4_000,
 	Wanted: []string{
 		"syncs", "failed syncs", "syncs put off because a cache lagged", "requests in trouble", "kills of the controller", "conflicts", "statuses held back",
 		"names taken", "full plans", "Jobs created", "Jobs resumed", "restarts of sets", "restarts of single Jobs", "restarts of several Jobs at once",

@@ -16,7 +16,7 @@ const repeated = 20
 
 // worlds are histories of sets that share a cluster.
 var worlds = simulation.Histories[worldMutant]{
-	Run: runRepeated, Number: 1_000, Long: 5_000, Decisions: "decisions", One: "SIMULATION_WORLD", Many: "SIMULATION_WORLDS",
+	Run: runRepeated, Number: 1_000, Long: 1_000, Decisions: "decisions", One: "SIMULATION_WORLD", Many: "SIMULATION_WORLDS",
 	Wanted: []string{
 		"Jobs that failed", "conflicts", "events AvoidedNodesForgotten", "events JobMoved", "events NodesAvoided", "failed syncs", "kills of the controller", "moves",
 		"nodes added by the autoscaler", "pods of exclusive Jobs bound", "preemptions", "requests in trouble", "restarts of sets", "restarts of single Jobs",

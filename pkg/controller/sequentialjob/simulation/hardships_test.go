@@ -36,7 +36,7 @@ type hardships struct {
 
 func newHardship(lasting hardships, wanted ...string) simulation.Histories[mutant] {
 	return simulation.Histories[mutant]{
-		Faultless: faultless, Number: 60, Long: 10_000, Decisions: "decisions", Wanted: wanted,
+		Faultless: faultless, Number: 60, Long: 1_000, Decisions: "decisions", Wanted: wanted,
 		Run: func(seed uint64, m mutant, trace *[]string) (seen map[string]int, broken string) {
 			if m.finish == nil {
 				m.finish = plan.Finish
