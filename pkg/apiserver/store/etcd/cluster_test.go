@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/client/pkg/v3/types"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
@@ -238,6 +239,30 @@ func TestInterruptedJoinIsRepeated(t *testing.T) {
 	list, err := c.client(0).MemberList(t.Context())
 	if err != nil || len(list.Members) != 2 || list.Members[0].IsLearner || list.Members[1].IsLearner {
 		t.Errorf("members %v, %v", list, err)
+	}
+}
+
+// TestLearnerThatRunsIsNotRemoved: another process runs the member, which has no vote yet, and this one has an empty directory.
+func TestLearnerThatRunsIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	defer c.found().Close()
+	learner := c.open(1)
+	defer learner.Close()
+	if err := learner.enter(t.Context(), c.record.Load(), Installation{Tell: func(Step, string) {}}); err != nil {
+		t.Fatal(err)
+	}
+	<-learner.etcd.Server.ReadyNotify()
+	other, err := Open(Config{DataDir: filepath.Join(c.dir, "elsewhere"), QuotaBytes: 64 << 20, Ephemeral: true, Cluster: c.config(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := c.join(other); err == nil || !strings.Contains(err.Error(), "stop the other process that runs m-1") {
+		t.Errorf("while the learner answers: %v", err)
+	}
+	if learner.etcd.Server.Cluster().Member(types.ID(learner.added)) == nil {
+		t.Error("the learner was removed")
 	}
 }
 

@@ -58,13 +58,17 @@ func (s *Server) join(ctx context.Context, cluster string, i Installation) (init
 	return j.initial(added.Members), nil
 }
 
-// makeRoom removes a member of this host from the cluster: a learner that an earlier process has added and that has not started, which has
-// never had a vote, or one whose data were lost. It returns an error if another member keeps this one from joining.
+// makeRoom removes a member of this host from the cluster: a learner that an earlier process has added, which has never had a vote and
+// does not run, or one whose data were lost. It returns an error if another member keeps this one from joining.
 func (j *joining) makeRoom(ctx context.Context, member *etcdserverpb.Member) error {
 	switch own := slices.Contains(member.PeerURLs, j.url(j.Ordinal, peerPort)); {
-	case own && !member.IsLearner:
-		return j.replace(ctx, member.ID)
 	case own:
+		if err := j.checkAway(ctx); err != nil {
+			return err
+		}
+		if !member.IsLearner {
+			return j.replace(ctx, member.ID)
+		}
 		if _, err := j.client.MemberRemove(ctx, member.ID); err != nil {
 			return notYet("removing the learner of an earlier attempt: %w", err)
 		}
@@ -74,12 +78,8 @@ func (j *joining) makeRoom(ctx context.Context, member *etcdserverpb.Member) err
 	return nil
 }
 
-// replace removes the former member of this host, if all others agree.
+// replace removes the former member of this host, which does not run, if all others agree.
 func (j *joining) replace(ctx context.Context, lost uint64) error {
-	if _, err := j.status(ctx, j.Ordinal); err == nil {
-		return notYet("the data directory is empty, but a member answers at %s: stop the other process that runs %s",
-			j.url(j.Ordinal, clientPort), j.name(j.Ordinal))
-	}
 	if err := j.agree(ctx, lost); err != nil {
 		return notYet("the data directory is empty although the cluster has a member %s, which is replaced only if all other members agree: %w",
 			j.name(j.Ordinal), err)
@@ -89,6 +89,15 @@ func (j *joining) replace(ctx context.Context, lost uint64) error {
 	}
 	j.tell(ctx, StepRemoved, lost, "Removed %s from the embedded etcd, because its data directory is empty. It joins again.",
 		j.name(j.Ordinal))
+	return nil
+}
+
+// checkAway returns an error if another process runs the member of this host.
+func (j *joining) checkAway(ctx context.Context) error {
+	if _, err := j.status(ctx, j.Ordinal); err == nil {
+		return notYet("the data directory is empty, but a member answers at %s: stop the other process that runs %s",
+			j.url(j.Ordinal, clientPort), j.name(j.Ordinal))
+	}
 	return nil
 }
 

@@ -19,13 +19,13 @@ const aliveTimeout = 500 * time.Millisecond
 
 // WatchLeader calls a function each time that the leader is another one because the former one does not answer any more, or because this
 // member had lost the others. What this member had sent to the former leader is lost then, and etcd would wait seven seconds for its
-// result. It does not call it when a leader that ends has passed its role on. It returns when the context ends.
+// result. It does not call it when the leader has passed its role on, which loses nothing. It returns when the context ends.
 func (s *Server) WatchLeader(ctx context.Context, lost func()) {
 	running := s.etcd.Server
 	for leader := running.Leader(); ; {
 		changed := running.LeaderChangedNotify()
 		if now := running.Leader(); now != leader && now != 0 {
-			if leader != 0 && (leader == running.MemberID() || !s.alive(ctx, leader)) && ctx.Err() == nil {
+			if leader != 0 && s.lost(ctx, leader) && ctx.Err() == nil {
 				klog.FromContext(ctx).Info("The leader of the embedded etcd was lost; requests that it has not answered end", "was", leader, "is", now)
 				lost()
 			}
@@ -37,6 +37,14 @@ func (s *Server) WatchLeader(ctx context.Context, lost func()) {
 		case <-changed:
 		}
 	}
+}
+
+// lost returns whether the former leader was lost, and has not passed its role on.
+func (s *Server) lost(ctx context.Context, former types.ID) bool {
+	if former == s.etcd.Server.MemberID() {
+		return !s.passed.Swap(false)
+	}
+	return !s.alive(ctx, former)
 }
 
 // alive returns whether a member answers the others.

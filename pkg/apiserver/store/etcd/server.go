@@ -67,6 +67,8 @@ type Server struct {
 	cancel context.CancelFunc
 	full   atomic.Bool
 	wake   chan struct{}
+	// passed says that this member passes the role of the leader on, and does not lose it.
+	passed atomic.Bool
 	// added is the member as which this process has joined a cluster; 0 if it has not.
 	added uint64
 }

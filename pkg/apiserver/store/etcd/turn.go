@@ -32,7 +32,8 @@ func (s *Server) turn(ctx context.Context) bool {
 }
 
 // mayPause returns whether the others go on without this member for a while: all of them answer and have a vote, and one of them is the
-// leader, because without a leader nothing can be written. If this member is, it passes that on.
+// leader, because without a leader nothing can be written. If this member is, it passes that on. The only member of a cluster pauses as a
+// single store does.
 func (s *Server) mayPause(ctx context.Context) bool {
 	running := s.etcd.Server
 	var next types.ID
@@ -45,12 +46,14 @@ func (s *Server) mayPause(ctx context.Context) bool {
 		}
 		next = member.ID
 	}
-	if running.Leader() != running.MemberID() {
-		return true
+	if leader := running.Leader(); next == 0 || leader != running.MemberID() {
+		return next == 0 || leader != 0
 	}
 	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
 	defer cancel()
+	s.passed.Store(true)
 	if err := running.MoveLeader(ctx, uint64(running.MemberID()), uint64(next)); err != nil {
+		s.passed.Store(false)
 		klog.FromContext(ctx).Error(err, "Cannot pass the role of the leader on before the embedded etcd is defragmented")
 		return false
 	}

@@ -76,6 +76,16 @@ func TestMembersMaintainThemselves(t *testing.T) {
 	}
 }
 
+// TestOnlyMemberPauses: a cluster whose other members have not joined yet stops while its only member defragments, as a single store does.
+func TestOnlyMemberPauses(t *testing.T) {
+	t.Parallel()
+	first := newCluster(t).found()
+	defer first.Close()
+	if !first.mayPause(t.Context()) {
+		t.Error("the only member does not pause")
+	}
+}
+
 // TestLeaderPassesItsRoleOnBeforeItPauses: it does not if another member is away, so that a majority always answers.
 func TestLeaderPassesItsRoleOnBeforeItPauses(t *testing.T) {
 	tier.OnRequest(t, "three members form a cluster, which takes etcd eight seconds")
@@ -87,6 +97,13 @@ func TestLeaderPassesItsRoleOnBeforeItPauses(t *testing.T) {
 	at := slices.IndexFunc(all, func(s *Server) bool { return s.Members() != nil })
 	if !all[at].mayPause(t.Context()) || all[at].Members() != nil {
 		t.Error("the leader does not pause, or is still the leader")
+	}
+	own := all[at].etcd.Server.MemberID()
+	if all[at].lost(t.Context(), own) {
+		t.Error("the requests of a leader that has passed its role on are taken for lost")
+	}
+	if !all[at].lost(t.Context(), own) {
+		t.Error("the requests of a leader that has lost the others are not taken for lost")
 	}
 	c.put(c.client(0, 1, 2), "value")
 	all[2].Close()
