@@ -12,11 +12,11 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// useEmbedded makes a cluster with one server and its embedded store the shared one until the test ends. The volume of
-// the store moves with the pod.
-func useEmbedded(t *testing.T) {
+// useEmbedded makes a cluster the shared one until the test ends, which has one server and its embedded store. The volume of the store
+// moves with the pod.
+func useEmbedded(t *testing.T, dir string, settings []string) {
 	t.Helper()
-	c, err := localcluster.New(".cluster-nodes-embedded", "", settings...)
+	c, err := localcluster.New(dir, "", settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestEmbeddedServerIsDrained(t *testing.T) {
 	if !everything() {
 		return
 	}
-	useEmbedded(t)
+	useEmbedded(t, ".cluster-nodes-embedded", settings)
 	w := newWorkload(t)
 	observe(t, "drain of the node of the only server", false, func(s *steps) {
 		for _, node := range s.pods(serverPods) {

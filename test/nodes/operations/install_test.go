@@ -128,7 +128,7 @@ func etcdVolumes(ctx context.Context) error {
 
 // volume makes a volume for a claim: a directory of this machine, which pods on both nodes see, as if the volume were attached to their node.
 func volume(ctx context.Context, claim string) error {
-	dir := filepath.Join(shared.Dir, "volumes", claim)
+	dir := volumeDir(claim)
 	if err := errors.Join(os.MkdirAll(dir, 0o750), os.Chown(dir, 65532, 65532)); err != nil {
 		return err
 	}
@@ -146,3 +146,8 @@ func volume(ctx context.Context, claim string) error {
 	}
 	return err
 }
+
+func volumeDir(claim string) string { return filepath.Join(shared.Dir, "volumes", claim) }
+
+// emptyVolume deletes the data of a claim.
+func emptyVolume(claim string) error { return os.RemoveAll(volumeDir(claim)) }
