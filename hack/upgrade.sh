@@ -5,21 +5,25 @@
 # Upgrades clusters with running sets from the programs of an earlier commit to those of this tree, and back, in every order:
 #   hack/upgrade.sh [--short] [COMMIT]
 # Without a commit, the programs before the first release are replaced. JOBSET_UPGRADE_SETS is the number of objects; without it there are
-# few. With --short, both programs are replaced at once only; a checkout without that commit, such as a shallow clone, then replaces
-# the programs of this tree by themselves.
+# few. With --short, both programs are replaced at once only; a shallow clone without that commit then replaces the programs of this tree
+# by themselves.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # As in the Makefile, so that nothing is compiled twice.
 export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:--trimpath}"
 # The last commit before the first release, which the documentation calls v0.0.
-readonly before_releases=65619b8fab198ee739395f5f117d9a8259f41485
+readonly before_releases=05401ee93a20337cd24baba4468c62b6b9128d24
 arguments=()
 if [[ "${1:-}" == --short ]]; then
   arguments=(-run '^TestUpgrade$')
   shift
 fi
 if ! commit=$(git rev-parse --verify --quiet "${1:-${before_releases}}^{commit}"); then
+  if [[ "$(git rev-parse --is-shallow-repository)" != true ]]; then
+    echo "hack/upgrade.sh: the commit ${1:-${before_releases}} is not in the history of this checkout" >&2
+    exit 1
+  fi
   echo "hack/upgrade.sh: the commit ${1:-${before_releases}} is not in this checkout; fetch the whole history: git fetch --unshallow" >&2
   ((${#arguments[@]} > 0)) || exit 1
   echo "hack/upgrade.sh: the programs of this tree are replaced by themselves" >&2

@@ -4,6 +4,8 @@
 package docs
 
 import (
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -113,4 +115,28 @@ func TestVersionsNamesAllAPIs(t *testing.T) {
 	if len(gates) < 3 {
 		t.Errorf("found %d gates in the table of features: want at least 3, or the expression has stopped matching", len(gates))
 	}
+}
+
+// TestCommitBeforeReleasesExists: the commit whose programs stand in for an earlier release is in the history, unless that is not there.
+func TestCommitBeforeReleasesExists(t *testing.T) {
+	pinned := regexp.MustCompile(`(?m)^readonly before_releases=([0-9a-f]{40})$`).FindStringSubmatch(read(t, "hack/upgrade.sh"))
+	if pinned == nil {
+		t.Fatal("hack/upgrade.sh pins no commit")
+	}
+	if !strings.Contains(read(t, "docs/versions.md"), "("+pinned[1][:12]+")") {
+		t.Errorf("docs/versions.md does not have the commit of hack/upgrade.sh, %s", pinned[1][:12])
+	}
+	shallow, err := git(t, "rev-parse", "--is-shallow-repository")
+	if err != nil || shallow != "false" {
+		t.Skip("this tree has no history")
+	}
+	if _, err := git(t, "cat-file", "-e", pinned[1]+"^{commit}"); err != nil {
+		t.Errorf("hack/upgrade.sh: %s is not in the history: %v", pinned[1], err)
+	}
+}
+
+func git(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join("..", "..")}, args...)...).Output()
+	return strings.TrimSpace(string(out)), err
 }
