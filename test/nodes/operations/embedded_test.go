@@ -12,9 +12,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// useEmbedded makes a cluster the shared one until the test ends, which has one server and its embedded store. The volume of the store
-// moves with the pod.
-func useEmbedded(t *testing.T, dir string, settings []string) {
+// useCluster makes a new cluster the shared one until the test ends. It has no installation.
+func useCluster(t *testing.T, dir string, settings []string) {
 	t.Helper()
 	c, err := localcluster.New(dir, "", settings...)
 	if err != nil {
@@ -42,11 +41,16 @@ func useEmbedded(t *testing.T, dir string, settings []string) {
 	if err := connect(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// installEmbedded installs one server with its embedded store. The volume of the store moves with the pod.
+func installEmbedded(t *testing.T) {
+	t.Helper()
 	// The volume that the cluster comes with stays on its node.
 	if err := core.CoreV1().PersistentVolumes().Delete(t.Context(), "store", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "apply", "--server-side", "-k", filepath.Join(c.Root, "artifacts", "base", "rbac"))
+	must(t, "apply", "--server-side", "-k", filepath.Join(shared.Root, "artifacts", "base", "rbac"))
 	if err := volume(t.Context(), "data-jobset-apiserver-0"); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +65,8 @@ func TestEmbeddedServerIsDrained(t *testing.T) {
 	if !everything() {
 		return
 	}
-	useEmbedded(t, ".cluster-nodes-embedded", settings)
+	useCluster(t, ".cluster-nodes-embedded", settings)
+	installEmbedded(t)
 	w := newWorkload(t)
 	observe(t, "drain of the node of the only server", false, func(s *steps) {
 		for _, node := range s.pods(serverPods) {

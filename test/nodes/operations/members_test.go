@@ -36,8 +36,9 @@ const (
 // TestEmbeddedStoreGrows installs one server with its embedded store, lets sets run, and gets three servers as docs/installation.md
 // describes it. Then it restarts them, loses a volume, and deletes a namespace while one server is away. The sets and their children stay.
 func TestEmbeddedStoreGrows(t *testing.T) {
-	useEmbedded(t, ".cluster-nodes-members", []string{"CLUSTER_REAL_NODES=3", "CLUSTER_NODES=4", "CLUSTER_COMPONENTS=images"})
+	useCluster(t, ".cluster-nodes-members", []string{"CLUSTER_REAL_NODES=3", "CLUSTER_NODES=4", "CLUSTER_COMPONENTS=images"})
 	must(t, "taint", "nodes", "--selector=type=kwok", simulated+"=true:NoSchedule")
+	installEmbedded(t)
 	many := newMany(t)
 	for n := range 2 {
 		if err := volume(t.Context(), claimOf(n+1)); err != nil {
