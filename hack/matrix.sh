@@ -12,8 +12,13 @@ export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:--trimpath}"
 source hack/lib/versions.sh
 
 versions=("$@")
-(($# > 0)) || mapfile -t versions < <(ls hack/controlplane)
-readonly versions out=${PWD}/_output/matrix
+readonly out=${PWD}/_output/matrix
+# What a run of all versions leaves is of one tree.
+(($# > 0)) || { mapfile -t versions < <(ls hack/controlplane); rm -rf "${out}"; }
+readonly versions
+tree="commit $(git rev-parse --short=12 HEAD) of $(git log -1 --format=%cs)"
+# All tests, not only those of the gate.
+export JOBSET_TESTS=long
 # What a user does first, each kind once, and what depends on the version.
 short=(
   RunsToCompletion SuspendAndResume RetryGrantsRestarts JobFailureWithoutPolicyFailsTheSet ClientSideApplyAndDiff
@@ -43,10 +48,12 @@ for version in "${versions[@]}"; do
   run "${version}-e2e" -run "^Test($(IFS='|'; echo "${short[*]}"))\$" ./test/e2e
 done
 if (($# == 0)); then
-  JOBSET_BINARIES=$(ETCD=3.5 hack/ensure-binaries.sh --tests) run etcd-3.5 ./test/integration/apiserver
-  JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) run etcd-3.6 ./test/integration/apiserver
+  for line in 3.5 ""; do # the last one is the one that tests use
+    JOBSET_BINARIES=$(ETCD=${line} hack/ensure-binaries.sh --tests)
+    run "etcd-$("${JOBSET_BINARIES}/etcd" --version | awk '/^etcd Version/ { print $3 }')" ./test/integration/apiserver
+  done
 fi
-go run ./hack/matrix -results "${out}" -page docs/versions.md
+go run ./hack/matrix -results "${out}" -page docs/versions.md -tree "${tree}"
 if ((${#failed[@]} > 0)); then
   echo "failed: ${failed[*]}; the results are in ${out}" >&2
   exit 1

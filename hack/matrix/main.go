@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,21 +43,36 @@ var rows = []struct{ key, title string }{
 	{"PodTopologyLabelsAdmission", "gate `PodTopologyLabelsAdmission`"},
 }
 
+// ourFeatures are what the programs offer that depends on the version of the cluster, with the keys of all that each needs.
+var ourFeatures = []struct {
+	title string
+	needs []string
+}{
+	{"MutatingAdmissionPolicies for our kinds", []string{"mutatingadmissionpolicies"}},
+	{"in-place restart, agent as the main container", []string{"ContainerRestartRules"}},
+	{"in-place restart, agent as a sidecar", []string{"ContainerRestartRules", "RestartAllContainersOnContainerExits"}},
+	{"groups of pods and gangs of `scheduling.k8s.io`", []string{"GenericWorkload", "podgroups"}},
+	{"resources that change while a set is suspended", []string{"MutablePodResourcesForSuspendedJobs"}},
+	{"domains in `kubectl jobset top`, without a permission for nodes", []string{"PodTopologyLabelsAdmission"}},
+}
+
 func main() {
 	results := flag.String("results", "", "directory with the results")
 	page := flag.String("page", "", "page that has the tables")
+	tree := flag.String("tree", "", "what was tested, such as a commit and its date")
 	flag.Parse()
-	if err := run(*results, *page); err != nil {
+	if err := run(*results, *page, *tree); err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
 		os.Exit(1)
 	}
 }
 
-func run(results, page string) error {
+func run(results, page, tree string) error {
 	tables, err := tables(results)
 	if err != nil {
 		return err
 	}
+	tables = "Tested: " + tree + ".\n\n" + tables
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -152,6 +168,27 @@ func features(b *strings.Builder, versions []map[string]string) {
 		}
 		b.WriteString("\n")
 	}
+	for _, feature := range ourFeatures {
+		b.WriteString("| " + feature.title + " |")
+		for _, version := range versions {
+			b.WriteString(" " + offered(version, feature.needs) + " |")
+		}
+		b.WriteString("\n")
+	}
+}
+
+// offered says whether a version has all that a feature needs.
+func offered(version map[string]string, needs []string) string {
+	result := "**yes**"
+	for _, need := range needs {
+		switch has := version[need]; {
+		case strings.HasSuffix(has, ", off"), has == "absent" && need == "podgroups" && version["GenericWorkload"] != "absent":
+			result = "with flags of the cluster"
+		case has == "absent" || has == "":
+			return "no"
+		}
+	}
+	return result
 }
 
 // event is a line that "go test -json" writes.
@@ -168,24 +205,36 @@ func count(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	counts, failed := map[string]int{}, map[string]bool{}
+	counts, failed, failedIn, broken := map[string]int{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
 		var e event
-		if json.Unmarshal(lines.Bytes(), &e) != nil || e.Test == "" || strings.Contains(e.Test, "/") {
+		if json.Unmarshal(lines.Bytes(), &e) != nil || strings.Contains(e.Test, "/") {
 			continue // a line of a build, or of a subtest
+		}
+		if e.Test == "" {
+			if e.Action == "fail" {
+				broken[e.Package] = true
+			}
+			continue
 		}
 		switch e.Action {
 		case "pass", "fail", "skip":
 			counts[e.Action]++
 			if e.Action == "fail" {
 				failed[e.Test] = true
+				failedIn[e.Package] = true
 			}
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	for name := range broken {
+		if !failedIn[name] { // it did not build, or ended before its tests
+			failed[path.Base(name)] = true
+		}
 	}
 	text := fmt.Sprintf("%d passed", counts["pass"])
 	if n := counts["skip"]; n > 0 {

@@ -15,7 +15,11 @@ func TestTables(t *testing.T) {
 	page := filepath.Join(dir, "page.md")
 	for name, content := range map[string]string{
 		"1.34.features": `{"version": "1.34.4", "podgroups": "absent", "GenericWorkload": "absent"}`,
-		"1.37.features": `{"version": "1.37.2", "podgroups": "v1beta1", "GenericWorkload": "beta, on"}`,
+		"1.35.features": `{"version": "1.35.4", "podgroups": "absent", "GenericWorkload": "alpha, off", "ContainerRestartRules": "beta, on"}`,
+		"1.37.features": `{"version": "1.37.2", "podgroups": "v1beta1", "GenericWorkload": "beta, on", "ContainerRestartRules": "beta, on"}`,
+		"1.35-parity.json": `{"ImportPath":"p/q [p/q.test]","Action":"build-fail"}
+{"Action":"fail","Package":"p/q","FailedBuild":"p/q [p/q.test]"}
+`,
 		"1.34-integration.json": `{"Action":"pass","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"p","Test":"TestB","Output":"--- FAIL"}
 {"Action":"fail","Package":"p","Test":"TestB/c"}
@@ -31,7 +35,7 @@ func TestTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := run(dir, page); err != nil {
+	if err := run(dir, page, "commit c of today"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(page)
@@ -39,8 +43,10 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"# Page\n\n" + begin, "| 1.34.4 | 1 passed, 1 skipped, failed: TestB | not run | not run |\n", "| 1.37.2 | not run | not run | 1 passed |\n",
-		"| 3.5 | 1 passed |\n", "| Without flags | 1.34.4 | 1.37.2 |\n", "| gate `GenericWorkload` | absent | beta, on |\n", end + "\nThe end.\n",
+		"# Page\n\n" + begin + "\nTested: commit c of today.\n", "| 1.35.4 | not run | 0 passed, failed: q | not run |\n", "| 1.34.4 | 1 passed, 1 skipped, failed: TestB | not run | not run |\n", "| 1.37.2 | not run | not run | 1 passed |\n",
+		"| 3.5 | 1 passed |\n", "| Without flags | 1.34.4 | 1.35.4 | 1.37.2 |\n", "| gate `GenericWorkload` | absent | alpha, off | beta, on |\n",
+		"| groups of pods and gangs of `scheduling.k8s.io` | no | with flags of the cluster | **yes** |\n",
+		"| in-place restart, agent as the main container | no | **yes** | **yes** |\n", end + "\nThe end.\n",
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
@@ -54,7 +60,7 @@ func TestTables(t *testing.T) {
 func TestMistakesAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")
-	if err := run(dir, page); err == nil || !strings.Contains(err.Error(), "has no results: use hack/matrix.sh") {
+	if err := run(dir, page, "commit c of today"); err == nil || !strings.Contains(err.Error(), "has no results: use hack/matrix.sh") {
 		t.Errorf("without results: %v", err)
 	}
 	for name, content := range map[string]string{"1.37.features": "{}", "page.md": "# Page\n"} {
@@ -62,7 +68,7 @@ func TestMistakesAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := run(dir, page); err == nil || !strings.Contains(err.Error(), "must have the comments") {
+	if err := run(dir, page, "commit c of today"); err == nil || !strings.Contains(err.Error(), "must have the comments") {
 		t.Errorf("without a place for the tables: %v", err)
 	}
 }
