@@ -142,7 +142,7 @@ type many struct {
 func oneOfMany(name string) *jobsetv1alpha2.JobSet {
 	return &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: jobsetv1alpha2.JobSetSpec{
 		ReplicatedJobs: []jobsetv1alpha2.ReplicatedJob{{Name: "w", Replicas: ptr.To[int32](1), Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{
-			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"jobset-apiserver.io/kwok-outcome": "running"}}, Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever, NodeSelector: map[string]string{"type": "kwok"},
 				Tolerations: []corev1.Toleration{{Key: simulated, Operator: corev1.TolerationOpExists}},
 				Containers:  []corev1.Container{{Name: "main", Image: "main"}},
