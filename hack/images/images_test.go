@@ -133,6 +133,7 @@ func expectConfig(t *testing.T, img v1.Image, arch string, labels map[string]str
 	}
 	want := v1.Config{
 		User:         "65532:65532",
+		Env:          []string{"PATH=/"}, // kubectl exec finds the program by its name
 		Entrypoint:   []string{"/tiny"},
 		ExposedPorts: map[string]struct{}{"8443/tcp": {}},
 		Labels:       labels,

@@ -88,7 +88,10 @@ func image(spec Spec, binary Binary, roots v1.Layer) (v1.Image, error) {
 		Architecture: binary.Platform.Arch,
 		Created:      created,
 		RootFS:       v1.RootFS{Type: "layers"},
-		Config:       v1.Config{User: User, Entrypoint: []string{"/" + spec.Program}, ExposedPorts: ports, Labels: spec.Labels},
+		// With the path, users run the program by its name in a container.
+		Config: v1.Config{
+			User: User, Env: []string{"PATH=/"}, Entrypoint: []string{"/" + spec.Program}, ExposedPorts: ports, Labels: spec.Labels,
+		},
 	})
 	if err != nil {
 		return nil, err

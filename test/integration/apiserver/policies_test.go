@@ -37,15 +37,21 @@ func (e *env) validatingPolicy(t *testing.T, match *admissionregistrationv1.Matc
 	}
 }
 
-// mutatingPolicy changes what matches. The test is skipped before Kubernetes 1.36, which has no such policies in v1.
-func (e *env) mutatingPolicy(t *testing.T, match *admissionregistrationv1.MatchResources, mutations ...admissionregistrationv1.Mutation) {
+// olderThan returns whether the control plane is older than a version of Kubernetes.
+func olderThan(t *testing.T, other string) bool {
 	t.Helper()
 	info, err := plane.Kube.Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if version.MustParse(info.GitVersion).LessThan(version.MustParse("v1.36.0")) {
-		t.Skipf("Kubernetes %s has no MutatingAdmissionPolicies of v1", info.GitVersion)
+	return version.MustParse(info.GitVersion).LessThan(version.MustParse(other))
+}
+
+// mutatingPolicy changes what matches. The test is skipped before Kubernetes 1.36, which has no such policies in v1.
+func (e *env) mutatingPolicy(t *testing.T, match *admissionregistrationv1.MatchResources, mutations ...admissionregistrationv1.Mutation) {
+	t.Helper()
+	if olderThan(t, "v1.36.0") {
+		t.Skip("Kubernetes has no MutatingAdmissionPolicies of v1 before 1.36")
 	}
 	client := plane.Kube.AdmissionregistrationV1()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
