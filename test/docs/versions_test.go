@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -69,7 +70,7 @@ func TestSupportedVersionsAgree(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"| Kubernetes | " + kubernetes + " or newer; tested with " + tested + " |", "| etcd, if external | " + etcd + " or newer |",
+		"| Kubernetes | " + kubernetes + " or newer; [tested](docs/versions.md#results-by-version) with " + controlPlanes(t) + " |", "| etcd, if external | " + etcd + " or newer |",
 		"| Go, to build it | " + first("go.mod", `(?m)^go (\d+\.\d+)`) + " |",
 	} {
 		if !strings.Contains(readme, want) {
@@ -85,6 +86,16 @@ func TestSupportedVersionsAgree(t *testing.T) {
 	if skew := first("pkg/kubectl/version/version.go", `supportedSkew\s*=\s*(\d+)`); skew != "1" {
 		t.Errorf("docs/versions.md says that one minor version of difference is supported; the plugin accepts %s", skew)
 	}
+}
+
+// controlPlanes returns the first and the last version of Kubernetes that make matrix tests.
+func controlPlanes(t *testing.T) string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join("..", "..", "hack", "controlplane"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries[0].Name() + " to " + entries[len(entries)-1].Name()
 }
 
 // TestVersionsNamesAllAPIs compares the API versions of docs/versions.md with the APIServices, and the gates in it with those that exist.
