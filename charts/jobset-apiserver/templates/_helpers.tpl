@@ -126,7 +126,12 @@ affinity:
 {{- if and (eq .Values.store.type "embedded") (eq (include "jobset.replicas" .) "3") }}true{{ end }}
 {{- end }}
 
+{{/* Whether one server with its embedded store is the whole installation: true, or nothing. */}}
+{{- define "jobset.single" -}}
+{{- if and (eq .Values.store.type "embedded") (not (include "jobset.members" .)) }}true{{ end }}
+{{- end }}
+
 {{/* How many pods of the controller run. */}}
 {{- define "jobset.controllerReplicas" -}}
-{{- if kindIs "invalid" .Values.controller.replicas }}{{ eq .Values.store.type "embedded" | ternary 1 2 }}{{ else }}{{ .Values.controller.replicas }}{{ end }}
+{{- if kindIs "invalid" .Values.controller.replicas }}{{ include "jobset.single" . | empty | ternary 2 1 }}{{ else }}{{ .Values.controller.replicas }}{{ end }}
 {{- end }}
