@@ -93,7 +93,9 @@ func TestMembersRun(t *testing.T) {
 	all := membersOverlay.build(t)
 	const term = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.0."
 	for path, want := range map[string]string{
-		"spec.replicas": "3", "spec.minReadySeconds": "10", "spec.podManagementPolicy": "Parallel",
+		"spec.replicas": "3", "spec.podManagementPolicy": "Parallel",
+		// Pods that have been ready for a shorter time would be replaced together.
+		"spec.minReadySeconds": "none",
 		// Without a partition, a pod that is deleted during an update comes back as it was before.
 		"spec.updateStrategy":                                         `{"rollingUpdate":{"partition":0},"type":"RollingUpdate"}`,
 		pod + term + "topologyKey":                                    "kubernetes.io/hostname",

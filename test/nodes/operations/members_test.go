@@ -56,7 +56,16 @@ func TestEmbeddedStoreGrows(t *testing.T) {
 		s.threeMembers()
 	})
 	many.same(t)
-	observe(t, "rolling restart of three servers with members", true, func(s *steps) { s.restart("statefulset/jobset-apiserver", serverPods) })
+	// The second restart begins when the pods have just become ready.
+	for range 2 {
+		observe(t, "rolling restart of three servers with members", true, func(s *steps) {
+			ends := s.fewest(map[string]string{"servers": serverPods})
+			s.restart("statefulset/jobset-apiserver", serverPods)
+			if fewest := ends()["servers"]; fewest < 2 {
+				s.Errorf("%d of 3 servers were ready, must be at least 2", fewest)
+			}
+		})
+	}
 	observe(t, "loss of a volume", false, func(s *steps) {
 		s.loseVolume(1)
 		s.installationReady()
