@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly builds="base overlays/embedded overlays/external-etcd
   overlays/embedded-cert-manager overlays/embedded-backup overlays/embedded-monitoring overlays/external-etcd-cert-manager
-  overlays/embedded-backup-s3 overlays/external-etcd-backup-s3 overlays/embedded-ha"
+  overlays/embedded-backup-s3 overlays/external-etcd-backup-s3 overlays/embedded-ha overlays/embedded-ha-backup-s3"
 readonly pods="restore/claim restore/s3 restore/stdin"
 readonly cert_manager=github.com/cert-manager/cert-manager@v1.21.2
 readonly cert_manager_sum=h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=

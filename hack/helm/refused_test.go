@@ -60,8 +60,8 @@ var refused = map[string]struct{ values, message string }{
 			"apiserver.replicas=1",
 	},
 	"backups of members on one claim": {
-		"{apiserver: {replicas: 3}, store: {embedded: {backup: {enabled: true}}}}", "store.embedded.backup.enabled: is true, but the servers of three members are on different nodes, and the claim " +
-			"of the backups can be mounted on one: set it to false, and make backups as docs/operations/backup.md says, or set apiserver.replicas=1",
+		"{apiserver: {replicas: 3}, store: {embedded: {backup: {enabled: true, existingClaim: mine}}}}", "store.embedded.backup.existingClaim: is mine, but three members have their backups " +
+			"beside their data: remove it, or set apiserver.replicas=1",
 	},
 	"members on the network of the node": {
 		"apiserver: {replicas: 3, hostNetwork: true}", "apiserver.hostNetwork: is true, but the members of the embedded etcd would listen on the ports 2379 and 2380 of their nodes, to which " +

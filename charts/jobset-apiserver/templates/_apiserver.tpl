@@ -16,8 +16,11 @@
 {{- if include "jobset.members" . }}
 - --embedded-etcd-members=jobset-apiserver-member-0.jobset-system.svc,jobset-apiserver-member-1.jobset-system.svc,jobset-apiserver-member-2.jobset-system.svc
 {{- end }}
-{{- if .Values.store.embedded.backup.enabled }}
+{{- if include "jobset.backupClaim" . }}
 - --backup-dir=/backups
+{{- else if .Values.store.embedded.backup.enabled }}
+- --backup-dir=/var/lib/jobset-apiserver/backups
+- --backup-keep=3
 {{- end }}
 {{- with .Values.store.embedded.backup.s3 }}
 {{- if .enabled }}
@@ -125,7 +128,7 @@ volumeMounts:
 {{- if eq .Values.store.type "embedded" }}
 - name: data
   mountPath: /var/lib/jobset-apiserver
-{{- if .Values.store.embedded.backup.enabled }}
+{{- if include "jobset.backupClaim" . }}
 - name: backups
   mountPath: /backups
 {{- end }}
@@ -161,7 +164,7 @@ volumeMounts:
   persistentVolumeClaim:
     claimName: {{ . }}
 {{- end }}
-{{- if $store.backup.enabled }}
+{{- if include "jobset.backupClaim" . }}
 - name: backups
   persistentVolumeClaim:
     claimName: {{ $store.backup.existingClaim | default "jobset-apiserver-backups" }}

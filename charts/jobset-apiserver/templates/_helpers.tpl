@@ -131,6 +131,11 @@ affinity:
 {{- if and (eq .Values.store.type "embedded") (not (include "jobset.members" .)) }}true{{ end }}
 {{- end }}
 
+{{/* Whether the backups of the embedded store have a claim of their own: true, or nothing. Three members have them beside their data. */}}
+{{- define "jobset.backupClaim" -}}
+{{- if and .Values.store.embedded.backup.enabled (include "jobset.single" .) }}true{{ end }}
+{{- end }}
+
 {{/* How many pods of the controller run. */}}
 {{- define "jobset.controllerReplicas" -}}
 {{- if kindIs "invalid" .Values.controller.replicas }}{{ include "jobset.single" . | empty | ternary 2 1 }}{{ else }}{{ .Values.controller.replicas }}{{ end }}

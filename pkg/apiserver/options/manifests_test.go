@@ -42,6 +42,7 @@ func memberFlags(t *testing.T) (flags []string) {
 	})
 	for _, name := range []string{
 		"overlays/embedded/pod-labels.yaml", "overlays/embedded/statefulset.yaml", "components/embedded-members/statefulset.yaml",
+		"components/embedded-members-backup/statefulset.yaml",
 	} {
 		artifact(t, name, func(document []byte) {
 			var patches []struct {
