@@ -29,8 +29,8 @@ type overlay struct {
 var installations = map[string]overlay{
 	"{}":                       {name: "embedded"},
 	"apiserver: {replicas: 3}": {name: "embedded-ha"},
-	"{apiserver: {replicas: 3}, store: {embedded: {backup: {enabled: true}}}}":                      {name: "embedded-ha", components: []string{"embedded-members-backup"}},
-	"{apiserver: {replicas: 3}, store: {embedded: {backup: {enabled: true, s3: {enabled: true}}}}}": {name: "embedded-ha-backup-s3"},
+	"{apiserver: {replicas: 3}, store: {embedded: {backup: {enabled: true}}}}":                       {name: "embedded-ha", components: []string{"embedded-members-backup"}},
+	"{apiserver: {replicas: 3}, store: {embedded: {backup: {enabled: true, s3: {enabled: true}}}}}":  {name: "embedded-ha-backup-s3"},
 	"{apiserver: {replicas: 3}, monitoring: {serviceMonitors: true, rules: true, dashboards: true}}": {name: "embedded-ha", components: []string{"monitoring"}},
 	"{apiserver: {replicas: 3}, kinds: {leaderworkerset: false, disaggregatedset: false}}":           {name: "embedded-ha", components: []string{"without-leaderworkerset"}},
 	"store: {embedded: {backup: {enabled: true}}}":                                                   {name: "embedded-backup"},

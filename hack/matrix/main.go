@@ -43,7 +43,7 @@ var rows = []struct{ key, title string }{
 	{"PodTopologyLabelsAdmission", "gate `PodTopologyLabelsAdmission`"},
 }
 
-// ourFeatures are what the programs offer that depends on the version of the cluster, with the keys of all that each needs.
+// ourFeatures are the features that depend on the version of the cluster, with the keys of all that each needs.
 var ourFeatures = []struct {
 	title string
 	needs []string
@@ -171,14 +171,14 @@ func features(b *strings.Builder, versions []map[string]string) {
 	for _, feature := range ourFeatures {
 		b.WriteString("| " + feature.title + " |")
 		for _, version := range versions {
-			b.WriteString(" " + offered(version, feature.needs) + " |")
+			b.WriteString(" " + availability(version, feature.needs) + " |")
 		}
 		b.WriteString("\n")
 	}
 }
 
-// offered says whether a version has all that a feature needs.
-func offered(version map[string]string, needs []string) string {
+// availability says whether a version has all that a feature needs.
+func availability(version map[string]string, needs []string) string {
 	result := "**yes**"
 	for _, need := range needs {
 		switch has := version[need]; {
