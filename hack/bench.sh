@@ -7,13 +7,14 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: hack/bench.sh full|compare|smoke|in-place|ten-thousand [FLAGS...]
+Usage: hack/bench.sh full|compare|smoke|in-place|stores|ten-thousand [FLAGS...]
 
   full      all scenarios, three times each or five rounds, in new clusters, and the benchmarks of single functions (about an hour and a half)
   compare   sets beside bare Jobs, in five rounds, in one table; in a new cluster, or in that of BENCH_KUBECONFIG (about forty minutes). With
             BENCH_PEERS also beside upstream's controllers, in pairs of new clusters (longer than an hour)
   smoke     all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
   in-place  restarts in place beside recreation, once, which the others leave out
+  stores    writes with one embedded member of etcd, with three, and with an external etcd of three members, in turn (two minutes)
   ten-thousand
             sets of up to 10,000 Jobs, and a suspended one of 100,000; 10,000 sets in 1,000 namespaces; 100 sets each second; once, in new clusters
             (hours). The controller writes the endpoints of the sets
@@ -76,8 +77,17 @@ full() {
   # The same with the etcd in our server, which is what a small installation has.
   CLUSTER_STORAGE=embedded bench floor,big,run,write --output "${output}/embedded" --runs 1 "$@"
   go test -run '^$' -bench . -benchmem ./pkg/controller/jobset/... ./pkg/controller/leaderworkerset/plan ./pkg/controller/placement >"${output}/functions.txt"
+  measure_stores "${output}"
   bin/jobset-bench report --output "${output}"
   echo "results: ${output}" >&2
+}
+
+# measure_stores <directory>: servers behind a kube-apiserver, without a controller.
+measure_stores() {
+  make --no-print-directory build >/dev/null
+  JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) JOBSET_BENCH_STORES=yes CLUSTER_BIN="${root}/bin" \
+    go test -vet=off -count=1 -run '^TestMeasureStores$' -v ./test/integration/apiserver >"$1/stores.log" 2>&1
+  sed -n '/^ *store  /,/^ *$/p' "$1/stores.log" | tee "$1/stores.txt"
 }
 
 # peer_cluster <arguments...>: the cluster of upstream's controllers, which has none of our programs.
@@ -156,6 +166,13 @@ in_place() {
   echo "results: ${output}" >&2
 }
 
+stores() {
+  local output=${BENCH_OUTPUT:-${root}/_output/bench-stores}
+  rm -rf "${output}"
+  mkdir -p "${output}"
+  measure_stores "${output}"
+}
+
 # ten_thousand: one run of each, because a set of 10,000 Jobs takes an hour.
 ten_thousand() {
   local output=${BENCH_OUTPUT:-${root}/_output/bench-ten-thousand} scenario failed=()
@@ -176,7 +193,7 @@ ten_thousand() {
 
 what=${1:-}
 case "${what}" in
-  full | compare | smoke | in-place | ten-thousand) shift ;;
+  full | compare | smoke | in-place | stores | ten-thousand) shift ;;
   -h | --help | help)
     usage
     exit

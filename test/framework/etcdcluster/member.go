@@ -46,6 +46,9 @@ func (m *Member) Start() error {
 	return nil
 }
 
+// PID is the ID of the process.
+func (m *Member) PID() int { return m.current().PID() }
+
 // current is the process that was started last; nil before the first start.
 func (m *Member) current() *framework.Process {
 	m.mu.Lock()

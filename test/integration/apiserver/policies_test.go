@@ -8,8 +8,9 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 )
 
 // validatingPolicy refuses, with the message, what the expression does not hold for.
@@ -40,11 +41,7 @@ func (e *env) validatingPolicy(t *testing.T, match *admissionregistrationv1.Matc
 // olderThan returns whether the control plane is older than a version of Kubernetes.
 func olderThan(t *testing.T, other string) bool {
 	t.Helper()
-	info, err := plane.Kube.Discovery().ServerVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return version.MustParse(info.GitVersion).LessThan(version.MustParse(other))
+	return framework.OlderThan(t, plane.Kube.Discovery(), other)
 }
 
 // mutatingPolicy changes what matches. The test is skipped before Kubernetes 1.36, which has no such policies in v1.
