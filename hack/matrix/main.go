@@ -196,7 +196,39 @@ type event struct {
 	Action, Package, Test string
 }
 
-// count says how many tests of a file passed, failed and were skipped, without their subtests, and names those that failed.
+// results are the tests of a file, without their subtests.
+type results struct {
+	counts map[string]int
+	// failed are tests that failed, and packages that did not build or ended before their tests.
+	failed, packages map[string]bool
+}
+
+func (r *results) add(e event) {
+	switch {
+	case strings.Contains(e.Test, "/"):
+	case e.Test == "" && e.Action == "fail" && !r.packages[e.Package]: // the tests of a package end before it
+		r.failed[path.Base(e.Package)] = true
+	case e.Test != "" && slices.Contains([]string{"pass", "fail", "skip"}, e.Action):
+		r.counts[e.Action]++
+		if e.Action == "fail" {
+			r.failed[e.Test], r.packages[e.Package] = true, true
+		}
+	}
+}
+
+// String says how many passed and were skipped, and names what failed.
+func (r *results) String() string {
+	text := fmt.Sprintf("%d passed", r.counts["pass"])
+	if n := r.counts["skip"]; n > 0 {
+		text += fmt.Sprintf(", %d skipped", n)
+	}
+	if len(r.failed) > 0 {
+		text += ", failed: " + strings.Join(slices.Sorted(maps.Keys(r.failed)), ", ")
+	}
+	return text
+}
+
+// count describes the results in a file.
 func count(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -205,43 +237,17 @@ func count(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	counts, failed, failedIn, broken := map[string]int{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	r := &results{counts: map[string]int{}, failed: map[string]bool{}, packages: map[string]bool{}}
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
 		var e event
-		if json.Unmarshal(lines.Bytes(), &e) != nil || strings.Contains(e.Test, "/") {
-			continue // a line of a build, or of a subtest
-		}
-		if e.Test == "" {
-			if e.Action == "fail" {
-				broken[e.Package] = true
-			}
-			continue
-		}
-		switch e.Action {
-		case "pass", "fail", "skip":
-			counts[e.Action]++
-			if e.Action == "fail" {
-				failed[e.Test] = true
-				failedIn[e.Package] = true
-			}
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // otherwise it is a line of a build
+			r.add(e)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	for name := range broken {
-		if !failedIn[name] { // it did not build, or ended before its tests
-			failed[path.Base(name)] = true
-		}
-	}
-	text := fmt.Sprintf("%d passed", counts["pass"])
-	if n := counts["skip"]; n > 0 {
-		text += fmt.Sprintf(", %d skipped", n)
-	}
-	if len(failed) > 0 {
-		text += ", failed: " + strings.Join(slices.Sorted(maps.Keys(failed)), ", ")
-	}
-	return text, nil
+	return r.String(), nil
 }
