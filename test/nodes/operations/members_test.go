@@ -56,6 +56,10 @@ func TestEmbeddedStoreGrows(t *testing.T) {
 		s.threeMembers()
 	})
 	many.same(t)
+	// Commands about the store work in any pod.
+	if backup := must(t, "--namespace="+namespace, "exec", "jobset-apiserver-1", "--", "jobset-apiserver", "store", "backup", "-", "--data-dir=/var/lib/jobset-apiserver/data"); backup == "" {
+		t.Error("the backup is empty")
+	}
 	// The second restart begins when the pods have just become ready.
 	for range 2 {
 		observe(t, "rolling restart of three servers with members", true, func(s *steps) {
