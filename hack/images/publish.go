@@ -60,20 +60,40 @@ func (p *publication) publish(ctx context.Context, out io.Writer) error {
 	return p.pushArtifacts(ctx, version, c, out)
 }
 
-// check verifies the checksums of the release, and returns its version.
+// check verifies the release, and returns its version.
 func (p *publication) check() (string, error) {
 	if _, err := os.Stat(filepath.Join(p.Release, checksums.File)); err != nil {
 		return "", fmt.Errorf("%w: run make release first", err)
 	}
+	if err := p.checkSignature(); err != nil {
+		return "", err
+	}
 	if _, err := checksums.Verify(p.Release, checksums.File+signature.Suffix); err != nil {
 		return "", fmt.Errorf("the release in %s was changed: %w", p.Release, err)
 	}
-	_, err := os.Stat(filepath.Join(p.Release, checksums.File+signature.Suffix))
-	if err == nil && p.Key == nil {
-		return "", errors.New("the release is signed: set SIGNING_KEY, so that the manifests with the registry are signed, too")
-	}
 	d, err := readDigests(filepath.Join(p.Release, imagesDir, digestsFile))
 	return d.Version, err
+}
+
+// checkSignature verifies that the key has signed the checksums. Otherwise it would also sign a release whose checksums were
+// written again.
+func (p *publication) checkSignature() error {
+	sums := filepath.Join(p.Release, checksums.File)
+	_, err := os.Stat(sums + signature.Suffix)
+	signed := err == nil
+	switch {
+	case !signed && p.Key == nil:
+		return nil
+	case !signed:
+		return fmt.Errorf("the release must be signed by SIGNING_KEY: %s has no signature; run make release with SIGNING_KEY, "+
+			"or make publish without it", sums)
+	case p.Key == nil:
+		return errors.New("the release is signed: set SIGNING_KEY, so that the manifests with the registry are signed, too")
+	}
+	if err := p.Key.Verify(sums); err != nil {
+		return fmt.Errorf("the release must be signed by SIGNING_KEY: %w", err)
+	}
+	return nil
 }
 
 // write copies the release into the output directory, except the images, with the registry in the manifests and in the chart.

@@ -199,10 +199,7 @@ func TestPublishMistakes(t *testing.T) {
 	key, _ := keys(t)
 	changed := smallRelease(t, nil)
 	writeFile(t, filepath.Join(changed, "install.yaml"), "image: example.com/another\n")
-	signed := smallRelease(t, nil)
-	if err := key.Sign(filepath.Join(signed, checksums.File), "v1.2.3"); err != nil {
-		t.Fatal(err)
-	}
+	signed := signedRelease(t, key)
 	tests := map[string]struct{ release, want string }{
 		"a file was changed":                {changed, "install.yaml: was changed, its checksum is "},
 		"a signed release without a key":    {signed, "the release is signed: set SIGNING_KEY, so that the manifests with the registry are signed, too"},
@@ -230,21 +227,8 @@ func TestVerifyMistakes(t *testing.T) {
 		}
 		return dir
 	}
-	// lie changes a file and its checksum.
 	lie := seal(t, key)
-	writeFile(t, filepath.Join(lie, "install.yaml"), "image: example.com/another\n")
-	if err := os.Rename(filepath.Join(lie, checksums.File+signature.Suffix), filepath.Join(lie, "signature")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(lie, checksums.File)); err != nil {
-		t.Fatal(err)
-	}
-	if err := checksums.Write(lie); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(lie, "signature"), filepath.Join(lie, checksums.File+signature.Suffix)); err != nil {
-		t.Fatal(err)
-	}
+	changeWithChecksum(t, lie)
 	changed := seal(t, key)
 	writeFile(t, filepath.Join(changed, "install.yaml"), "image: example.com/another\n")
 	tests := map[string]struct{ dir, key, want string }{

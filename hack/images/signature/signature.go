@@ -64,12 +64,26 @@ func (k *Key) Sign(file, comment string) error {
 	return os.WriteFile(file+Suffix, reader.SignWithComments(k.private, comment, untrusted), 0o644)
 }
 
+// Verify checks that the key has signed a file.
+func (k *Key) Verify(file string) error {
+	public, ok := k.private.Public().(minisign.PublicKey)
+	if !ok {
+		return fmt.Errorf("the key %016X has no public half", k.private.ID())
+	}
+	_, err := verify(file, public)
+	return err
+}
+
 // Verify checks the signature of a file against a public key, which is the name of a file or the key itself. It returns the signed comment.
 func Verify(file, publicKey string) (string, error) {
 	key, err := parsePublic(publicKey)
 	if err != nil {
 		return "", err
 	}
+	return verify(file, key)
+}
+
+func verify(file string, key minisign.PublicKey) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
