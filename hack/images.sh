@@ -4,8 +4,8 @@
 
 # Builds the images (build), pushes them (push), packs the kubectl plugin (plugin) or the chart (chart), makes a release of all of them
 # (release), checks it (verify) and pushes it (publish), or builds, pushes and installs (install), with the program in hack/images. The Makefile
-# calls it with VERSION, LDFLAGS and other variables; OUTPUT is another directory for the images, the release or what is published. Outside of a
-# git repository, SOURCE_DATE_EPOCH and REVISION must be set.
+# calls it with VERSION, LDFLAGS and other variables; OUTPUT is another directory for the images, the release or what is published. The manifests
+# of an installation are beside the images. Outside of a git repository, SOURCE_DATE_EPOCH and REVISION must be set.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -31,11 +31,13 @@ described() {
     --created "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" --ldflags "${LDFLAGS:-}" "$@"
 }
 
+readonly images_dir=${OUTPUT:-${root}/_output/images}
+
 build() {
-  described build "${root}" --output "${OUTPUT:-${root}/_output/images}" --registry "${REGISTRY:-}" --platforms "${PLATFORMS:-}"
+  described build "${root}" --output "${images_dir}" --registry "${REGISTRY:-}" --platforms "${PLATFORMS:-}"
 }
 
-push() { images push --output "${root}/_output/images" --registry "${REGISTRY:-}" --plain-http="${PLAIN_HTTP:-false}"; }
+push() { images push --output "${images_dir}" --registry "${REGISTRY:-}" --plain-http="${PLAIN_HTTP:-false}"; }
 
 # absolute <file>: the program runs in another directory. A public key can be the key itself.
 absolute() { if [[ -e "$1" ]]; then realpath "$1"; else echo "$1"; fi; }
@@ -69,11 +71,11 @@ install() {
     echo "make install-from-source: a registry is required, which the nodes can pull from: REGISTRY=registry.example.com/team" >&2
     exit 1
   fi
+  local manifests=${images_dir%/*}/install.yaml
   build
   push
-  images render --source "${root}" --images "${root}/_output/images" --registry "${REGISTRY}" --overlay "${OVERLAY:-embedded}" \
-    --output "${root}/_output/install.yaml"
-  kubectl apply --server-side -f _output/install.yaml
+  images render --source "${root}" --images "${images_dir}" --registry "${REGISTRY}" --overlay "${OVERLAY:-embedded}" --output "${manifests}"
+  kubectl apply --server-side -f "${manifests}"
 }
 
 case "${command}" in
