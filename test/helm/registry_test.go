@@ -6,7 +6,6 @@ package helm
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,10 +14,8 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
@@ -26,25 +23,48 @@ import (
 // node is the real node of the cluster.
 const node = "real-1"
 
-// TestInstallsFromRegistry makes a release of this tree, publishes it to a registry that the node can reach, and installs what was published.
+// TestInstallsFromRegistry makes a release of this tree, publishes it to a registry that the node can reach, and installs what was
+// published, with Helm and with kubectl. Then it installs from source, as make install-from-source does.
 func TestInstallsFromRegistry(t *testing.T) {
-	removeEverything(t)
 	prefix := registry(t) + "/team"
 	release, published := filepath.Join(t.TempDir(), "release"), filepath.Join(t.TempDir(), "published")
 	images(t, "release", "--source="+shared.Root, "--version=v0.0.0-published", "--revision="+commit(t), "--created=1700000000", "--ldflags=-s -w",
 		"--platforms=linux/"+runtime.GOARCH, "--output="+release)
 	images(t, "publish", "--release="+release, "--registry="+prefix, "--plain-http", "--output="+published)
 
-	mustHelm(t, "install", "jobset", "oci://"+prefix+"/charts/jobset-apiserver", "--version", "0.0.0-published", "--plain-http")
-	available(t)
-	runSet(t)
-	expectPulled(t, prefix)
+	installs(t, "helm install", prefix, func() {
+		mustHelm(t, "install", "jobset", "oci://"+prefix+"/charts/jobset-apiserver", "--version", "0.0.0-published", "--plain-http")
+	})
+	installs(t, "kubectl apply", prefix, func() {
+		kubectl(t, "apply", "--server-side", "-f", filepath.Join(published, "install.yaml"))
+	})
+	installs(t, "make install-from-source", prefix, func() { fromSource(t, prefix) })
 	removeEverything(t)
+}
 
-	kubectl(t, "apply", "--server-side", "-f", filepath.Join(published, "install.yaml"))
+// installs removes what is installed, installs in one way, and checks that the programs are those of the registry, and work.
+func installs(t *testing.T, way, prefix string, install func()) {
+	t.Helper()
+	removeEverything(t)
+	start := time.Now()
+	install()
 	available(t)
+	t.Logf("%s: the APIs answer after %s", way, time.Since(start).Round(100*time.Millisecond))
 	runSet(t)
 	expectPulled(t, prefix)
+}
+
+// fromSource calls what make install-from-source calls.
+func fromSource(t *testing.T, prefix string) {
+	t.Helper()
+	t.Setenv("PATH", os.Getenv("JOBSET_BINARIES")+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	for name, value := range map[string]string{
+		"REGISTRY": prefix, "PLAIN_HTTP": "true", "VERSION": "v0.0.0-source", "LDFLAGS": "-s -w", "PLATFORMS": "linux/" + runtime.GOARCH,
+		"OUTPUT": filepath.Join(t.TempDir(), "images"), "KUBECONFIG": shared.Kubeconfig(),
+	} {
+		t.Setenv(name, value)
+	}
+	command(t, filepath.Join(shared.Root, "hack", "images.sh"), "install")
 }
 
 // registry starts a registry, lets the node pull from it, and returns its host and port.
@@ -96,9 +116,10 @@ func images(t *testing.T, args ...string) {
 
 func kubectl(t *testing.T, args ...string) {
 	t.Helper()
-	binaries := os.Getenv("JOBSET_BINARIES")
-	command(t, filepath.Join(binaries, "kubectl"), append([]string{"--kubeconfig", shared.Kubeconfig()}, args...)...)
+	command(t, kubectlProgram(), append([]string{"--kubeconfig", shared.Kubeconfig()}, args...)...)
 }
+
+func kubectlProgram() string { return filepath.Join(os.Getenv("JOBSET_BINARIES"), "kubectl") }
 
 // command runs a program, which must succeed, and returns what it printed.
 func command(t *testing.T, name string, args ...string) string {
@@ -134,75 +155,5 @@ func expectPulled(t *testing.T, prefix string) {
 	}
 	if !programs["jobset-apiserver"] || !programs["jobset-controller"] {
 		t.Errorf("pods run %v", programs)
-	}
-}
-
-// removeEverything uninstalls the release of Helm, if there is one, with the sets and the store, as docs/helm.md describes.
-func removeEverything(t *testing.T) {
-	t.Helper()
-	framework.Eventually(t, "the sets are deleted", func(ctx context.Context) error {
-		err := jobsets.JobsetV1alpha2().JobSets("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		jobs, err := core.BatchV1().Jobs("default").List(ctx, metav1.ListOptions{})
-		if err != nil || len(jobs.Items) > 0 {
-			return fmt.Errorf("%d Jobs are left (%v)", len(jobs.Items), err)
-		}
-		return nil
-	})
-	if out, err := helm(t, "uninstall", "jobset", "--ignore-not-found", "--wait"); err != nil {
-		t.Fatalf("helm uninstall: %v\n%s", err, out)
-	}
-	err := core.CoreV1().Namespaces().Delete(t.Context(), apiservice.Namespace, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"jobset-apiserver-store", "jobset-apiserver-lost-owners"} {
-		err := core.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(t.Context(), name, metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			t.Fatal(err)
-		}
-	}
-	framework.Eventually(t, "the namespace is deleted", func(ctx context.Context) error {
-		_, err := core.CoreV1().Namespaces().Get(ctx, apiservice.Namespace, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("it is there (%v)", err)
-	})
-	emptyVolumes(t)
-}
-
-// emptyVolumes empties the volumes whose claims were deleted, so that other claims can have them.
-func emptyVolumes(t *testing.T) {
-	t.Helper()
-	volumes, err := core.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, volume := range volumes.Items {
-		if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.Namespace != apiservice.Namespace {
-			continue
-		}
-		if volume.Spec.HostPath == nil || !strings.HasPrefix(volume.Spec.HostPath.Path, shared.Dir) {
-			t.Fatalf("volume %s must be a directory of the cluster", volume.Name)
-		}
-		entries, err := os.ReadDir(volume.Spec.HostPath.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			if err := os.RemoveAll(filepath.Join(volume.Spec.HostPath.Path, entry.Name())); err != nil {
-				t.Fatal(err)
-			}
-		}
-		volume.Spec.ClaimRef = nil
-		if _, err := core.CoreV1().PersistentVolumes().Update(t.Context(), &volume, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
