@@ -42,7 +42,7 @@ func TestInstallsFromRegistry(t *testing.T) {
 	removeEverything(t)
 }
 
-// installs removes what is installed, installs in one way, and checks that the programs are those of the registry, and work.
+// installs removes what is installed, installs in one way, and checks that the programs come from the registry and work.
 func installs(t *testing.T, way, prefix string, install func()) {
 	t.Helper()
 	removeEverything(t)
