@@ -5,15 +5,14 @@ package helm
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
@@ -31,25 +30,27 @@ func TestRestoresInPod(t *testing.T) {
 	available(t)
 	before := runSet(t)
 	backup := filepath.Join(t.TempDir(), "jobset.db")
-	inServer(t, backup, "backup", "-", "--data-dir=/var/lib/jobset-apiserver/data")
+	server := []string{"exec", "jobset-apiserver-0", "--", "jobset-apiserver", "store"}
+	stream(t, os.DevNull, backup, append(server, "backup", "-", "--data-dir=/var/lib/jobset-apiserver/data")...)
 	kubectl(t, "label", "jobset", "running", "since=backup")
 
 	inNamespace := func(args ...string) { kubectl(t, append([]string{"--namespace", apiservice.Namespace}, args...)...) }
 	inNamespace("scale", "statefulset", "jobset-apiserver", "--replicas=0")
-	inNamespace("wait", "--for=delete", "pod/jobset-apiserver-0", "--timeout=2m")
+	inNamespace("wait", "--for=delete", "pod/jobset-apiserver-0", "--timeout=10m")
 	kubectl(t, "apply", "-k", restoring(t))
-	file, err := os.Open(backup)
-	if err != nil {
-		t.Fatal(err)
+	inNamespace("wait", "--for=condition=Ready", "pod/"+restorePod, "--timeout=10m")
+	printed := filepath.Join(t.TempDir(), "printed")
+	stream(t, backup, printed, "attach", "-i", restorePod)
+	if content, err := os.ReadFile(printed); err == nil {
+		t.Logf("the pod printed: %s", content)
 	}
-	defer file.Close()
-	stream(t, file, io.Discard, "attach", "-i", restorePod)
-	podSucceeds(t, restorePod)
+	inNamespace("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/"+restorePod, "--timeout=10m")
 	inNamespace("delete", "pod", restorePod)
 	inNamespace("scale", "statefulset", "jobset-apiserver", "--replicas=1")
 
 	refusal := rolledBack(t)
-	inServer(t, os.DevNull, "accept", "--uuid="+refusal.NewUUID, fmt.Sprintf("--revision=%d", refusal.Revision))
+	accept := append(server, "accept", "--uuid="+refusal.NewUUID, fmt.Sprintf("--revision=%d", refusal.Revision))
+	stream(t, os.DevNull, os.DevNull, accept...)
 	available(t)
 	set, err := jobsets.JobsetV1alpha2().JobSets("default").Get(t.Context(), "running", metav1.GetOptions{})
 	if err != nil {
@@ -63,27 +64,20 @@ func TestRestoresInPod(t *testing.T) {
 	}
 }
 
-// inServer runs a command for the store in the pod of the server, and writes what it prints to a file.
-func inServer(t *testing.T, output string, args ...string) {
+// stream runs kubectl with files as its input and output.
+func stream(t *testing.T, input, output string, args ...string) {
 	t.Helper()
-	file, err := os.Create(output)
-	if err != nil {
+	in, errIn := os.Open(input)
+	out, errOut := os.OpenFile(output, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err := errors.Join(errIn, errOut); err != nil {
 		t.Fatal(err)
 	}
-	stream(t, nil, file, append([]string{"exec", "jobset-apiserver-0", "--", "jobset-apiserver", "store"}, args...)...)
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// stream runs kubectl with an input and an output.
-func stream(t *testing.T, in io.Reader, out io.Writer, args ...string) {
-	t.Helper()
+	defer in.Close()
 	var messages strings.Builder
 	args = append([]string{"--kubeconfig", shared.Kubeconfig(), "--namespace", apiservice.Namespace}, args...)
 	cmd := exec.CommandContext(t.Context(), kubectlProgram(), args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &messages
-	if err := cmd.Run(); err != nil {
+	if err := errors.Join(cmd.Run(), out.Close()); err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, messages.String())
 	}
 }
@@ -102,20 +96,6 @@ func restoring(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-func podSucceeds(t *testing.T, name string) {
-	t.Helper()
-	framework.Eventually(t, name+" has succeeded", func(ctx context.Context) error {
-		pod, err := core.CoreV1().Pods(apiservice.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if pod.Status.Phase != corev1.PodSucceeded {
-			return fmt.Errorf("its status is %+v", pod.Status)
-		}
-		return nil
-	})
 }
 
 // rolledBack waits until the server refuses the store because it is older than the record in the cluster.
