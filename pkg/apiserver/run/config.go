@@ -99,6 +99,7 @@ func (r *run) applyStorage(config *apiserver.Config, store *etcd.Server, guard *
 	if store != nil {
 		etcd.CheckReadinessOnce(&config.Generic.Config)
 		etcd.TolerateSlowDisk(&config.Generic.Config, clock.RealClock{})
+		store.Register()
 	}
 	r.applyMemberChecks(&config.Generic.Config)
 	sizes, err := genericoptions.ParseWatchCacheSizes(options.WatchCacheSizes)
