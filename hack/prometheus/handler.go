@@ -65,14 +65,20 @@ func (s *system) answer(r *http.Request) (answer Answer) {
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 		if selector, ok := node.(*parser.VectorSelector); ok {
 			// What was there a while ago counts: a series of a past moment has done its part.
-			recent := "last_over_time(" + selector.String() + "[10m])"
-			if series, _, err := s.query(r, recent); err != nil || series == 0 {
+			if series, _, err := s.query(r, recently(selector)); err != nil || series == 0 {
 				answer.Empty = append(answer.Empty, selector.String())
 			}
 		}
 		return nil
 	})
 	return answer
+}
+
+// recently returns a query for the series that the selector has selected a short time ago. They need not be as old as its offset.
+func recently(selector *parser.VectorSelector) string {
+	now := *selector
+	now.OriginalOffset, now.OriginalOffsetExpr = 0, nil
+	return "last_over_time(" + now.String() + "[10m])"
 }
 
 // query returns the number of series that a query returns now, and of those that have a number.
