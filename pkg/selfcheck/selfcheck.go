@@ -71,6 +71,9 @@ type Member struct {
 	Version string `json:"version,omitempty"`
 	// Leader says that it leads the members.
 	Leader bool `json:"leader,omitempty"`
+	// Learner says that it has no vote yet, and NoLeader that it reaches no leader. It does not say more then than its version and its sizes.
+	Learner  bool `json:"learner,omitempty"`
+	NoLeader bool `json:"noLeader,omitempty"`
 	// SizeBytes is the size of its file, InUseBytes the part of it that is not free, and QuotaBytes the size at which it
 	// refuses writes; 0 if it does not say.
 	SizeBytes  int64 `json:"sizeBytes,omitempty"`

@@ -56,6 +56,12 @@ func ask(ctx context.Context, transport storagebackend.TransportConfig, timeout 
 	if err != nil {
 		return silence(ctx, timeout, err)
 	}
+	m.Version, m.Leader = status.Version, status.Leader == status.Header.MemberId
+	m.Learner, m.NoLeader = status.IsLearner, status.Leader == 0
+	m.SizeBytes, m.InUseBytes, m.QuotaBytes = status.DbSize, status.DbSizeInUse, status.DbSizeQuota
+	if m.Learner || m.NoLeader { // other requests would be refused, or wait for a leader
+		return nil
+	}
 	// The connection exists by now, so that this is the time of a request.
 	begin := time.Now()
 	alarms, err := client.AlarmList(ctx)
@@ -63,8 +69,6 @@ func ask(ctx context.Context, transport storagebackend.TransportConfig, timeout 
 		return silence(ctx, timeout, err)
 	}
 	m.LatencyMicroseconds = time.Since(begin).Microseconds()
-	m.Version, m.Leader = status.Version, status.Leader == status.Header.MemberId
-	m.SizeBytes, m.InUseBytes, m.QuotaBytes = status.DbSize, status.DbSizeInUse, status.DbSizeQuota
 	for _, alarm := range alarms.Alarms {
 		if alarm.MemberID == status.Header.MemberId && alarm.Alarm != pb.AlarmType_NONE {
 			m.Alarms = append(m.Alarms, alarm.Alarm.String())

@@ -105,6 +105,9 @@ func store(_ context.Context, p *inspection) (Status, string) {
 			"which have the ConfigMap, and restart the server"
 	case p.record == nil:
 		return Warn, "there is no record in " + outage.Location + ": no server has served here yet"
+	case len(p.lost()) > 0:
+		return Fail, fmt.Sprintf("the data directories of %s are empty, so that most members of the embedded etcd have lost their data",
+			cli.Join(p.lost(), "and"))
 	case p.record.Refusal == nil:
 		return OK, fmt.Sprintf("no server refuses to serve; the store is %s, its floor is revision %d", p.record.UUID, p.record.Floor)
 	}

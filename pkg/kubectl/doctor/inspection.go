@@ -206,8 +206,8 @@ func (p *inspection) serves() bool {
 	return c != nil && c.Status == metav1.ConditionTrue
 }
 
-// refuses returns whether a server refuses to serve its store, and has confirmed it a short time ago.
+// refuses returns whether a server refuses to serve its store, and has confirmed it a short time ago, or whether the store is lost.
 func (p *inspection) refuses() bool {
-	return p.record != nil && p.record.Refusal != nil && len(p.record.Refusal.Groups) == 0 && !outage.Stale(p.record.Refusal, p.now) &&
+	return len(p.lost()) > 0 || p.record != nil && p.record.Refusal != nil && len(p.record.Refusal.Groups) == 0 && !outage.Stale(p.record.Refusal, p.now) &&
 		!p.serves()
 }

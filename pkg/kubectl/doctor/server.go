@@ -26,7 +26,11 @@ const (
 
 // storeServed checks whether a server refuses its store. A refusal that is not confirmed any more explains nothing if the pods do not run.
 func storeServed(ctx context.Context, p *inspection) finding {
-	f := repaired(store, "kubectl -n kube-system get configmap jobset-apiserver-store -o yaml   # its refusal says what to do")(ctx, p)
+	fix := "kubectl -n kube-system get configmap jobset-apiserver-store -o yaml   # its refusal says what to do"
+	if len(p.lost()) > 0 {
+		fix = "kubectl -n " + p.namespace + " get pods,pvc -o wide   # put the right volumes back, or restore: docs/operations/backup.md#restore"
+	}
+	f := repaired(store, fix)(ctx, p)
 	if f.status != Fail {
 		return f
 	}
@@ -103,36 +107,6 @@ func problems(list []selfcheck.Problem) string {
 	return strings.Join(texts, "; ")
 }
 
-// etcd checks the members of the store.
-func etcd(_ context.Context, p *inspection) finding {
-	look := "kubectl -n " + p.namespace + " get pods,pvc   # and the log of etcd"
-	switch {
-	case p.failing(etcdChecks...):
-		return finding{status: Fail, certain: true, message: "the server does not reach its store: its readiness check etcd fails", fix: look}
-	case p.health == nil:
-		return unknown("the server does not say how its store is")
-	}
-	var dead []string
-	for _, m := range p.health.Etcd {
-		if m.Error != "" {
-			dead = append(dead, m.Endpoint+": "+m.Error)
-		}
-	}
-	alive := len(p.health.Etcd) - len(dead)
-	switch {
-	case len(p.health.Etcd) == 0:
-		return unknown("the server does not say where its store is")
-	case alive == 0:
-		return finding{status: Fail, certain: true, message: "no member of etcd answers: " + shorten(dead), fix: look}
-	}
-	f := p.space()
-	if len(dead) > 0 && f.status != Fail {
-		f = finding{status: Warn, message: fmt.Sprintf("%d of %d members of etcd do not answer: %s", len(dead), len(p.health.Etcd),
-			shorten(dead)), fix: look}
-	}
-	return f
-}
-
 // space checks the room of the members that answer, and how fast they do.
 func (p *inspection) space() finding {
 	var worst selfcheck.Member
@@ -156,7 +130,10 @@ func (p *inspection) space() finding {
 	if worst.QuotaBytes > 0 {
 		room = fmt.Sprintf("%d%% of its quota of %s in use", use(worst), megabytes(worst.QuotaBytes))
 	}
-	where := map[bool]string{true: "the embedded etcd", false: fmt.Sprintf("etcd (%d members)", len(p.health.Etcd))}[p.health.Embedded]
+	where := fmt.Sprintf("%s (%d members)", p.etcdName(), len(p.health.Etcd))
+	if p.health.Embedded {
+		where = "the embedded etcd"
+	}
 	switch {
 	case worst.QuotaBytes > 0 && use(worst) >= maxUse:
 		return finding{status: Warn, message: fmt.Sprintf("etcd at %s is nearly full: %s; when it is full, nothing can be created or changed",
