@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/component-base/metrics"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // published are the values of the gauges and counters that a server publishes, by name and labels.
@@ -85,4 +88,26 @@ func TestMetricsOfLearner(t *testing.T) {
 		"jobset_apiserver_store_members role=voter": 1, "jobset_apiserver_store_members role=learner": 1,
 		"jobset_apiserver_store_peer_certificate_expiration_timestamp_seconds": float64(certificates[0].NotAfter.Unix()),
 	})
+}
+
+// TestMetricsOfSeveralMembers checks what exists only with others: the time to them, which a runbook names, and that a member that has lost
+// them has no leader. The members of this process share these metrics, and only one is left to change them.
+func TestMetricsOfSeveralMembers(t *testing.T) {
+	tier.OnRequest(t, "three members form a cluster, which takes etcd eight seconds")
+	c := newCluster(t)
+	all := c.form()
+	defer all[0].Close()
+	await := func(what string, is func(map[string]float64) bool) {
+		for begin := time.Now(); !is(published(t, all[0])); <-time.After(joinPause) {
+			if time.Since(begin) > startTimeout {
+				t.Fatal(what)
+			}
+		}
+	}
+	wantPublished(t, published(t, all[0]), map[string]float64{"jobset_apiserver_store_members role=voter": 3, "etcd_server_has_leader": 1})
+	others := "etcd_network_peer_round_trip_time_seconds To=" + all[1].etcd.Server.MemberID().String()
+	await("the time to other members is not published", func(values map[string]float64) bool { return values[others] > 0 })
+	all[1].Close()
+	all[2].Close()
+	await("the member has a leader", func(values map[string]float64) bool { return values["etcd_server_has_leader"] == 0 })
 }
