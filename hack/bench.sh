@@ -85,7 +85,7 @@ full() {
 # measure_stores <directory>: servers behind a kube-apiserver, without a controller.
 measure_stores() {
   make --no-print-directory build >/dev/null
-  JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) JOBSET_BENCH_STORES=yes CLUSTER_BIN="${root}/bin" \
+  JOBSET_BINARIES=$(hack/ensure-binaries.sh --tests) JOBSET_TESTS=long JOBSET_BENCH_STORES=yes CLUSTER_BIN="${root}/bin" \
     go test -vet=off -count=1 -run '^TestMeasureStores$' -v ./test/integration/apiserver >"$1/stores.log" 2>&1
   sed -n '/^ *store  /,/^ *$/p' "$1/stores.log" | tee "$1/stores.txt"
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/etcdcluster"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
 // storesVariable asks for the measurement of stores, which hack/bench.sh does.
@@ -37,6 +38,7 @@ type measuredStore struct {
 // TestMeasureStores prints how long writes take, and the CPU time of servers and members of etcd, with one embedded member, with three, and with
 // an external etcd of three members. All are on the disk of this machine, and are measured in turn.
 func TestMeasureStores(t *testing.T) {
+	tier.OnRequest(t, "measures, and finds no defect")
 	if os.Getenv(storesVariable) == "" {
 		t.Skip("hack/bench.sh stores measures")
 	}
