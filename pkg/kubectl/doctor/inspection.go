@@ -208,6 +208,8 @@ func (p *inspection) serves() bool {
 
 // refuses returns whether a server refuses to serve its store, and has confirmed it a short time ago, or whether the store is lost.
 func (p *inspection) refuses() bool {
-	return len(p.lost()) > 0 || p.record != nil && p.record.Refusal != nil && len(p.record.Refusal.Groups) == 0 && !outage.Stale(p.record.Refusal, p.now) &&
-		!p.serves()
+	if len(p.lost()) > 0 {
+		return true
+	}
+	return p.record != nil && p.record.Refusal != nil && len(p.record.Refusal.Groups) == 0 && !outage.Stale(p.record.Refusal, p.now) && !p.serves()
 }
