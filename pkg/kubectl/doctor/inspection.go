@@ -211,5 +211,6 @@ func (p *inspection) refuses() bool {
 	if len(p.lost()) > 0 {
 		return true
 	}
-	return p.record != nil && p.record.Refusal != nil && len(p.record.Refusal.Groups) == 0 && !outage.Stale(p.record.Refusal, p.now) && !p.serves()
+	return p.record != nil && p.record.Refusal != nil && len(p.record.Refusal.Groups) == 0 && !outage.Stale(p.record.Refusal, p.now) &&
+		!p.serves()
 }
