@@ -4,7 +4,6 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -61,7 +60,9 @@ func TestDiskIsFull(t *testing.T) {
 	f := begin(t, filepath.Join(dir, "data"))
 	before := f.server.Process().Log()
 	filler := filepath.Join(dir, "filler")
-	fill(t, filler)
+	if err := framework.Fill(filler); err != nil {
+		t.Fatal(err)
+	}
 	words := f.ends(before)
 	namesDisk(t, words, "no space left on device")
 	if err := f.server.Start(); err != nil {
@@ -86,22 +87,6 @@ func namesDisk(t *testing.T, words, cause string) {
 		}
 	}
 	t.Errorf("no line names the disk and %q", cause)
-}
-
-// fill writes until there is no space.
-func fill(t *testing.T, name string) {
-	t.Helper()
-	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for block := make([]byte, 4096); err == nil; {
-		_, err = file.Write(block)
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
 }
 
 // TestSlowDisk makes the disk slow. Requests take longer, and that is all: the kubelet has no reason to restart the server.

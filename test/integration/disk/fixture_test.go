@@ -5,10 +5,7 @@ package disk
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -136,43 +133,16 @@ func (f *fixture) checkHistory() *history.History {
 // inject makes system calls of the server fail or take long, until the returned function is called.
 func (f *fixture) inject(calls, how string) func() {
 	f.Helper()
-	out, err := exec.Command(filepath.Join("..", "..", "..", "hack", "ensure-strace.sh")).Output()
+	release, err := framework.Inject(f.Context(), filepath.Join(f.TempDir(), "strace.log"), f.server.Process(), calls, how)
 	if err != nil {
-		f.Fatalf("finding strace: %v", err)
+		f.Fatal(err)
 	}
-	process := f.server.Process()
-	pid := process.PID()
-	tracer := framework.Run(f.T, strings.TrimSpace(string(out)), "-f", "-qq", "-o", os.DevNull, "-p", fmt.Sprint(pid),
-		"-e", "trace="+calls, "-e", "inject="+calls+":"+how)
-	f.eventually("strace traces all threads", func() error {
-		select {
-		case <-process.Done(): // so soon
-			return nil
-		case <-tracer.Done():
-			return fmt.Errorf("strace has ended: %s", tracer.Log())
-		default:
-			return traced(pid, tracer.PID())
-		}
-	})
+	f.Cleanup(func() { _ = release() })
 	return func() {
-		_ = tracer.Signal(os.Interrupt) // it may have ended with the server
-		tracer.Wait(f.T)
-	}
-}
-
-// traced returns an error unless all threads of a process are traced.
-func traced(pid, tracer int) error {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-	if err != nil || len(threads) == 0 {
-		return errors.Join(errors.New("the server has no threads"), err)
-	}
-	for _, thread := range threads {
-		status, err := os.ReadFile(thread)
-		if err == nil && !strings.Contains(string(status), fmt.Sprintf("TracerPid:\t%d\n", tracer)) {
-			return fmt.Errorf("%s is not traced", thread)
+		if err := release(); err != nil {
+			f.Error(err)
 		}
 	}
-	return nil
 }
 
 // config reaches the server as the kubelet does.
