@@ -43,7 +43,9 @@ func (c *Clients) WriteKubeconfig(ctx context.Context, account, path string) err
 		return err
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters["local"] = &clientcmdapi.Cluster{Server: c.REST.Host, CertificateAuthorityData: c.REST.CAData}
+	config.Clusters["local"] = &clientcmdapi.Cluster{
+		Server: c.REST.Host, CertificateAuthorityData: c.REST.CAData, TLSServerName: c.REST.ServerName,
+	}
 	config.AuthInfos[account] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	config.Contexts["local"] = &clientcmdapi.Context{Cluster: "local", AuthInfo: account}
 	config.CurrentContext = "local"

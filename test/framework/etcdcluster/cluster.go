@@ -64,6 +64,15 @@ func Start(ctx context.Context, binary, dir string, size int) (_ *Cluster, err e
 	return c, nil
 }
 
+// At returns a cluster whose members run elsewhere, and are not started or stopped here. The addresses are for clients without TLS.
+func At(endpoints ...string) *Cluster {
+	c := &Cluster{}
+	for i, endpoint := range endpoints {
+		c.Members = append(c.Members, &Member{Name: fmt.Sprintf("member-%d", i), Endpoint: endpoint})
+	}
+	return c
+}
+
 func newMember(index int, binary, dir string, ports []string, peers string) *Member {
 	name := fmt.Sprintf("member-%d", index)
 	return &Member{

@@ -16,6 +16,8 @@ import (
 // Balancer passes connections to its one port on to the servers that are endpoints.
 type Balancer struct {
 	Port int
+	// Address has the port.
+	Address string
 
 	listener net.Listener
 	running  sync.WaitGroup
@@ -26,17 +28,30 @@ type Balancer struct {
 	closed    bool
 }
 
-func newBalancer(port string) (*Balancer, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+func newBalancer(address string) (*Balancer, error) {
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listening for clients of the servers: %w", err)
 	}
-	b := &Balancer{listener: listener, conns: map[net.Conn]bool{}}
-	if b.Port, err = strconv.Atoi(port); err != nil {
+	b := &Balancer{Address: listener.Addr().String(), listener: listener, conns: map[net.Conn]bool{}}
+	_, port, err := net.SplitHostPort(b.Address)
+	if err == nil {
+		b.Port, err = strconv.Atoi(port)
+	}
+	if err != nil {
 		return nil, err
 	}
 	b.running.Go(b.accept)
 	return b, nil
+}
+
+// Forward returns a balancer whose only endpoint is the target, which it does not probe. It listens on an address, which may have port 0.
+func Forward(address, target string) (*Balancer, error) {
+	b, err := newBalancer(address)
+	if err == nil {
+		b.set(target, true)
+	}
+	return b, err
 }
 
 // set makes an address an endpoint, or ends that.
@@ -137,7 +152,8 @@ func (b *Balancer) forget(conn net.Conn) {
 	conn.Close()
 }
 
-func (b *Balancer) close() {
+// Close ends all connections.
+func (b *Balancer) Close() {
 	b.listener.Close()
 	b.mu.Lock()
 	b.closed = true

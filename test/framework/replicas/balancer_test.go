@@ -50,11 +50,11 @@ func TestBalancerSendsNewConnectionsToEndpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := newBalancer(ports[0])
+	b, err := newBalancer("127.0.0.1:" + ports[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.close()
+	defer b.Close()
 	dial := func() net.Conn {
 		t.Helper()
 		conn, err := net.Dial("tcp", "127.0.0.1:"+ports[0])

@@ -102,7 +102,7 @@ func (s *Server) Start() error {
 	if s.gone != nil {
 		<-s.gone
 	}
-	process, err := framework.StartProcess(s.LogFile(), s.set.settings.Binary, s.flags()...)
+	process, err := s.launch()
 	if err != nil {
 		return err
 	}
@@ -113,6 +113,17 @@ func (s *Server) Start() error {
 		s.observe(process, leaving)
 	})
 	return nil
+}
+
+func (s *Server) launch() (process *framework.Process, err error) {
+	start := func() (err error) {
+		process, err = framework.StartProcess(s.LogFile(), s.set.settings.Binary, s.flags()...)
+		return err
+	}
+	if on := s.set.settings.StartOn; on != nil {
+		return process, on(s.ordinal, start)
+	}
+	return process, start()
 }
 
 // AwaitEndpoint waits until the server is an endpoint.

@@ -47,6 +47,8 @@ type Settings struct {
 	Readiness Readiness
 	// Hosts are the addresses of the servers by their ordinals; empty if all have 127.0.0.1.
 	Hosts []string
+	// StartOn starts the program of the server with an ordinal, such as on a host of its own; nil for this machine.
+	StartOn func(ordinal int, start func() error) error
 	// FlagsOf returns more flags for the server with an ordinal; nil for none.
 	FlagsOf func(ordinal int) []string
 	// ServingFlags are for servers that make their certificate themselves, which readiness probes do not verify.
@@ -94,7 +96,7 @@ func Prepare(settings Settings) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Balancer, err = newBalancer(ports[0])
+	s.Balancer, err = newBalancer("127.0.0.1:" + ports[0])
 	return s, err
 }
 
@@ -128,7 +130,7 @@ func (s *Set) Close() {
 		server.Kill()
 	}
 	s.running.Wait()
-	s.close()
+	s.Balancer.Close()
 }
 
 // Replace replaces one server by one of another program, as Surge replaces each.
