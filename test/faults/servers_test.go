@@ -69,9 +69,13 @@ const restartPause = 2 * time.Second
 var serverFaults = []serverFault{
 	{"rolling update of servers", "update", func(ctx context.Context, r *replicated) error { return r.servers.Surge(ctx) }, true},
 	{"rolling restart of servers", "restart", func(ctx context.Context, r *replicated) error { return r.servers.Restart(ctx) }, true},
-	{"kill -9 of each server", "kill", killServers, false},
+	{"kill -9 of each server", "kill", func(ctx context.Context, r *replicated) error {
+		return eachAway(ctx, r.servers.AwaitEndpoints, r.servers.Servers...)
+	}, false},
 	{"rolling restart of members", "restart", restartMembers, false},
-	{"kill -9 of each member", "kill", killMembers, false},
+	{"kill -9 of each member", "kill", func(ctx context.Context, r *replicated) error {
+		return eachAway(ctx, r.etcd.AwaitHealthy, r.etcd.Members...)
+	}, false},
 	{"SIGSTOP of the leader", "outage", pauseLeader, false},
 	{"loss of quorum", "outage", loseQuorum, false},
 	{"partition of the leader", "partition", func(ctx context.Context, r *replicated) error { return r.partition(ctx, r.etcd.Leader) }, false},
@@ -191,39 +195,11 @@ func (r *replicated) recovered(ctx context.Context) error {
 	return r.servers.AwaitEndpoints(ctx)
 }
 
-func killServers(ctx context.Context, r *replicated) error {
-	for _, server := range r.servers.Servers {
-		server.Kill()
-		time.Sleep(restartPause)
-		if err := server.Start(); err != nil {
-			return err
-		}
-		if err := server.AwaitEndpoint(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func restartMembers(ctx context.Context, r *replicated) error {
 	for _, member := range r.etcd.Members {
 		if err := member.Stop(); err != nil {
 			return err
 		}
-		if err := member.Start(); err != nil {
-			return err
-		}
-		if err := r.etcd.AwaitHealthy(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func killMembers(ctx context.Context, r *replicated) error {
-	for _, member := range r.etcd.Members {
-		member.Kill()
-		time.Sleep(restartPause)
 		if err := member.Start(); err != nil {
 			return err
 		}
@@ -248,24 +224,15 @@ func pauseLeader(ctx context.Context, r *replicated) error {
 
 // loseQuorum stops the leader and one more member, and starts them again.
 func loseQuorum(ctx context.Context, r *replicated) error {
-	var away []*etcdcluster.Member
+	var both []*etcdcluster.Member
 	for _, choose := range []func(context.Context) (*etcdcluster.Member, error){r.etcd.Follower, r.etcd.Leader} {
 		member, err := choose(ctx)
 		if err != nil {
 			return err
 		}
-		away = append(away, member)
+		both = append(both, member)
 	}
-	for _, member := range away {
-		member.Kill()
-	}
-	time.Sleep(outage())
-	for _, member := range away {
-		if err := member.Start(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return away(ctx, outage(), r.etcd.AwaitHealthy, both...)
 }
 
 func (r *replicated) partition(ctx context.Context, choose func(context.Context) (*etcdcluster.Member, error)) error {
