@@ -49,12 +49,12 @@ func TestHistoriesUnderFaults(t *testing.T) {
 	for _, fault := range faults {
 		t.Run(strings.ReplaceAll(fault.name, " ", "-"), func(t *testing.T) {
 			for i := range max(1, histories()) {
-				h := r.recordHistory(t, *seed+uint64(i), fault)
-				report := history.Check(h, time.Minute)
-				t.Logf("%s\n%s\nwithout an answer: %v", fault.name, report, h.Reasons())
-				if !report.OK() {
-					t.Errorf("%s: the servers broke their promises; repeat the choices with -seed=%d", fault.name, *seed+uint64(i))
-				}
+				h := checkedHistory(t, fault.name, *seed+uint64(i), func(ctx context.Context) error {
+					if err := fault.happen(ctx, r); err != nil {
+						return err
+					}
+					return r.recovered(ctx)
+				})
 				count++
 				operations += len(h.Operations)
 				for _, w := range h.Watchers {
@@ -66,11 +66,23 @@ func TestHistoriesUnderFaults(t *testing.T) {
 	t.Logf("%d histories, %d operations and %d events in %s", count, operations, events, time.Since(begin).Round(time.Second))
 }
 
+// checkedHistory returns a history during a fault after it was checked.
+func checkedHistory(t *testing.T, fault string, seed uint64, happen func(context.Context) error) *history.History {
+	t.Helper()
+	h := recordHistory(t, seed, happen)
+	report := history.Check(h, time.Minute)
+	t.Logf("%s\n%s\nwithout an answer: %v", fault, report, h.Reasons())
+	if !report.OK() {
+		t.Errorf("%s: the servers broke their promises; repeat the choices with -seed=%d", fault, seed)
+	}
+	return h
+}
+
 // recordHistory lets a fault happen while clients work in a namespace of their own, and returns what they saw.
-func (r *replicated) recordHistory(t *testing.T, seed uint64, fault serverFault) *history.History {
+func recordHistory(t *testing.T, seed uint64, happen func(context.Context) error) *history.History {
 	t.Helper()
 	ctx := context.Background()
-	namespaces := r.Kube.CoreV1().Namespaces()
+	namespaces := shared.Kube.CoreV1().Namespaces()
 	namespace, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "history-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -80,17 +92,14 @@ func (r *replicated) recordHistory(t *testing.T, seed uint64, fault serverFault)
 			t.Error(err)
 		}
 	}()
-	run, err := history.Start(ctx, history.Defaults(r.REST, namespace.Name, seed))
+	run, err := history.Start(ctx, history.Defaults(shared.REST, namespace.Name, seed))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := run.AwaitAnswers(ctx, 300, phaseTimeout); err != nil {
 		t.Fatal(err)
 	}
-	if err := fault.happen(ctx, r); err != nil {
-		t.Error(err)
-	}
-	if err := r.recovered(ctx); err != nil {
+	if err := happen(ctx); err != nil {
 		t.Error(err)
 	}
 	if err := run.AwaitAnswers(ctx, 300, phaseTimeout); err != nil {

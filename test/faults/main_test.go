@@ -63,6 +63,9 @@ func runSuite(m *testing.M) (int, error) {
 	if several != nil {
 		err = errors.Join(err, several.stop(err == nil && code == 0))
 	}
+	if ofMembers != nil {
+		err = errors.Join(err, ofMembers.stop(err == nil && code == 0))
+	}
 	return code, errors.Join(err, printReports(local.Root))
 }
 

@@ -1,0 +1,71 @@
+// Copyright The jobset-apiserver Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/hosts"
+)
+
+// lossy is the share of packets that is lost in a bad network.
+const lossy = 0.3
+
+// partitions are faults of the network between the servers. All of them reach kube-apiserver, and it reaches them.
+var partitions = []memberFault{
+	{name: "partition of a follower", kind: "partition", root: true, happen: func(ctx context.Context, e *embedded) error {
+		return e.partition(ctx, e.follower, loseBoth)
+	}},
+	{name: "partition of the leader", kind: "partition", root: true, happen: func(ctx context.Context, e *embedded) error {
+		return e.partition(ctx, e.leader, loseBoth)
+	}},
+	{name: "loss from the leader", kind: "loss", root: true, happen: func(ctx context.Context, e *embedded) error {
+		return e.partition(ctx, e.leader, loseSent)
+	}},
+	{name: "loss to the leader", kind: "loss", root: true, happen: func(ctx context.Context, e *embedded) error {
+		return e.partition(ctx, e.leader, loseReceived)
+	}},
+	{name: "30 percent of packets lost", kind: "loss", root: true, happen: func(ctx context.Context, e *embedded) error {
+		return e.partition(ctx, e.leader, func(one, other *hosts.Host, _ bool) error {
+			return errors.Join(one.Lose(other, lossy), other.Lose(one, lossy))
+		})
+	}},
+}
+
+// loss is what happens between two hosts; chosen says that one of them is the chosen one, which comes first.
+type loss func(one, other *hosts.Host, chosen bool) error
+
+func loseBoth(one, other *hosts.Host, chosen bool) error {
+	return errors.Join(loseSent(one, other, chosen), loseReceived(one, other, chosen))
+}
+
+func loseSent(one, other *hosts.Host, chosen bool) error {
+	if !chosen {
+		return nil
+	}
+	return other.Lose(one, 1)
+}
+
+func loseReceived(one, other *hosts.Host, chosen bool) error {
+	if !chosen {
+		return nil
+	}
+	return one.Lose(other, 1)
+}
+
+// partition loses packets between a chosen server and the others, and between the others, for a while.
+func (e *embedded) partition(ctx context.Context, choose func(context.Context) (int, error), lose loss) error {
+	chosen, err := choose(ctx)
+	if err != nil {
+		return err
+	}
+	of := func(n int) *hosts.Host { return e.network.Hosts[(chosen+n)%size] }
+	err = errors.Join(lose(of(0), of(1), true), lose(of(0), of(2), true), lose(of(1), of(2), false))
+	if err == nil {
+		time.Sleep(outage())
+	}
+	return errors.Join(err, e.network.Heal())
+}
