@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -48,7 +49,15 @@ func (e *embedded) newBystander(ctx context.Context) (*bystander, error) {
 		set := builders.JobSet(fmt.Sprint("set-", i), builders.WithJobs("w", bystanderJobs, 1))
 		set.Namespace = b.namespace
 		set.Spec.ReplicatedJobs[0].Template.Spec.Template.Annotations = map[string]string{outcomeKey: "running"}
-		if _, err := e.JobSets.JobsetV1alpha2().JobSets(b.namespace).Create(ctx, set, metav1.CreateOptions{}); err != nil {
+		// kube-apiserver may not have noticed yet that the servers are ready.
+		err := controller.Await(ctx, "has a set to start", func(ctx context.Context) error {
+			_, err := e.JobSets.JobsetV1alpha2().JobSets(b.namespace).Create(ctx, set, metav1.CreateOptions{})
+			if apierrors.IsAlreadyExists(err) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
 			return b, err
 		}
 	}
