@@ -30,7 +30,7 @@ type handlerChain = func(http.Handler, *server.Config) http.Handler
 
 // Filters are the filters that depend on options. A filter that is nil is left out.
 type Filters struct {
-	// Leaving asks clients to open another connection before the server ends.
+	// Leaving asks clients to open another connection before the server ends, and while it is unable to reach its store.
 	Leaving Filter
 	// Webhooks answers what kube-apiserver asks about pods.
 	Webhooks Filter

@@ -71,7 +71,6 @@ func (r *run) config(ctx context.Context, main *mainapi.Clients) (*apiserver.Con
 	schemas := admission.Schemas{Config: generic.OpenAPIV3Config, Names: names}
 	config := &apiserver.Config{Generic: generic, Scheme: scheme, Codecs: codecs, APIGroups: r.APIGroups, Gates: r.Gate}
 	config.Memory = space.NewMemory()
-	applyRouting(ctx, config, main)
 	return config, r.applyMainCluster(ctx, config, main, schemas)
 }
 

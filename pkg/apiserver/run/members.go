@@ -93,6 +93,14 @@ func (r *run) applyMemberChecks(config *server.Config) {
 	}))
 }
 
+// lostStore returns what says that the store is lost, for a server with a member of a cluster, which may be cut off from the others.
+func (r *run) lostStore() func() bool {
+	if r.members == nil {
+		return nil
+	}
+	return r.members.Lost
+}
+
 // keepPeerCert keeps the certificates of the members in the data directory.
 func (r *run) keepPeerCert(ctx context.Context, main *mainapi.Clients) error {
 	peers := r.ManagedCert.Peers()

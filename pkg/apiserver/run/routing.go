@@ -17,12 +17,15 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/owners"
 )
 
-// applyRouting ends watches of groups that have been given to another server, until the context ends.
-func applyRouting(ctx context.Context, config *apiserver.Config, main *mainapi.Clients) {
+// applyRouting moves clients to other servers when this one ends or has lost its store, and ends watches of groups that have been given to
+// another server, until the context ends.
+func (r *run) applyRouting(ctx context.Context, config *apiserver.Config, main *mainapi.Clients) {
+	lost := r.lostStore()
+	config.Filters.Leaving = routing.NewLeaving(ctx, config.Generic.ShutdownDelayDuration, lost).Filter
 	watches := routing.New(func(ctx context.Context, version schema.GroupVersion) (bool, error) {
 		service, err := apiServiceOf(ctx, main, version)
 		return service != nil && owners.Routed(service), err
-	})
+	}, lost)
 	config.Filters.Routing = watches.Filter
 	go watches.Run(ctx)
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/events"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mainapi"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/routing"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/members"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecheck"
@@ -103,7 +102,7 @@ func (r *run) inOrder(ctx context.Context) error {
 		return err
 	}
 	r.applyWebhooks(config)
-	config.Filters.Leaving = routing.NewLeaving(ctx, config.Generic.ShutdownDelayDuration).Filter
+	r.applyRouting(ctx, config, main)
 	r.applySelfCheck(config, main, r.isSingle(store), objects)
 	defer r.backUp(ctx, store, guard)()
 	return serve(ctx, config, store, guard)

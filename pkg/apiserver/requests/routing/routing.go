@@ -3,7 +3,8 @@
 
 // Package routing ends watches of groups that kube-apiserver does not forward to this server any more. A watch that was
 // forwarded before goes on otherwise, and shows no change of the objects that another server has from then on: a garbage
-// collector or a queue would miss them until the watch ends by itself, after up to ten minutes.
+// collector or a queue would miss them until the watch ends by itself, after up to ten minutes. The same goes for a server that has lost
+// its store, while other servers have it.
 package routing
 
 import (
@@ -29,6 +30,7 @@ const (
 // Watches knows the watches that are open.
 type Watches struct {
 	routed func(context.Context, schema.GroupVersion) (bool, error)
+	lost   func() bool
 
 	mu   sync.Mutex
 	open map[schema.GroupVersion]sets.Set[*context.CancelFunc]
@@ -38,9 +40,11 @@ type Watches struct {
 }
 
 // New returns what ends watches. routed returns whether kube-apiserver forwards a version to this server or to another one; while it
-// returns an error, all watches stay.
-func New(routed func(context.Context, schema.GroupVersion) (bool, error)) *Watches {
-	return &Watches{routed: routed, open: map[schema.GroupVersion]sets.Set[*context.CancelFunc]{}, left: map[schema.GroupVersion]int{}}
+// returns an error, all watches stay. lost, unless it is nil, returns whether the store is lost; all watches end then.
+func New(routed func(context.Context, schema.GroupVersion) (bool, error), lost func() bool) *Watches {
+	return &Watches{
+		routed: routed, lost: lost, open: map[schema.GroupVersion]sets.Set[*context.CancelFunc]{}, left: map[schema.GroupVersion]int{},
+	}
 }
 
 // Filter lets the watches that next serves be ended.
@@ -79,8 +83,14 @@ func (w *Watches) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, w.look, interval)
 }
 
-// look ends the watches of the versions that have left.
+// look ends the watches of the versions that have left, or all.
 func (w *Watches) look(ctx context.Context) {
+	if w.lost != nil && w.lost() {
+		if ended := w.endAll(); ended > 0 {
+			klog.FromContext(ctx).Info("Ended all watches, because the store does not answer", "watches", ended)
+		}
+		return
+	}
 	for _, version := range w.watched() {
 		routed, err := w.routed(ctx, version)
 		if err != nil {
@@ -97,6 +107,18 @@ func (w *Watches) watched() []schema.GroupVersion {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return sets.KeySet(w.open).UnsortedList()
+}
+
+func (w *Watches) endAll() (ended int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, watches := range w.open {
+		for cancel := range watches {
+			(*cancel)()
+		}
+		ended += watches.Len()
+	}
+	return ended
 }
 
 // note returns how many watches were ended.

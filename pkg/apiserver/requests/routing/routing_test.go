@@ -40,7 +40,7 @@ func TestWatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var now answer
-				w := New(func(context.Context, schema.GroupVersion) (bool, error) { return now.routed, now.err })
+				w := New(func(context.Context, schema.GroupVersion) (bool, error) { return now.routed, now.err }, nil)
 				ended := start(t, w, tc.verb)
 				for _, now = range tc.answers {
 					w.look(t.Context())
@@ -58,7 +58,7 @@ func TestWatches(t *testing.T) {
 func TestLateWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		routed := true
-		w := New(func(context.Context, schema.GroupVersion) (bool, error) { return routed, nil })
+		w := New(func(context.Context, schema.GroupVersion) (bool, error) { return routed, nil }, nil)
 		first := start(t, w, "watch")
 		w.look(t.Context())
 		routed = false
@@ -73,6 +73,30 @@ func TestLateWatches(t *testing.T) {
 		w.look(t.Context())
 		if synctest.Wait(); *direct {
 			t.Error("a watch was ended long after the group has left")
+		}
+	})
+}
+
+// TestWatchesOfALostStore checks that all watches end while the store is lost, and that watches go on when it is back.
+func TestWatchesOfALostStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := false
+		w := New(func(context.Context, schema.GroupVersion) (bool, error) { return true, nil }, func() bool { return lost })
+		first := start(t, w, "watch")
+		w.look(t.Context())
+		if synctest.Wait(); *first {
+			t.Error("a watch was ended although the store is there")
+		}
+		lost = true
+		w.look(t.Context())
+		if synctest.Wait(); !*first {
+			t.Error("a watch goes on although the store is lost")
+		}
+		lost = false
+		second := start(t, w, "watch")
+		w.look(t.Context())
+		if synctest.Wait(); *second {
+			t.Error("a watch was ended although the store is back")
 		}
 	})
 }

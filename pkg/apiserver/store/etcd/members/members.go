@@ -37,6 +37,9 @@ const (
 	overslept = 250 * time.Millisecond
 	// maxFailures is how many reads in a row fail before a member is avoided.
 	maxFailures = 2
+	// lostAfter is how long no member has answered when all are lost: as long as the kubelet needs to find a server not ready. Elections and
+	// most stalls of a disk are over by then.
+	lostAfter = 10 * time.Second
 	// keepAliveTime is short, because a connection whose other end is gone would hide that the member is back.
 	keepAliveTime    = 10 * time.Second
 	keepAliveTimeout = 3 * time.Second
@@ -133,6 +136,22 @@ func (m *Members) avoided(address string) <-chan struct{} {
 		return member.back
 	}
 	return nil
+}
+
+// Lost returns whether no member answers any more: they have no leader, or this server cannot reach them.
+func (m *Members) Lost() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var last time.Time
+	for _, member := range m.members {
+		if !member.failed {
+			return false
+		}
+		if member.answered.After(last) {
+			last = member.answered
+		}
+	}
+	return !last.IsZero() && m.now().Sub(last) >= lostAfter
 }
 
 // track remembers a connection until it is closed.
