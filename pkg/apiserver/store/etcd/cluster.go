@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
@@ -86,6 +87,7 @@ func (c *Cluster) configure(cfg *embed.Config) {
 		TrustedCAFile: c.file("ca.crt"), CertFile: c.file("tls.crt"), KeyFile: c.file("tls.key"), ClientCertAuth: true, SkipClientSANVerify: true,
 	}
 	cfg.ClientTLSInfo = cfg.PeerTLSInfo
+	cfg.GRPCAdditionalServerOptions = append(cfg.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(retryDropped))
 }
 
 // initial returns the list of all members, in the format of etcd's flag --initial-cluster, for a member that joins the cluster.
