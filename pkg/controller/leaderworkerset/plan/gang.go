@@ -42,7 +42,7 @@ func createPodGroups(s *snapshot) (p Plan) {
 		case g.leader.Deleting, exists.has(podGroupName(s.Gang, s.Set, g), g.leader.UID):
 			// That of the leader before has the same name, if it is of the same revision, until it is gone.
 		case revisions.setAt(g.leader.Revision) == nil:
-			p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, revisionDue(s.Now, g))
+			p.RequeueAfter = hostplan.Sooner(p.RequeueAfter, revisions.due(g.leader.Revision))
 		default:
 			due = append(due, g)
 		}

@@ -21,7 +21,7 @@ import (
 const (
 	// maxGroupWrites is how many StatefulSets of workers, PodGroups, deletions of leaders and touches one plan has at most, each.
 	maxGroupWrites = 100
-	// revisionAfter is when to look again for the revision of a new leader pod: later and later, at most every
+	// revisionAfter is when to look again for the revision of new leader pods: later and later, at most every
 	// revisionLost. One that is missing for that long is lost.
 	revisionAfter, revisionLost = 2 * time.Second, 30 * time.Second
 	// domainAfter is when to look again for the label of the node of a leader pod.
@@ -68,7 +68,7 @@ func workersWait(s *snapshot, g *group, taken map[string]bool, revisions *revisi
 	case taken[g.leader.Name]:
 		return Plan{}, true // the workers of the leader before this one have the name until they are gone
 	case revisions.setAt(g.leader.Revision) == nil:
-		return awaitRevision(s, g), true
+		return awaitRevision(s, g, revisions), true
 	}
 	return awaitDomain(s, g)
 }
@@ -97,8 +97,8 @@ func recursion(g *group) Event {
 
 // awaitRevision has another look at the revision of a leader pod, which caches may show later than the pod, and reports
 // one that does not come.
-func awaitRevision(s *snapshot, g *group) Plan {
-	p := Plan{RequeueAfter: revisionDue(s.Now, g)}
+func awaitRevision(s *snapshot, g *group, revisions *revisions) Plan {
+	p := Plan{RequeueAfter: revisions.due(g.leader.Revision)}
 	if s.Now.Sub(g.leader.Created.Time) >= revisionLost {
 		p.Notices = []Event{{
 			Type: corev1.EventTypeWarning, Reason: reasonFailedCreate, Action: ActionCreate, Related: g.leader.Name,
@@ -123,16 +123,6 @@ func wayOut(s *snapshot, g *group) string {
 		return "The rolling update recreates the group at the current revision"
 	}
 	return "Delete the pod to recreate the group"
-}
-
-// revisionDue returns when to look again for the revision of a leader pod: after twice as long as the pod has been
-// there. By a clock of kube-apiserver that is ahead it is not there yet.
-func revisionDue(now metav1.Time, g *group) time.Duration {
-	age := now.Sub(g.leader.Created.Time)
-	if age < 0 {
-		return revisionLost / 2
-	}
-	return max(revisionAfter, min(2*age, revisionLost))
 }
 
 // fullPlan returns the first groups that one plan has room for, and whether there are more. If there are, those that are refused again and
@@ -217,10 +207,31 @@ func place(s *snapshot, g *group, sts *appsv1.StatefulSet) {
 type revisions struct {
 	*snapshot
 	sets map[string]*leaderworkersetv1.LeaderWorkerSet
+	// since is when the first leader pod of each revision was created; nil before it is asked for.
+	since map[string]time.Time
 }
 
 func newRevisions(s *snapshot) *revisions {
 	return &revisions{snapshot: s, sets: map[string]*leaderworkersetv1.LeaderWorkerSet{}}
+}
+
+// due returns when to look again for a revision that is missing: after twice as long as its first leader pod has been there. By a clock of
+// kube-apiserver that is ahead it is not there yet.
+func (r *revisions) due(key string) time.Duration {
+	if r.since == nil {
+		r.since = map[string]time.Time{}
+		for i := range r.groups {
+			leader := r.groups[i].leader
+			if first, known := r.since[leader.Revision]; !known || leader.Created.Time.Before(first) {
+				r.since[leader.Revision] = leader.Created.Time
+			}
+		}
+	}
+	age := r.Now.Sub(r.since[key])
+	if age < 0 {
+		return revisionLost / 2
+	}
+	return max(revisionAfter, min(2*age, revisionLost))
 }
 
 // setAt returns the set at a revision; nil if that is unknown or cannot be read.
