@@ -218,9 +218,11 @@ func (e *env) stabilize() {
 	e.checkRest()
 }
 
-// checkPace lets time pass in which nothing happens but requests that are refused, and counts those of the last minutes.
+// checkPace lets time pass in which nothing happens but requests that are refused, and counts those of the last minutes. If discovery shows
+// an API at some times only, it is removed and installed again for the controller. Then what was refused is tried again at once.
 func (e *env) checkPace() {
 	const over, most = 4 * minute, 8
+	e.weather.Clear("discovery")
 	for range 15 {
 		e.pass(minute)
 		e.observe() // quota that is there all the time is not quota of long ago
