@@ -162,7 +162,8 @@ func (a *applier) deleteGroup(ctx context.Context, api jobsetgang.API, ref jobse
 	guard, object := a.guardOf(ref.Kind), &metav1.ObjectMeta{Namespace: a.js.Namespace, Name: ref.Name, UID: ref.UID}
 	may, done := guard.Removing, guard.Removed
 	if ref.Differs {
-		may, done = guard.Replacing, guard.Replaced
+		may = func(js, group metav1.Object) error { return guard.Replacing(js, group, "the spec") }
+		done = guard.Replaced
 	}
 	if err := may(a.js, object); err != nil {
 		if ref.Differs {

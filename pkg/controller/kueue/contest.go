@@ -18,6 +18,7 @@ import (
 // What others may change back.
 const (
 	theActivation = "spec.active"
+	thePodSets    = "spec.podSets"
 	theAdmission  = "status.admission"
 	theFinalizers = "metadata.finalizers"
 )
@@ -44,10 +45,12 @@ func contestOf(p plan.HoldPlan) (what, value string) {
 	case p.Release != nil:
 		return theAdmission, evictionOf(p.Release)
 	case p.Apply != nil:
-		return "the condition " + p.Apply.Type, string(p.Apply.Status)
+		return conditionNamed(p.Apply.Type), string(p.Apply.Status)
 	}
 	return theFinalizers, ""
 }
+
+func conditionNamed(conditionType string) string { return "the condition " + conditionType }
 
 // namesOf names the fields of a patch.
 func namesOf(p *plan.HoldPatch) (fields []string) {
@@ -55,7 +58,7 @@ func namesOf(p *plan.HoldPatch) (fields []string) {
 		fields = append(fields, theActivation)
 	}
 	if p.PodSets != nil {
-		fields = append(fields, "spec.podSets")
+		fields = append(fields, thePodSets)
 	}
 	if p.QueueName != nil {
 		fields = append(fields, "spec.queueName")

@@ -26,7 +26,7 @@ const fieldManager = "jobset-controller"
 func (w *Watch) ApplyHold(ctx context.Context, sequence metav1.Object, workload *plan.Workload, p plan.HoldPlan, now metav1.Time) error {
 	switch {
 	case p.Create != nil:
-		return w.create(ctx, p.Create)
+		return w.create(ctx, sequence, p.Create)
 	case p.Delete:
 		return w.delete(ctx, sequence, workload)
 	case p.Empty():
@@ -49,6 +49,9 @@ func (w *Watch) change(ctx context.Context, sequence metav1.Object, workload *pl
 		}
 		return w.patch(ctx, workload, map[string]any{"status": map[string]any{"admission": nil, "conditions": p.Release}}, "status")
 	case p.Apply != nil:
+		if p.Apply.Type == plan.ConditionFinished {
+			w.guard.Ending(sequence, workload)
+		}
 		return w.apply(ctx, workload, *p.Apply, now)
 	case p.Unhold:
 		var others []string
@@ -64,7 +67,7 @@ func (w *Watch) change(ctx context.Context, sequence metav1.Object, workload *pl
 
 // create creates a Workload, unless another party deletes it each time. One of the same owner that exists is about to
 // be shown by the cache.
-func (w *Watch) create(ctx context.Context, workload *plan.Workload) error {
+func (w *Watch) create(ctx context.Context, sequence metav1.Object, workload *plan.Workload) error {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(workload)
 	if err != nil {
 		return fmt.Errorf("creating Workload %s/%s: %w", workload.Namespace, workload.Name, err)
@@ -90,6 +93,7 @@ func (w *Watch) create(ctx context.Context, workload *plan.Workload) error {
 		return fmt.Errorf("creating Workload %s/%s: %w", workload.Namespace, workload.Name, err)
 	}
 	w.guard.Created(workload, workload)
+	w.guard.Replaced(sequence, workload)
 	return nil
 }
 
@@ -141,8 +145,17 @@ func (w *Watch) apply(ctx context.Context, workload *plan.Workload, c metav1.Con
 	return nil
 }
 
+// delete deletes a Workload that is of no use, so that another one can be created, unless another party creates it again or makes it useless
+// each time. One that this controller itself has finished is replaced when its sequence is retried.
 func (w *Watch) delete(ctx context.Context, sequence metav1.Object, workload *plan.Workload) error {
 	if err := w.guard.Removing(sequence, workload); err != nil {
+		return err
+	}
+	useless := thePodSets
+	if workload.Is(plan.ConditionFinished) {
+		useless = conditionNamed(plan.ConditionFinished)
+	}
+	if err := w.guard.Replacing(sequence, workload, useless); err != nil {
 		return err
 	}
 	w.guard.Deleting(workload.Namespace, workload.Name)

@@ -4,6 +4,7 @@
 package kueue
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
@@ -206,6 +208,60 @@ func TestWorkloadChangedByOthers(t *testing.T) {
 				f.clock.SetTime(f.clock.Now().Add(time.Second))
 			}
 			diff(t, "how often the Workload is written in five minutes", c.want, made)
+			if children.IsUndone(last) != (c.want < 300) {
+				t.Errorf("the error of the last write: %v", last)
+			}
+			if message := "another party removed or changed " + c.what + " of Workload w 3 times within a minute"; c.what != "" && !strings.Contains(last.Error(), message) {
+				t.Errorf("got %q, want %q", last, message)
+			}
+		})
+	}
+}
+
+// TestWorkloadMadeUselessByOthers replaces the Workload every second for five minutes, because another party changes it each time so that it
+// is of no use.
+func TestWorkloadMadeUselessByOthers(t *testing.T) {
+	useless := func(conditions ...metav1.Condition) *plan.Workload {
+		return &plan.Workload{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", ResourceVersion: "7"}, Status: plan.WorkloadStatus{Conditions: conditions},
+		}
+	}
+	finished := metav1.Condition{Type: plan.ConditionFinished, Status: metav1.ConditionTrue}
+	for name, c := range map[string]struct {
+		workload   *plan.Workload
+		ends       bool
+		generation int64
+		want       int
+		what       string
+	}{
+		"it is finished":                     {workload: useless(finished), want: 5, what: "the condition Finished"},
+		"its pods are other ones":            {workload: useless(), want: 5, what: "spec.podSets"},
+		"the controller itself finishes it":  {workload: useless(finished), ends: true, want: 300},
+		"it is for another generation again": {workload: useless(), generation: 1, want: 300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, replaced := newFixture(), 0
+			f.Dynamic.(*dynamicfake.FakeDynamicClient).PrependReactor("*", "workloads", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, workload("w", "owner"), nil
+			})
+			sequence := &metav1.ObjectMeta{Namespace: "default", Name: "etl", UID: "etl-1"}
+			do := func(known *plan.Workload, p plan.HoldPlan) error {
+				return f.ApplyHold(t.Context(), sequence, known, p, metav1.NewTime(f.clock.Now()))
+			}
+			var last error
+			for second := range 300 {
+				sequence.Generation += c.generation
+				c.workload.UID = types.UID(strconv.Itoa(second))
+				if c.ends {
+					last = do(c.workload, plan.HoldPlan{Apply: &finished})
+				}
+				if last = do(c.workload, plan.HoldPlan{Delete: true}); last == nil {
+					replaced++
+					last = do(nil, plan.HoldPlan{Create: useless()})
+				}
+				f.clock.SetTime(f.clock.Now().Add(time.Second))
+			}
+			diff(t, "how often the Workload is replaced in five minutes", c.want, replaced)
 			if children.IsUndone(last) != (c.want < 300) {
 				t.Errorf("the error of the last write: %v", last)
 			}

@@ -55,9 +55,6 @@ type write struct {
 	valued bool
 }
 
-// replaced is what is set by creating a child again that was changed when it was created.
-const replaced = "the spec"
-
 // Creating returns an UndoneError while a child is not to be created, because it was deleted each time.
 func (g *Guard) Creating(owner, child metav1.Object) error {
 	return g.check(creationOf(child), creatorOf(owner, child), func(next string) string {
@@ -116,17 +113,20 @@ func (g *Guard) ChangedTo(owner, child metav1.Object, what, value string) {
 func (g *Guard) Reverting(child metav1.Object, what string) { g.entries.Remove(changeOf(child, what)) }
 
 // Replacing returns an UndoneError while a child that differs from what the controller had created is not to be replaced, because its
-// successors were changed each time.
-func (g *Guard) Replacing(owner, child metav1.Object) error {
+// successors were changed each time. What names what differs.
+func (g *Guard) Replacing(owner, child metav1.Object, what string) error {
 	return g.check(replacementOf(owner, child), generationOf(owner), func(next string) string {
-		return g.changed(child, replaced, "created it", "", "replaces it at "+next)
+		return g.changed(child, what, "created it", "", "replaces it at "+next)
 	})
 }
 
-// Replaced notes that a child was deleted because it differs from what the controller had created.
+// Replaced notes that a child was deleted because it differs from what the controller had created, or that another one was created for it.
 func (g *Guard) Replaced(owner, child metav1.Object) {
 	g.noteAgain(replacementOf(owner, child), generationOf(owner))
 }
+
+// Ending notes that the controller itself makes a child one that may have to be replaced.
+func (g *Guard) Ending(owner, child metav1.Object) { g.entries.Remove(replacementOf(owner, child)) }
 
 // changed says that a child is another one than what the controller has made of it.
 func (g *Guard) changed(child metav1.Object, what, did, by, next string) string {
@@ -177,7 +177,7 @@ func valueOf(child metav1.Object, what string) write {
 }
 
 func replacementOf(owner, child metav1.Object) write {
-	return write{child: cache.NewObjectName(owner.GetNamespace(), child.GetName()), what: replaced}
+	return write{child: cache.NewObjectName(owner.GetNamespace(), child.GetName()), what: "replacement"}
 }
 
 // generationOf names a generation of an object.

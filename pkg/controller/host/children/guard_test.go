@@ -173,13 +173,13 @@ func TestGuardOfChanges(t *testing.T) {
 func TestGuardOfReplacements(t *testing.T) {
 	g := newGuarded()
 	replace := func() { g.Replaced(g.owner, g.job); g.job.UID += "x"; g.Deleting("ns", "train-0") }
-	got := g.during(20*time.Minute, func() error { return g.Replacing(g.owner, g.job) }, replace)
+	got := g.during(20*time.Minute, func() error { return g.Replacing(g.owner, g.job, "the spec") }, replace)
 	if fmt.Sprint(got) != "[0 1 2 62 182 422 902]" {
 		t.Errorf("replaced at %v", got)
 	}
 	const want = "another party removed or changed the spec of job train-0 3 times within a minute, each time after the controller had created it; " +
 		"the API does not say who does, the audit log does; the controller replaces it at 1970-01-12T14:11:42Z"
-	if err := g.Replacing(g.owner, g.job); err == nil || err.Error() != want {
+	if err := g.Replacing(g.owner, g.job, "the spec"); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }
