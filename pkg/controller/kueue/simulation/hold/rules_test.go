@@ -131,7 +131,7 @@ func (e *env) wroteJob(r *memory.Request, before, after *unstructured.Unstructur
 
 func (e *env) wroteWorkload(r *memory.Request, before, after *unstructured.Unstructured) {
 	was, is := into[plan.Workload](before), into[plan.Workload](after)
-	e.Seen["writes of Workloads"]++
+	e.changes++
 	if is != nil && plan.Holds(is) {
 		e.facts.mayBegin = time.Now() // a Workload that is made active again before Kueue has evicted it has its quota at once
 	}

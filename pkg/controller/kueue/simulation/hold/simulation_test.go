@@ -48,6 +48,7 @@ func run(t *testing.T, seed uint64, m mutant, trace *[]string, lasting hardships
 			e.weather.Clear()
 			e.server.EndWatches(false)
 			e.pass(2 * minute) // requests that hang end
+			e.Seen["writes of Workloads"] = e.changes
 		})
 	})
 	if broken == "" {

@@ -72,6 +72,8 @@ type env struct {
 	requests []memory.Request
 	facts    facts
 	broken   []string
+	// changes are how many changes of Workloads the controllers have made. They write while the history goes on, and so may not count in Seen.
+	changes int
 }
 
 // process is a run of the controller.
