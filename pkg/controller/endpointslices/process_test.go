@@ -83,6 +83,9 @@ func (e *env) fill() bool {
 	e.Seen["slices refused at first"]++
 	p.unfilled.List()
 	p.caches, p.unfilled, p.filledAt = append(p.caches, p.unfilled), nil, time.Time{}
+	if e.calm {
+		e.rules.reset() // before, the controller could not know which addresses are wrong
+	}
 	return true
 }
 
