@@ -97,7 +97,7 @@ func (p *process) explains(f figures, prefix int, reason string) bool {
 	case plan.ReasonPodsRunning:
 		return f.enough() && (p.seen[prefix].stable || !f.mayGrow)
 	case plan.ReasonSettling:
-		return f.mayGrow && f.running > 0
+		return (f.mayGrow || f.unclear) && f.running > 0 // a failed pod that was not replaced counts
 	case plan.ReasonSizeUnknown:
 		return p.jobUnread
 	}
