@@ -113,7 +113,7 @@ func (e *env) editLeaders() {
 }
 
 // loseRevision lets a user delete a revision. It keeps revisions that groups need to be rebuilt: former ones that
-// groups have, and all of them while the partition keeps groups from the update, because these are created at a former one.
+// groups have, and all of them while a partition keeps groups from the update, because these are created at a former one.
 func (e *env) loseRevision() {
 	sts, set := e.leaders(), e.set()
 	if sts == nil || len(e.revisions.Objects) == 0 {
@@ -127,7 +127,7 @@ func (e *env) loseRevision() {
 	case current && helper.Partition(set) == 0:
 		e.Seen["revisions lost in use"]++
 		e.lostInUse = true
-	case current || used || helper.Partition(set) > 0:
+	case current || used || helper.Partition(set) > 0 || partitionOf(sts) > 0:
 		return
 	}
 	e.deleteRevision(revision)
