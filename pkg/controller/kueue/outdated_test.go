@@ -89,3 +89,45 @@ func TestOutdatedWorkloadsAreUnknown(t *testing.T) {
 		})
 	})
 }
+
+// A watch that begins again after an outage tells of all that has happened meanwhile, one after the other. Until then, the cache has a state of
+// the past.
+func TestWorkloadsAreUnknownUntilTheWatchHasCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(workload("job-etl-0", "child"))
+		watches := []*watch.FakeWatcher{watch.NewFake(), watch.NewFake(), watch.NewFake()}
+		var begun atomic.Int32
+		var refused atomic.Bool
+		f.Dynamic.(*dynamicfake.FakeDynamicClient).PrependWatchReactor("workloads", func(clienttesting.Action) (bool, watch.Interface, error) {
+			if refused.Load() {
+				return true, nil, apierrors.NewServiceUnavailable("no endpoints")
+			}
+			return true, watches[begun.Add(1)-1], nil
+		})
+		inBubble(t, f, func(t *testing.T) {
+			f.Want()
+			f.run(time.Second)
+			outage := func(n int) {
+				refused.Store(true)
+				watches[n].Stop()
+				f.run(outdatedAfter + groupPoll)
+				refused.Store(false)
+				for begun.Load() == int32(n+1) {
+					f.run(10 * time.Millisecond)
+				}
+				f.expect(t, "when the watch has just begun again", Unknown)
+				if _, known := f.Of("child"); known {
+					t.Error("what the cache had before is known")
+				}
+			}
+			outage(0)
+			f.run(groupPoll + catchUp)
+			f.expect(t, "later", Served)
+			outage(1)
+			watches[2].Stop()
+			refused.Store(true)
+			f.run(groupPoll + catchUp)
+			f.expect(t, "once the watch has ended again", Unknown)
+		})
+	})
+}

@@ -37,6 +37,8 @@ const (
 	cachePoll = 100 * time.Millisecond
 	// outdatedAfter is for how long Workloads that cannot be read any more are taken to be as they were.
 	outdatedAfter = time.Minute
+	// catchUp is for how long the watch must follow them again until they are known: it tells of what has happened meanwhile step by step.
+	catchUp = 5 * time.Second
 	// absences is how many times in a row discovery must say that an API which was served is not.
 	absences = 2
 )
@@ -93,9 +95,10 @@ type Watch struct {
 	kind     *informers.Kind
 	informer *informers.Informer
 	stop     context.CancelFunc
-	// outdated means that the cache is not followed any more, and undiscovered is why it is not known whether the API is served.
-	outdated     bool
-	undiscovered error
+	// outdated means that the cache is not followed any more, or not for long enough, and returned that it was followed again when it was
+	// last looked at. undiscovered is why it is not known whether the API is served.
+	outdated, returned bool
+	undiscovered       error
 	// missed is how many times in a row discovery has said that the API is not served.
 	missed int
 }
@@ -134,12 +137,19 @@ func (w *Watch) Run(ctx context.Context) {
 		case <-w.wanted:
 		}
 		w.ask(ctx)
-		w.look()
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(groupPoll):
+		for w.look() && pause(ctx, catchUp) {
 		}
+		pause(ctx, groupPoll)
+	}
+}
+
+// pause waits, and returns false if the context has ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 
@@ -218,16 +228,24 @@ func (w *Watch) fill(kind *informers.Kind, informer *informers.Informer) {
 	}
 }
 
-// look finds out whether the cache is followed.
-func (w *Watch) look() {
+// look finds out whether the cache is followed. It returns true if the cache is followed again, and is to be looked at once more after catchUp.
+func (w *Watch) look() (again bool) {
 	w.mu.Lock()
-	outdated := w.availability == Served && len(w.kind.Outdated(outdatedAfter)) > 0
-	changed := w.outdated != outdated
-	w.outdated = outdated
+	was := w.outdated
+	follows := w.availability == Served && len(w.kind.Outdated(0)) == 0
+	switch {
+	case w.availability == Served && len(w.kind.Outdated(outdatedAfter)) > 0:
+		w.outdated = true
+	case w.returned && follows:
+		w.outdated = false
+	}
+	w.returned = w.outdated && follows
+	again, changed := w.returned, was != w.outdated
 	w.mu.Unlock()
 	if changed {
 		w.AvailabilityChanged()
 	}
+	return again
 }
 
 // unfollowed returns why the cache is not followed any more; nothing if it is, or has been until a moment ago. The lock is held.
@@ -235,7 +253,10 @@ func (w *Watch) unfollowed() []string {
 	if !w.outdated {
 		return nil
 	}
-	return w.kind.Outdated(0)
+	if why := w.kind.Outdated(0); len(why) > 0 {
+		return why
+	}
+	return []string{workloads.Resource}
 }
 
 // end ends the watch, if there is one.
