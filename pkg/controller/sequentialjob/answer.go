@@ -24,7 +24,7 @@ func (k loopKind) Answer(ctx context.Context, obs *plan.Observed, p plan.Plan) (
 	defer func() { k.noteFailure(ctx, obs.SequentialJob, err) }()
 	sj, asks := obs.SequentialJob, p.Asks
 	if asks.Unseen != nil {
-		if obs.Unseen, err = k.live(ctx, sj, *asks.Unseen); err != nil {
+		if obs.Unseen, err = k.live(ctx, sj, *asks.Unseen, "which no cache shows"); err != nil {
 			return err
 		}
 	}
@@ -62,23 +62,23 @@ func (s *Syncer) queueOf(ctx context.Context, sj *batchv1alpha1.SequentialJob, c
 	return hostplan.Of(q), err
 }
 
-// live returns a child as the API has it, of any UID if that is not known.
-func (s *Syncer) live(ctx context.Context, sj *batchv1alpha1.SequentialJob, ref plan.ChildRef) (hostplan.Known[plan.LiveChild], error) {
+// live returns a child as the API has it, of any UID if that is not known. Errors say why it is read.
+func (s *Syncer) live(ctx context.Context, sj *batchv1alpha1.SequentialJob, ref plan.ChildRef, why string) (hostplan.Known[plan.LiveChild], error) {
 	if ref.Kind == batchv1alpha1.StepKindJobSet {
-		return read(ctx, s.jobSets, sj, ref, plan.ChildOfJobSet)
+		return read(ctx, s.jobSets, sj, ref, why, plan.ChildOfJobSet)
 	}
-	return read(ctx, s.jobs, sj, ref, plan.ChildOfJob)
+	return read(ctx, s.jobs, sj, ref, why, plan.ChildOfJob)
 }
 
 // read asks the API for a child.
-func read[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob, ref plan.ChildRef,
+func read[T metav1.Object](ctx context.Context, w *children.Writer[T], sj *batchv1alpha1.SequentialJob, ref plan.ChildRef, why string,
 	view func(T) plan.Child) (none hostplan.Known[plan.LiveChild], _ error) {
 	object, err := w.Get(ctx, sj.Namespace, ref.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return hostplan.None[plan.LiveChild](), nil
 	case err != nil:
-		return none, fmt.Errorf("reading child %s/%s, which no cache shows: %w", sj.Namespace, ref.Name, err)
+		return none, fmt.Errorf("reading child %s/%s, %s: %w", sj.Namespace, ref.Name, why, err)
 	case ref.UID != "" && object.GetUID() != ref.UID || !metav1.IsControlledBy(object, sj):
 		return hostplan.None[plan.LiveChild](), nil
 	}

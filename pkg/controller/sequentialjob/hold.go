@@ -105,21 +105,42 @@ func (c *Controller) holdQuota(ctx context.Context, key cache.ObjectName, obs *p
 			return children.FirstErrors(ended, err)
 		}
 	}
-	return children.FirstErrors(ended, c.applyHold(ctx, sj, h.Workload, kueueplan.DecideHold(h), now))
+	return children.FirstErrors(ended, c.applyHold(ctx, obs, h.Workload, kueueplan.DecideHold(h), now))
 }
 
 // applyHold does what was decided about the Workload of a sequence, unless it was denied and its time has not come.
-func (c *Controller) applyHold(ctx context.Context, sj *batchv1alpha1.SequentialJob, w *kueueplan.Workload, p kueueplan.HoldPlan,
-	now metav1.Time) error {
+func (c *Controller) applyHold(ctx context.Context, obs *plan.Observed, w *kueueplan.Workload, p kueueplan.HoldPlan, now metav1.Time) error {
 	if p.Empty() {
 		return nil
 	}
-	what := requestOfHold(w, p)
-	err := c.denials.Do(sj, what, func() error { return c.queues.ApplyHold(ctx, sj, w, p, now) })
+	sj, what := obs.SequentialJob, requestOfHold(w, p)
+	err := c.denials.Do(sj, what, func() error {
+		if p.GivesBack(w) {
+			if run, err := c.stillRun(ctx, obs); run || err != nil {
+				return err
+			}
+		}
+		return c.queues.ApplyHold(ctx, sj, w, p, now)
+	})
 	if apierrors.IsAlreadyExists(err) {
 		err = c.denials.Taken(sj, what, err)
 	}
 	return err
+}
+
+// stillRun asks the API whether pods run, or may, that the cache does not show. If so, the cache has stood still, or is about to show a child,
+// and that brings about another look.
+func (c *Controller) stillRun(ctx context.Context, obs *plan.Observed) (bool, error) {
+	for _, ref := range plan.MayNeedQuota(*obs) {
+		live, err := c.live(ctx, obs.SequentialJob, ref, "which may need the quota")
+		if err != nil {
+			return false, err
+		}
+		if child, found := live.Get(); found && child.MayRun() {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // requestOfHold names the request that a plan about a Workload makes.

@@ -52,6 +52,12 @@ func (p HoldPlan) Empty() bool {
 	return p.Create == nil && p.Patch == nil && p.Release == nil && p.Apply == nil && !p.Unhold && !p.Delete
 }
 
+// GivesBack returns whether a plan gives back the quota that a Workload has.
+func (p HoldPlan) GivesBack(w *Workload) bool {
+	return w != nil && w.Is(ConditionQuotaReserved) && !w.Is(ConditionFinished) &&
+		(p.Release != nil || p.Delete || p.Apply != nil && p.Apply.Type == ConditionFinished)
+}
+
 // Change names what a plan does. A server may refuse one of these and allow the others.
 func (p HoldPlan) Change() string {
 	switch {

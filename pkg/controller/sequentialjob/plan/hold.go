@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1/helper"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	hostplan "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/plan"
 	kueue "github.com/jobset-apiserver/jobset-apiserver/pkg/controller/kueue/plan"
@@ -211,12 +212,35 @@ func followHeld(q *sequence, c Child) (w wants) {
 // Busy returns whether pods of the sequence run, or may.
 func Busy(o Observed) bool {
 	for i := range o.Children {
-		if c := &o.Children[i]; c.Busy || c.End == "" && !c.Suspended {
+		if o.Children[i].MayRun() {
 			return true
 		}
 	}
 	return false
 }
+
+// MayNeedQuota returns the children whose pods may run although no cache shows it: those that have not ended, and the one of the current step,
+// which may have been created a moment ago. Its UID is empty.
+func MayNeedQuota(o Observed) (refs []ChildRef) {
+	index, steps := helper.CurrentIndex(&o.SequentialJob.Status), helper.Steps(&o.SequentialJob.Spec)
+	next := ChildRef{Name: helper.ChildName(o.SequentialJob.Name, index)}
+	shown := index < 0 || index >= len(steps)
+	for i := range o.Children {
+		c := &o.Children[i]
+		shown = shown || c.Name == next.Name
+		if c.End == "" {
+			refs = append(refs, c.ChildRef)
+		}
+	}
+	if shown {
+		return refs
+	}
+	next.Kind = steps[index].Kind()
+	return append(refs, next)
+}
+
+// MayRun returns whether pods of the child run, or may.
+func (c *Child) MayRun() bool { return c.Busy || c.End == "" && !c.Suspended }
 
 // PodsReady returns whether the pods of the current step are ready, or the sequence is between two steps.
 func PodsReady(o Observed) bool {
