@@ -219,10 +219,12 @@ func (e *env) stabilize() {
 }
 
 // checkPace lets time pass in which nothing happens but requests that are refused, and counts those of the last minutes. If discovery shows
-// an API at some times only, it is removed and installed again for the controller. Then what was refused is tried again at once.
+// an API at some times only, it is removed and installed again for the controller. Then what was refused is tried again at once. So it is when
+// a second controller writes the status of the sequence.
 func (e *env) checkPace() {
 	const over, most = 4 * minute, 8
 	e.weather.Clear("discovery")
+	e.stopRival()
 	for range 15 {
 		e.pass(minute)
 		e.observe() // quota that is there all the time is not quota of long ago
