@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/fake"
 	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 )
 
 // failing is a resolver whose look-ups fail.
@@ -90,4 +91,26 @@ func TestCanaryWithoutAnswers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// behind is a cache that does not show yet what has happened.
+type behind struct{ Cache }
+
+func (behind) ByIndex(string, string) ([]any, error) { return nil, nil }
+
+// TestCachesThatShowATakenServiceLater has a Service that the controller before this one has taken a moment ago. One cache of Services shows that,
+// and the other one and that of slices do not.
+func TestCachesThatShowATakenServiceLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) {
+			c.Canary = &Canary{Namespace: "system", Resolver: failing{&net.DNSError{Err: "i/o timeout", IsTimeout: true}}}
+		}, one(newJobSet("js", "controller", 1)), newService("js", taken), podOf("js", 0, true))
+		r.c.switched, r.c.slices = behind{r.c.switched}, behind{r.c.slices}
+		if _, err := r.c.Sync(t.Context(), cache.NewObjectName("ns", "js")); err != nil {
+			t.Fatal(err)
+		}
+		if r.selects("js") {
+			t.Error("the Service is given back although nothing is known of the record")
+		}
+	})
 }

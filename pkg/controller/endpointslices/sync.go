@@ -236,9 +236,9 @@ func (o *observed) ends() bool { return o.set.ends() && ownedBySet(o.service) }
 
 // chooseWriter finds the Service of a set, and decides who is to write its addresses.
 func (c *Syncer) chooseWriter(obs *observed, view *view) {
-	obs.verdict, obs.cause = c.asked(obs)
 	obs.serviceName = c.serviceNameOf(obs)
 	obs.service = view.service(obs.key.Namespace, obs.serviceName)
+	obs.verdict, obs.cause = c.asked(obs)
 	switch {
 	case obs.service == nil:
 		return
@@ -259,7 +259,7 @@ func (c *Syncer) chooseWriter(obs *observed, view *view) {
 	}
 }
 
-// asked decides who is to write the addresses, whatever the Service.
+// asked decides who is to write the addresses by what the set asks for, and by what is known of the record.
 func (c *Syncer) asked(obs *observed) (verdict, cause) {
 	s := obs.set
 	if s.isUnknown() {
@@ -278,7 +278,9 @@ func (c *Syncer) asked(obs *observed) (verdict, cause) {
 		return byUs, cause{}
 	}
 	resolves, why, lasting := c.Canary.answer()
-	switch began := len(obs.managed)+len(c.taken(obs.key)) > 0; {
+	// One cache of Services may show before the other one that the Service was taken.
+	began := len(obs.managed)+len(c.taken(obs.key)) > 0 || obs.service != nil && switched(obs.service)
+	switch {
 	case resolves:
 		return byUs, cause{}
 	case began && !lasting:
