@@ -149,8 +149,10 @@ func (e *env) wroteWorkload(r *memory.Request, before, after *unstructured.Unstr
 	if sent.Metadata.UID == "" || sent.Metadata.ResourceVersion == "" {
 		e.breaks(ruleVersion, "%s of Workload %s with %s", r.Verb, was.Name, r.Body)
 	}
-	// The cache of one controller may lack what another one that does not lead any more has begun.
-	running := e.facts.running.Has(was.OwnerUID()) && (r.Client == e.facts.begunBy || time.Since(e.facts.begun) > maxLag)
+	// The cache of one controller may lack what another one that does not lead any more has begun. A late request is from before a Job was let
+	// run if the request that has let it run was late, too.
+	known := (r.Client == e.facts.begunBy || time.Since(e.facts.begun) > maxLag) && !e.facts.begun.After(r.At)
+	running := known && e.facts.running.Has(was.OwnerUID())
 	had := was.Is(plan.ConditionQuotaReserved) && !was.Is(plan.ConditionFinished)
 	if has := is != nil && is.Is(plan.ConditionQuotaReserved) && !is.Is(plan.ConditionFinished); had && !has && running {
 		e.breaks(ruleInUse, "Workload %s gives its quota back", was.Name)
@@ -219,8 +221,8 @@ func (e *env) stabilize() {
 }
 
 // checkPace lets time pass in which nothing happens but requests that are refused, and counts those of the last minutes. If discovery shows
-// an API at some times only, it is removed and installed again for the controller. Then what was refused is tried again at once. So it is when
-// a second controller writes the status of the sequence.
+// an API at some times only, it is removed and installed again for the controller. Then what was refused is tried again at once, as it is
+// when a second controller writes the status of the sequence.
 func (e *env) checkPace() {
 	const over, most = 4 * minute, 8
 	e.weather.Clear("discovery")
