@@ -98,8 +98,8 @@ type behind struct{ Cache }
 
 func (behind) ByIndex(string, string) ([]any, error) { return nil, nil }
 
-// TestCachesThatShowATakenServiceLater has a Service that the controller before this one has taken a moment ago. One cache of Services shows that,
-// and the other one and that of slices do not.
+// TestCachesThatShowATakenServiceLater has a Service that the controller before this one has taken a moment ago. One cache of Services shows
+// that, and the other one and that of slices do not.
 func TestCachesThatShowATakenServiceLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) {

@@ -145,8 +145,8 @@ func (w *Watch) apply(ctx context.Context, workload *plan.Workload, c metav1.Con
 	return nil
 }
 
-// delete deletes a Workload that is of no use, so that another one can be created, unless another party creates it again or makes it useless
-// each time. One that this controller itself has finished is replaced when its sequence is retried.
+// delete deletes a Workload that is of no use, so that another one can be created, unless another party creates it again or makes it
+// useless each time. One that this controller itself has finished is replaced when its sequence is retried.
 func (w *Watch) delete(ctx context.Context, sequence metav1.Object, workload *plan.Workload) error {
 	if err := w.guard.Removing(sequence, workload); err != nil {
 		return err

@@ -218,12 +218,13 @@ func TestWorkloadChangedByOthers(t *testing.T) {
 	}
 }
 
-// TestWorkloadMadeUselessByOthers replaces the Workload every second for five minutes, because another party changes it each time so that it
-// is of no use.
+// TestWorkloadMadeUselessByOthers replaces the Workload every second for five minutes, because another party changes it each time so that
+// it is of no use.
 func TestWorkloadMadeUselessByOthers(t *testing.T) {
 	useless := func(conditions ...metav1.Condition) *plan.Workload {
 		return &plan.Workload{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", ResourceVersion: "7"}, Status: plan.WorkloadStatus{Conditions: conditions},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", ResourceVersion: "7"},
+			Status:     plan.WorkloadStatus{Conditions: conditions},
 		}
 	}
 	finished := metav1.Condition{Type: plan.ConditionFinished, Status: metav1.ConditionTrue}
@@ -265,7 +266,8 @@ func TestWorkloadMadeUselessByOthers(t *testing.T) {
 			if children.IsUndone(last) != (c.want < 300) {
 				t.Errorf("the error of the last write: %v", last)
 			}
-			if message := "another party removed or changed " + c.what + " of Workload w 3 times within a minute"; c.what != "" && !strings.Contains(last.Error(), message) {
+			message := "another party removed or changed " + c.what + " of Workload w 3 times within a minute"
+			if c.what != "" && !strings.Contains(last.Error(), message) {
 				t.Errorf("got %q, want %q", last, message)
 			}
 		})

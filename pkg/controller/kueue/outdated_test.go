@@ -90,8 +90,8 @@ func TestOutdatedWorkloadsAreUnknown(t *testing.T) {
 	})
 }
 
-// A watch that begins again after an outage tells of all that has happened meanwhile, one after the other. Until then, the cache has a state of
-// the past.
+// A watch that begins again after an outage tells of all that has happened meanwhile, one after the other. Until then, the cache has a state
+// of the past.
 func TestWorkloadsAreUnknownUntilTheWatchHasCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(workload("job-etl-0", "child"))

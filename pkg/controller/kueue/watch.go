@@ -228,7 +228,7 @@ func (w *Watch) fill(kind *informers.Kind, informer *informers.Informer) {
 	}
 }
 
-// look finds out whether the cache is followed. It returns true if the cache is followed again, and is to be looked at once more after catchUp.
+// look finds out whether the cache is followed. It returns true if it is again, and is to be looked at once more after catchUp.
 func (w *Watch) look() (again bool) {
 	w.mu.Lock()
 	was := w.outdated

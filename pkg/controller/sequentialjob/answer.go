@@ -63,7 +63,8 @@ func (s *Syncer) queueOf(ctx context.Context, sj *batchv1alpha1.SequentialJob, c
 }
 
 // live returns a child as the API has it, of any UID if that is not known. Errors say why it is read.
-func (s *Syncer) live(ctx context.Context, sj *batchv1alpha1.SequentialJob, ref plan.ChildRef, why string) (hostplan.Known[plan.LiveChild], error) {
+func (s *Syncer) live(ctx context.Context, sj *batchv1alpha1.SequentialJob, ref plan.ChildRef,
+	why string) (hostplan.Known[plan.LiveChild], error) {
 	if ref.Kind == batchv1alpha1.StepKindJobSet {
 		return read(ctx, s.jobSets, sj, ref, why, plan.ChildOfJobSet)
 	}

@@ -109,7 +109,8 @@ func (c *Controller) holdQuota(ctx context.Context, key cache.ObjectName, obs *p
 }
 
 // applyHold does what was decided about the Workload of a sequence, unless it was denied and its time has not come.
-func (c *Controller) applyHold(ctx context.Context, obs *plan.Observed, w *kueueplan.Workload, p kueueplan.HoldPlan, now metav1.Time) error {
+func (c *Controller) applyHold(ctx context.Context, obs *plan.Observed, w *kueueplan.Workload, p kueueplan.HoldPlan,
+	now metav1.Time) error {
 	if p.Empty() {
 		return nil
 	}
@@ -128,8 +129,8 @@ func (c *Controller) applyHold(ctx context.Context, obs *plan.Observed, w *kueue
 	return err
 }
 
-// stillRun asks the API whether pods run, or may, that the cache does not show. If so, the cache has stood still, or is about to show a child,
-// and that brings about another look.
+// stillRun asks the API whether pods run, or may, that the cache does not show. If so, the cache has stood still, or is about to show a
+// child, and that brings about another look.
 func (c *Controller) stillRun(ctx context.Context, obs *plan.Observed) (bool, error) {
 	for _, ref := range plan.MayNeedQuota(*obs) {
 		live, err := c.live(ctx, obs.SequentialJob, ref, "which may need the quota")

@@ -18,8 +18,8 @@ import (
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 )
 
-// TestQuotaOfPodsThatTheCacheDoesNotShow has a cache of Jobs that has stood still for some time. It shows that the step of a sequence which is
-// cancelled is suspended.
+// TestQuotaOfPodsThatTheCacheDoesNotShow has a cache of Jobs that has stood still for some time. It shows that the step of a sequence which
+// is cancelled is suspended.
 func TestQuotaOfPodsThatTheCacheDoesNotShow(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// happens is what the cache does not show, and unseen means that it does not show the Job at all.

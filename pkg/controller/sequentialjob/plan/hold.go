@@ -219,8 +219,8 @@ func Busy(o Observed) bool {
 	return false
 }
 
-// MayNeedQuota returns the children whose pods may run although no cache shows it: those that have not ended, and the one of the current step,
-// which may have been created a moment ago. Its UID is empty.
+// MayNeedQuota returns the children whose pods may run although no cache shows it: those that have not ended, and the one of the current
+// step, which may have been created a moment ago. Its UID is empty.
 func MayNeedQuota(o Observed) (refs []ChildRef) {
 	index, steps := helper.CurrentIndex(&o.SequentialJob.Status), helper.Steps(&o.SequentialJob.Spec)
 	next := ChildRef{Name: helper.ChildName(o.SequentialJob.Name, index)}
