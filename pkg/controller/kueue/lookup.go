@@ -4,6 +4,9 @@
 package kueue
 
 import (
+	"cmp"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -22,9 +25,11 @@ func (w *Watch) Of(owner types.UID) (found *plan.Workload, known bool) {
 	return found, known
 }
 
-// Holding returns the Workloads that hold quota for sequences of this name, and whether they are known.
+// Holding returns the Workloads that hold quota for sequences of this name, in the order of their names, and whether they are known.
 func (w *Watch) Holding(sequence cache.ObjectName) (found []*plan.Workload, known bool) {
-	return w.by(indexSequence, sequence.String())
+	found, known = w.by(indexSequence, sequence.String())
+	slices.SortFunc(found, func(a, b *plan.Workload) int { return cmp.Compare(a.Name, b.Name) })
+	return found, known
 }
 
 // Sequences returns the names of the sequences for which Workloads hold quota, as far as they are known.
