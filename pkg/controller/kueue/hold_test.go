@@ -254,7 +254,9 @@ func TestWorkloadMadeUselessByOthers(t *testing.T) {
 				sequence.Generation += c.generation
 				c.workload.UID = types.UID(strconv.Itoa(second))
 				if c.ends {
-					last = do(c.workload, plan.HoldPlan{Apply: &finished})
+					if err := do(c.workload, plan.HoldPlan{Apply: &finished}); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if last = do(c.workload, plan.HoldPlan{Delete: true}); last == nil {
 					replaced++
