@@ -14,7 +14,7 @@ Usage: hack/bench.sh full|compare|smoke|in-place|stores|ten-thousand [FLAGS...]
             BENCH_PEERS also beside upstream's controllers, in pairs of new clusters (longer than an hour)
   smoke     all scenarios once, small, and checks of numbers that do not depend on the machine (a few minutes)
   in-place  restarts in place beside recreation, once, which the others leave out
-  stores    writes with one embedded member of etcd, with three, and with an external etcd of three members, in turn (two minutes)
+  stores    writes with one embedded member of etcd, with three, and with an external etcd of three members, in turn (a minute)
   ten-thousand
             sets of up to 10,000 Jobs, and a suspended one of 100,000; 10,000 sets in 1,000 namespaces; 100 sets each second; once, in new clusters
             (hours). The controller writes the endpoints of the sets
