@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 const (
@@ -43,17 +45,22 @@ var rows = []struct{ key, title string }{
 	{"PodTopologyLabelsAdmission", "gate `PodTopologyLabelsAdmission`"},
 }
 
-// ourFeatures are the features that depend on the version of the cluster, with the keys of all that each needs.
-var ourFeatures = []struct {
+// feature depends on the version of the cluster.
+type feature struct {
 	title string
+	// needs are the keys of all that it needs.
 	needs []string
-}{
-	{"MutatingAdmissionPolicies for our kinds", []string{"mutatingadmissionpolicies"}},
-	{"in-place restart, agent as the main container", []string{"ContainerRestartRules"}},
-	{"in-place restart, agent as a sidecar", []string{"ContainerRestartRules", "RestartAllContainersOnContainerExits"}},
-	{"groups of pods and gangs of `scheduling.k8s.io`", []string{"GenericWorkload", "podgroups"}},
-	{"resources that change while a set is suspended", []string{"MutablePodResourcesForSuspendedJobs"}},
-	{"domains in `kubectl jobset top`, without a permission for nodes", []string{"PodTopologyLabelsAdmission"}},
+	// since is the first version that has the API which it needs, if that is served only with flags.
+	since string
+}
+
+var ourFeatures = []feature{
+	{"MutatingAdmissionPolicies for our kinds", []string{"mutatingadmissionpolicies"}, ""},
+	{"in-place restart, agent as the main container", []string{"ContainerRestartRules"}, ""},
+	{"in-place restart, agent as a sidecar", []string{"ContainerRestartRules", "RestartAllContainersOnContainerExits"}, ""},
+	{"groups of pods and gangs of `scheduling.k8s.io`", []string{"GenericWorkload", "podgroups"}, "1.36"},
+	{"resources that change while a set is suspended", []string{"MutablePodResourcesForSuspendedJobs"}, ""},
+	{"domains in `kubectl jobset top`, without a permission for nodes", []string{"PodTopologyLabelsAdmission"}, ""},
 }
 
 func main() {
@@ -157,32 +164,34 @@ func etcds(b *strings.Builder, dir string) error {
 // features writes the table of features.
 func features(b *strings.Builder, versions []map[string]string) {
 	b.WriteString("\n| Without flags |")
-	for _, version := range versions {
-		b.WriteString(" " + version["version"] + " |")
+	for _, cluster := range versions {
+		b.WriteString(" " + cluster["version"] + " |")
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(versions)) + "\n")
 	for _, row := range rows {
 		b.WriteString("| " + row.title + " |")
-		for _, version := range versions {
-			b.WriteString(" " + version[row.key] + " |")
+		for _, cluster := range versions {
+			b.WriteString(" " + cluster[row.key] + " |")
 		}
 		b.WriteString("\n")
 	}
 	for _, feature := range ourFeatures {
 		b.WriteString("| " + feature.title + " |")
-		for _, version := range versions {
-			b.WriteString(" " + availability(version, feature.needs) + " |")
+		for _, cluster := range versions {
+			b.WriteString(" " + feature.availability(cluster) + " |")
 		}
 		b.WriteString("\n")
 	}
 }
 
-// availability says whether a version has all that a feature needs.
-func availability(version map[string]string, needs []string) string {
+// availability says whether a cluster has all that the feature needs.
+func (f *feature) availability(cluster map[string]string) string {
+	is, err := version.ParseGeneric(cluster["version"])
+	served := err == nil && f.since != "" && is.AtLeast(version.MustParseGeneric(f.since))
 	result := "**yes**"
-	for _, need := range needs {
-		switch has := version[need]; {
-		case strings.HasSuffix(has, ", off"), has == "absent" && need == "podgroups" && version["GenericWorkload"] != "absent":
+	for _, need := range f.needs {
+		switch has := cluster[need]; {
+		case strings.HasSuffix(has, ", off"), has == "absent" && served:
 			result = "with flags of the cluster"
 		case has == "absent" || has == "":
 			return "no"

@@ -16,6 +16,7 @@ func TestTables(t *testing.T) {
 	for name, content := range map[string]string{
 		"1.34.features": `{"version": "1.34.4", "podgroups": "absent", "GenericWorkload": "absent"}`,
 		"1.35.features": `{"version": "1.35.4", "podgroups": "absent", "GenericWorkload": "alpha, off", "ContainerRestartRules": "beta, on"}`,
+		"1.36.features": `{"version": "1.36.3", "podgroups": "absent", "GenericWorkload": "alpha, off", "ContainerRestartRules": "beta, on"}`,
 		"1.37.features": `{"version": "1.37.2", "podgroups": "v1beta1", "GenericWorkload": "beta, on", "ContainerRestartRules": "beta, on"}`,
 		"1.35-parity.json": `{"ImportPath":"p/q [p/q.test]","Action":"build-fail"}
 {"Action":"fail","Package":"p/q","FailedBuild":"p/q [p/q.test]"}
@@ -44,9 +45,9 @@ func TestTables(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# Page\n\n" + begin + "\nTested: commit c of today.\n", "| 1.35.4 | not run | 0 passed, failed: q | not run |\n", "| 1.34.4 | 1 passed, 1 skipped, failed: TestB | not run | not run |\n", "| 1.37.2 | not run | not run | 1 passed |\n",
-		"| 3.5 | 1 passed |\n", "| Without flags | 1.34.4 | 1.35.4 | 1.37.2 |\n", "| gate `GenericWorkload` | absent | alpha, off | beta, on |\n",
-		"| groups of pods and gangs of `scheduling.k8s.io` | no | with flags of the cluster | **yes** |\n",
-		"| in-place restart, agent as the main container | no | **yes** | **yes** |\n", end + "\nThe end.\n",
+		"| 3.5 | 1 passed |\n", "| Without flags | 1.34.4 | 1.35.4 | 1.36.3 | 1.37.2 |\n", "| gate `GenericWorkload` | absent | alpha, off | alpha, off | beta, on |\n",
+		"| groups of pods and gangs of `scheduling.k8s.io` | no | no | with flags of the cluster | **yes** |\n",
+		"| in-place restart, agent as the main container | no | **yes** | **yes** | **yes** |\n", end + "\nThe end.\n",
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("%q is missing in:\n%s", want, got)
