@@ -65,6 +65,11 @@ func TestNoWriteIsDroppedWhileTheLeaderChanges(t *testing.T) {
 	const moves, writers = 10, 8
 	c := newCluster(t)
 	all := c.form()
+	defer func() {
+		for _, member := range all {
+			member.Close()
+		}
+	}()
 	ctx, end := context.WithCancel(t.Context())
 	var mu sync.Mutex
 	failures := map[string]int{}
