@@ -80,8 +80,9 @@ func (h Histories[M]) Test(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(got.Seen)) {
 		t.Logf("%10d %s", got.Seen[what], what)
 	}
+	// Other seeds may miss what is rare.
 	for _, what := range h.Wanted {
-		if got.Seen[what] == 0 && n >= uint64(h.Number) {
+		if got.Seen[what] == 0 && n >= uint64(h.Number) && first == 0 {
 			t.Errorf("the histories never saw: %s", what)
 		}
 	}

@@ -149,7 +149,8 @@ func (o *operator) away(t *testing.T, data string) {
 		t.Fatalf("%s: %v", strings.Join(words, " "), err)
 	}
 	o.run(t, 0, []string{"jobset-apiserver", "store", "verify", file})
-	// Unit tests send a backup to the command of the pod.
+	// test/helm waits for the pod, and sends it a backup.
+	o.backup.Command(t, "kubectl -n jobset-system wait")
 	o.backup.Command(t, "kubectl -n jobset-system attach")
 }
 
