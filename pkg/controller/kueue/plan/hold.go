@@ -52,10 +52,11 @@ func (p HoldPlan) Empty() bool {
 	return p.Create == nil && p.Patch == nil && p.Release == nil && p.Apply == nil && !p.Unhold && !p.Delete
 }
 
-// GivesBack returns whether a plan gives back the quota that a Workload has.
+// GivesBack returns whether a plan gives back the quota that a Workload has. One that is deleted keeps it until its finalizer is removed:
+// its child is stopped in between.
 func (p HoldPlan) GivesBack(w *Workload) bool {
 	return w != nil && w.Is(ConditionQuotaReserved) && !w.Is(ConditionFinished) &&
-		(p.Release != nil || p.Delete || p.Apply != nil && p.Apply.Type == ConditionFinished)
+		(p.Release != nil || p.Unhold || p.Apply != nil && p.Apply.Type == ConditionFinished)
 }
 
 // Change names what a plan does. A server may refuse one of these and allow the others.

@@ -258,3 +258,26 @@ func TestNewWorkload(t *testing.T) {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
 }
+
+// TestGivesBack: a Workload that is replaced keeps its quota until its finalizer is removed, so that its deletion does not have to wait for
+// the child, which is stopped because of it.
+func TestGivesBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		workload *Workload
+		plan     HoldPlan
+		want     bool
+	}{
+		"it is deleted":              {held(admitted), HoldPlan{Delete: true}, false},
+		"its finalizer is removed":   {held(admitted, isDeleted), HoldPlan{Unhold: true}, true},
+		"its admission is removed":   {held(evicted), HoldPlan{Release: []metav1.Condition{}}, true},
+		"it finishes":                {held(admitted), HoldPlan{Apply: &metav1.Condition{Type: ConditionFinished}}, true},
+		"its pods are ready":         {held(admitted), HoldPlan{Apply: &metav1.Condition{Type: ConditionPodsReady}}, false},
+		"it has finished":            {held(finished), HoldPlan{Unhold: true}, false},
+		"it waits for quota":         {held(nil, isDeleted), HoldPlan{Unhold: true}, false},
+		"there is none to give back": {nil, HoldPlan{Create: held(nil)}, false},
+	} {
+		if got := tc.plan.GivesBack(tc.workload); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+}
