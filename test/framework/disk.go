@@ -53,8 +53,8 @@ func Inject(ctx context.Context, logFile string, process *Process, calls, how st
 	if err != nil {
 		select {
 		case <-process.Done():
-			return release, nil //nolint:nilerr // strace has ended with it
-		default:
+			return release, nil //nolint:nilerr // strace has ended with it, or a moment earlier
+		case <-time.After(StepTimeout()):
 		}
 		return nil, errors.Join(err, release())
 	}
