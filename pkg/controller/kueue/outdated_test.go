@@ -90,7 +90,7 @@ func TestOutdatedWorkloadsAreUnknown(t *testing.T) {
 	})
 }
 
-// A watch that begins again after an outage tells of all that has happened meanwhile, one after the other. Until then, the cache has a state
+// A watch that begins again after an outage delivers the changes of that time one by one. Until then, the cache has a state
 // of the past.
 func TestWorkloadsAreUnknownUntilTheWatchHasCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

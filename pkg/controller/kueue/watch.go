@@ -37,7 +37,7 @@ const (
 	cachePoll = 100 * time.Millisecond
 	// outdatedAfter is for how long Workloads that cannot be read any more are taken to be as they were.
 	outdatedAfter = time.Minute
-	// catchUp is for how long the watch must follow them again until they are known: it tells of what has happened meanwhile step by step.
+	// catchUp is for how long the watch must follow them again until they are known: it delivers the changes of that time one by one.
 	catchUp = 5 * time.Second
 	// absences is how many times in a row discovery must say that an API which was served is not.
 	absences = 2
