@@ -99,6 +99,10 @@ func (c *cluster) reached(t *testing.T) {
 			if status, message := apiservice.Available(service); status != "True" {
 				return fmt.Errorf("%s: %s", apiservice.Name(group), message)
 			}
+			// The status may be one from before the server was restarted.
+			if err := c.Kube.Discovery().RESTClient().Get().AbsPath("/apis", group.Group, group.Version).Do(ctx).Error(); err != nil {
+				return err
+			}
 		}
 		_, err := c.JobSets.JobsetV1alpha2().JobSets("").List(ctx, metav1.ListOptions{Limit: 1})
 		return err
