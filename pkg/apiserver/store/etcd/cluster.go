@@ -15,7 +15,6 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/embed"
-	"google.golang.org/grpc"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 )
 
@@ -87,7 +86,6 @@ func (c *Cluster) configure(cfg *embed.Config) {
 		TrustedCAFile: c.file("ca.crt"), CertFile: c.file("tls.crt"), KeyFile: c.file("tls.key"), ClientCertAuth: true, SkipClientSANVerify: true,
 	}
 	cfg.ClientTLSInfo = cfg.PeerTLSInfo
-	cfg.GRPCAdditionalServerOptions = append(cfg.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(retryDropped))
 }
 
 // initial returns the list of all members, in the format of etcd's flag --initial-cluster, for a member that joins the cluster.
@@ -105,12 +103,20 @@ func (c *Cluster) initial(members []*etcdserverpb.Member) string {
 // nameOf returns the name of the member with one of the addresses, or the ID if it is none of the hosts. etcd knows the name of a member
 // only after that has started.
 func (c *Cluster) nameOf(id types.ID, peerURLs []string) string {
-	for ordinal := range c.Hosts {
-		if slices.Contains(peerURLs, c.url(ordinal, peerPort)) {
-			return c.name(ordinal)
-		}
+	if ordinal := c.ordinalOf(peerURLs); ordinal >= 0 {
+		return c.name(ordinal)
 	}
 	return id.String()
+}
+
+// ordinalOf returns the ordinal of the member with one of the addresses, or -1 if it is none of the hosts.
+func (c *Cluster) ordinalOf(peerURLs []string) int {
+	for ordinal := range c.Hosts {
+		if slices.Contains(peerURLs, c.url(ordinal, peerPort)) {
+			return ordinal
+		}
+	}
+	return -1
 }
 
 func secure(host string, port int) url.URL {

@@ -11,4 +11,8 @@
 //
 // A member of a cluster also listens on two TCP ports, for the other members and for their servers. Both need a certificate of an authority
 // that only the servers of the installation can use.
+//
+// The leader passes its role on before it ends or defragments its database. It drops the writes that followers send to it meanwhile, and
+// followers do not learn of it. So it asks all members before to hold new writes of their clients until they know the next leader, and to
+// answer when those under way have ended.
 package etcd

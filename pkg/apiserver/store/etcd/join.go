@@ -118,6 +118,7 @@ func (s *Server) enter(ctx context.Context, record *witness.Record, i Installati
 			return err
 		}
 	}
+	s.gate.configure(cfg)
 	started, err := embed.StartEtcd(cfg)
 	if err != nil {
 		err = fmt.Errorf("starting the embedded etcd in %s: %w", s.config.DataDir, err)
@@ -127,6 +128,7 @@ func (s *Server) enter(ctx context.Context, record *witness.Record, i Installati
 		return err
 	}
 	s.etcd = started
+	s.gate.open(started.Server)
 	return s.checkData(record)
 }
 

@@ -39,12 +39,12 @@ func (s *Server) WatchLeader(ctx context.Context, lost func()) {
 	}
 }
 
-// lost returns whether the former leader was lost, and has not passed its role on.
+// lost returns whether the former leader was lost, and has not passed its role on. One that has may have ended since.
 func (s *Server) lost(ctx context.Context, former types.ID) bool {
-	if former == s.etcd.Server.MemberID() {
-		return !s.passed.Swap(false)
+	if s.gate.hasPassed(former) {
+		return false
 	}
-	return !s.alive(ctx, former)
+	return former == s.etcd.Server.MemberID() || !s.alive(ctx, former)
 }
 
 // alive returns whether a member answers the others.
@@ -54,18 +54,16 @@ func (s *Server) alive(ctx context.Context, id types.ID) bool {
 	if err != nil || member == nil {
 		return false
 	}
-	for ordinal, host := range c.Hosts {
-		if c.nameOf(id, member.PeerURLs) != c.name(ordinal) {
-			continue
-		}
-		settings.ServerName = host
-		ctx, cancel := context.WithTimeout(ctx, aliveTimeout)
-		defer cancel()
-		conn, err := (&tls.Dialer{Config: settings}).DialContext(ctx, "tcp", secure(host, peerPort).Host)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
+	ordinal := c.ordinalOf(member.PeerURLs)
+	if ordinal < 0 {
+		return false
 	}
-	return false
+	settings.ServerName = c.Hosts[ordinal]
+	ctx, cancel := context.WithTimeout(ctx, aliveTimeout)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: settings}).DialContext(ctx, "tcp", secure(c.Hosts[ordinal], peerPort).Host)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -67,8 +68,9 @@ type Server struct {
 	cancel context.CancelFunc
 	full   atomic.Bool
 	wake   chan struct{}
-	// passed says that this member passes the role of the leader on, and does not lose it.
-	passed atomic.Bool
+	// gate makes writes wait while the leader passes its role on, and passing is held while this member does.
+	gate    gate
+	passing sync.Mutex
 	// added is the member as which this process has joined a cluster; 0 if it has not.
 	added uint64
 }
@@ -171,6 +173,7 @@ func (s *Server) Close() {
 	if s.etcd != nil {
 		select {
 		case <-s.etcd.Server.ReadyNotify():
+			s.passOnBeforeEnd()
 		default: // Close would wait for what answers clients, which begins when the member is ready, or ends with it
 			s.etcd.Server.Stop()
 		}

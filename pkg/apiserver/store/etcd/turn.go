@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	"go.etcd.io/etcd/client/pkg/v3/types"
 	"k8s.io/klog/v2"
 )
 
@@ -16,7 +15,6 @@ import (
 // bit.
 const (
 	turnMinute, turnBegin = time.Minute, 20 * time.Second
-	moveTimeout           = 5 * time.Second
 )
 
 // inTurn returns whether the member with an ordinal may begin at a time.
@@ -36,7 +34,7 @@ func (s *Server) turn(ctx context.Context) bool {
 // single store does.
 func (s *Server) mayPause(ctx context.Context) bool {
 	running := s.etcd.Server
-	var next types.ID
+	alone := true
 	for _, member := range running.Cluster().Members() {
 		if member.ID == running.MemberID() {
 			continue
@@ -44,18 +42,14 @@ func (s *Server) mayPause(ctx context.Context) bool {
 		if member.IsLearner || !s.alive(ctx, member.ID) {
 			return false
 		}
-		next = member.ID
+		alone = false
 	}
-	if leader := running.Leader(); next == 0 || leader != running.MemberID() {
-		return next == 0 || leader != 0
+	if leader := running.Leader(); alone || leader != running.MemberID() {
+		return alone || leader != 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
-	defer cancel()
-	s.passed.Store(true)
-	if err := running.MoveLeader(ctx, uint64(running.MemberID()), uint64(next)); err != nil {
-		s.passed.Store(false)
+	if err := s.passOn(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Cannot pass the role of the leader on before the embedded etcd is defragmented")
 		return false
 	}
-	return true
+	return running.Leader() != 0
 }
