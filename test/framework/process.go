@@ -37,7 +37,7 @@ func StartProcess(logFile, path string, args ...string) (*Process, error) {
 	defer file.Close()
 	p := &Process{LogFile: logFile, cmd: exec.Command(path, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = file, file
-	// The program must not outlive a test binary that was killed.
+	// The program must not outlive a test binary that was killed. It is also killed when the thread ends that has started it.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", path, err)

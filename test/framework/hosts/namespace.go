@@ -19,24 +19,16 @@ const ownNamespace = "/proc/thread-self/ns/net"
 // namespace is a network namespace, which exists while the file is open or a program runs in it.
 type namespace struct{ file *os.File }
 
-func newNamespace() (*namespace, error) {
-	type result struct {
-		file *os.File
-		err  error
-	}
-	made := make(chan result)
-	go func() {
-		// The thread ends with the goroutine, because it is never unlocked.
-		runtime.LockOSThread()
+func newNamespace() (n *namespace, err error) {
+	err = elsewhere(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			made <- result{err: fmt.Errorf("making a network namespace: %w", err)}
-			return
+			return fmt.Errorf("making a network namespace: %w", err)
 		}
 		file, err := os.Open(ownNamespace)
-		made <- result{file, err}
-	}()
-	r := <-made
-	return &namespace{r.file}, r.err
+		n = &namespace{file}
+		return err
+	})
+	return n, err
 }
 
 // path names the namespace for commands.
@@ -44,6 +36,17 @@ func (n *namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getp
 
 // do calls a function whose programs start in the namespace.
 func (n *namespace) do(start func() error) error {
+	return elsewhere(func() error {
+		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("entering a network namespace: %w", err)
+		}
+		return start()
+	})
+}
+
+// elsewhere calls a function that may change the network namespace of the thread, and changes it back. The thread does not end: the programs
+// that it has started would be killed.
+func elsewhere(do func() error) error {
 	runtime.LockOSThread()
 	before, err := os.Open(ownNamespace)
 	if err != nil {
@@ -51,11 +54,7 @@ func (n *namespace) do(start func() error) error {
 		return err
 	}
 	defer before.Close()
-	if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
-		runtime.UnlockOSThread()
-		return fmt.Errorf("entering a network namespace: %w", err)
-	}
-	err = start()
+	err = do()
 	if back := unix.Setns(int(before.Fd()), unix.CLONE_NEWNET); back != nil {
 		// The thread stays locked, so that nothing else runs in the namespace.
 		return fmt.Errorf("leaving a network namespace: %w", back)
