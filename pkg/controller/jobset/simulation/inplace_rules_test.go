@@ -101,7 +101,7 @@ func (r *worldRules) decidedInPlace(o plan.Observed, p plan.Plan) {
 }
 
 // storedInPlace checks a status right before it is stored.
-func (r *worldRules) storedInPlace(o plan.Observed, js *jobsetv1alpha2.JobSet, after *jobsetv1alpha2.JobSetStatus) {
+func (r *worldRules) storedInPlace(o worldObserved, js *jobsetv1alpha2.JobSet, after *jobsetv1alpha2.JobSetStatus) {
 	before := &js.Status
 	for _, attempts := range [][2]*int32{
 		{before.PreviousInPlaceRestartAttempt, after.PreviousInPlaceRestartAttempt}, {before.CurrentInPlaceRestartAttempt, after.CurrentInPlaceRestartAttempt},
@@ -128,7 +128,7 @@ func (r *worldRules) storedInPlace(o plan.Observed, js *jobsetv1alpha2.JobSet, a
 		}
 	}
 	if after.CurrentInPlaceRestartAttempt != nil && !ptr.Equal(before.CurrentInPlaceRestartAttempt, after.CurrentInPlaceRestartAttempt) {
-		r.reached[reachedAttempt{js.UID, *after.CurrentInPlaceRestartAttempt}] = r.process.pods.LastStoreSyncResourceVersion()
+		r.reached[reachedAttempt{js.UID, *after.CurrentInPlaceRestartAttempt}] = o.pods
 	}
 }
 
@@ -138,10 +138,14 @@ type reachedAttempt struct {
 	attempt int32
 }
 
-// lifted checks that the worker of a pod may run: no pod that was there when the controller looked is in an earlier attempt.
+// lifted checks that the worker of a pod may run: no pod that the cache of the controller showed when it decided is in an earlier attempt. Pods
+// that were created later do not count, since no controller can know of them.
 func (r *worldRules) lifted(pod *corev1.Pod, js *jobsetv1alpha2.JobSet, attempt int32) {
 	r.Seen["barriers lifted"]++
-	looked, _ := strconv.Atoi(r.reached[reachedAttempt{js.UID, attempt}])
+	looked, err := strconv.Atoi(r.reached[reachedAttempt{js.UID, attempt}])
+	if err != nil {
+		r.Fail(barrierTogether, "%s lifts the barrier of attempt %d, which the status of %s never said", pod.Name, attempt, js.Name)
+	}
 	for _, job := range r.ownJobs(js) {
 		if meaningOf(plan.Observed{JobSet: js, Gates: r.gates}, job) == previous {
 			continue

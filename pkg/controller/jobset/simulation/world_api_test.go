@@ -218,7 +218,7 @@ func (c worldJobClient) Create(_ context.Context, wanted *batchv1.Job, _ metav1.
 		job.Spec.Template.Labels = maps.Clone(job.Spec.Template.Labels)
 		job.Spec.Template.Labels["controller-uid"] = string(job.UID)
 		c.p.Note("  creates job %s: %v", job.Name, job.Spec.Template.Spec.NodeSelector)
-		c.p.rules.created(at, &job)
+		c.p.rules.created(at.Observed, &job)
 		c.p.world.jobs.Put(&job)
 		return &job, nil
 	})
@@ -269,7 +269,7 @@ func (c worldJobClient) Patch(_ context.Context, name string, _ types.PatchType,
 		c.p.Note("  patches job %s: suspend %t, %v", name, jobIsSuspended(next), next.Spec.Template.Spec.NodeSelector)
 		if jobIsSuspended(job) && !jobIsSuspended(next) {
 			next.Spec.Suspend = ptr.To(false)
-			c.p.rules.created(at, next)
+			c.p.rules.created(at.Observed, next)
 		}
 		c.p.world.jobs.Put(next)
 		return next, nil

@@ -49,8 +49,15 @@ type worldProcess struct {
 	// synced is how many times a set was looked at.
 	synced int
 	// observed is what the present sync acts on, and counted how many nodes it was told of.
-	observed plan.Observed
+	observed worldObserved
 	counted  int
+}
+
+// worldObserved is what a sync acts on, and which version the cache of pods had when it decided. The cache may advance before its requests
+// arrive, and those of a controller that was killed arrive while another one runs.
+type worldObserved struct {
+	plan.Observed
+	pods string
 }
 
 // startProcess starts a controller. It lists everything first.
@@ -182,7 +189,7 @@ func (w *world) syncSome() bool {
 
 // syncSet lets the real controller sync a set.
 func (p *worldProcess) syncSet(name string) (queue.Due, error) {
-	p.observed, p.counted = plan.Observed{}, 0
+	p.observed, p.counted = worldObserved{}, 0
 	return p.syncer.Sync(simulation.Quiet, cache.NewObjectName(namespace, name))
 }
 
@@ -202,7 +209,7 @@ func (p *worldProcess) checkDecision(obs plan.Observed) plan.Plan {
 		return next
 	}
 	p.synced++
-	p.observed = obs
+	p.observed = worldObserved{obs, p.pods.LastStoreSyncResourceVersion()}
 	if p.Traced() {
 		p.Note("sync of %s sees %s; decides %s", obs.JobSet.Name, describeWorld(obs), describePlan(next)+describePlacement(next.Status))
 	}

@@ -42,8 +42,8 @@ type worldRules struct {
 	// late means that a request of a controller that did not wait for it any more was carried out: two controllers may
 	// have given one domain away.
 	late bool
-	// reached is what version the cache of pods had when all pods of a set had reached an attempt, and podsSince since
-	// which version pods exist.
+	// reached is what version the cache of pods had when it was decided that all pods of a set had reached an attempt, and podsSince since which
+	// version pods exist.
 	reached   map[reachedAttempt]string
 	podsSince map[types.UID]int
 }
@@ -156,25 +156,25 @@ func (r *worldRules) decided(o plan.Observed, p plan.Plan) {
 }
 
 // stored checks a status right before it is stored.
-func (r *worldRules) stored(o plan.Observed, js, next *jobsetv1alpha2.JobSet, known bool) {
+func (r *worldRules) stored(o worldObserved, js, next *jobsetv1alpha2.JobSet, known bool) {
 	before, after := &js.Status, &next.Status
 	r.Seen["restarts of sets"] += int(after.Restarts - before.Restarts)
 	r.Seen["restarts of single Jobs"] += int(max(0, jobRestartsOf(after)-jobRestartsOf(before)))
 	if r.inPlace {
 		r.storedInPlace(o, js, after)
 	}
-	d := decision{Observed: o, before: before, after: after}
-	stopped := isSuspended(o.JobSet) && conditionIs(before, jobsetv1alpha2.JobSetSuspended) && !mayStartPods(o) && !finished(before)
+	d := decision{Observed: o.Observed, before: before, after: after}
+	stopped := isSuspended(o.JobSet) && conditionIs(before, jobsetv1alpha2.JobSetSuspended) && !mayStartPods(o.Observed) && !finished(before)
 	if stopped && !d.moved() && after.Placement != nil {
 		r.Fail(suspendedHoldNone, "%s%s", js.Name, describePlacement(after))
 	}
 	if after.Restarts == before.Restarts {
-		r.checkPlaces(o, before, after)
+		r.checkPlaces(o.Observed, before, after)
 	}
 	if holdsPlaces(next) && !r.late && !r.elastic() { // what the scheduler has chosen is known later
 		r.checkAlone(next)
 	}
-	r.checkAvoided(o, before, after, known)
+	r.checkAvoided(o.Observed, before, after, known)
 }
 
 // checkPlaces compares where Jobs were and will be.
