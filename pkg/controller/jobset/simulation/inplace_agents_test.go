@@ -176,6 +176,10 @@ func (w *world) failSomeContainer() {
 func (w *world) inPlaceTogether(js *jobsetv1alpha2.JobSet) bool {
 	attempts, succeeded := map[int32]int{}, 0
 	for _, job := range w.ownJobs(js) {
+		if hasCondition(job, batchv1.JobComplete) {
+			succeeded += int(job.Status.Succeeded) // pods may be gone with their node
+			continue
+		}
 		for _, pod := range w.podsOf(job) {
 			a := w.agents[pod.UID]
 			switch {
