@@ -66,6 +66,10 @@ func followInPlace(s state) changes {
 		return changes{plan: Plan{Problems: pods.Problems}}
 	}
 	switch latest := pods.Highest; {
+	case latest < ptr.Deref(s.next.CurrentInPlaceRestartAttempt, 0):
+		// The cache of pods of a new leader may lag behind the former one. If the attempt went back, a pod that is replaced meanwhile would
+		// join it, while the workers of all others run on.
+		return changes{}
 	case pods.Pods > 0 && pods.Pods+pods.Succeeded == expected && pods.Lowest == latest:
 		c := lateCause(s, latest)
 		c.edits = append(c.edits, func(next *jobsetv1alpha2.JobSetStatus) { next.CurrentInPlaceRestartAttempt = &latest })

@@ -100,6 +100,12 @@ func TestInPlaceRestart(t *testing.T) {
 		"the attempt to leave never goes back": {
 			set: []set{attempts(n(1), n(1))}, pods: []inPlacePod{podOf(a, "0"), podOf(a, "1"), podOf(b, "0")},
 			wantPrevious: n(1), wantCurrent: n(1)},
+		"the attempt that all have reached never goes back": {
+			set: []set{attempts(n(0), n(1))}, pods: []inPlacePod{podOf(a, "0"), podOf(a, "0"), podOf(b, "0"), podOf(b, "0")},
+			wantPrevious: n(0), wantCurrent: n(1)},
+		"pods as they were before the attempt that all have reached make none restart": {
+			set: []set{attempts(nil, n(3))}, pods: []inPlacePod{podOf(a, "1"), podOf(a, "1"), podOf(b, "2"), podOf(b, "2")},
+			wantCurrent: n(3)},
 		"a restart has ended when all have reached it": {
 			set: []set{attempts(n(0), n(0))}, pods: []inPlacePod{podOf(a, "1"), podOf(a, "1"), podOf(b, "1"), podOf(b, "1")},
 			wantPrevious: n(0), wantCurrent: n(1)},
