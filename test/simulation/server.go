@@ -103,6 +103,13 @@ func (c *Informer[T]) kept(object T) T {
 	return c.Transform(object)
 }
 
+// Snapshot returns a cache that shows what this one shows now.
+func (c *Informer[T]) Snapshot() Informer[T] {
+	out := *c
+	out.Objects = slices.Clone(c.Objects)
+	return out
+}
+
 // Behind is the number of changes that the cache has not seen.
 func (c *Informer[T]) Behind() int { return len(c.From.log) - c.next }
 

@@ -106,13 +106,18 @@ func (w *world) liveAgent(pod *corev1.Pod) bool {
 		a.attempt = ptr.To(ptr.Deref(js.Status.CurrentInPlaceRestartAttempt, -1) + 1)
 	case js.Status.PreviousInPlaceRestartAttempt != nil && *a.attempt <= *js.Status.PreviousInPlaceRestartAttempt:
 		w.restartContainers(pod, exitOfAgent)
-	case !a.lifted && ptr.Equal(js.Status.CurrentInPlaceRestartAttempt, a.attempt):
+	case !a.lifted && w.mayLift(a, js):
 		a.lifted = true
 		w.rules.lifted(pod, js, *a.attempt)
 	default:
 		return false
 	}
 	return true
+}
+
+// mayLift reports whether an agent lets its worker run.
+func (w *world) mayLift(a *worldAgent, js *jobsetv1alpha2.JobSet) bool {
+	return w.hasty || ptr.Equal(js.Status.CurrentInPlaceRestartAttempt, a.attempt)
 }
 
 // startAgent starts the agent of a pod. What it lists first is the present state of the set.
@@ -157,6 +162,9 @@ func (w *world) restartContainers(pod *corev1.Pod, code int32) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", RestartCount: restarts + 1, LastTerminationState: corev1.ContainerState{
 			Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: "Error", FinishedAt: metav1.NewTime(w.Stored().Time)},
 		}}}
+		if w.unsaying {
+			p.Annotations = nil
+		}
 	})
 	// The next step starts the agent again. It may know what this one has seen.
 	if a := w.agents[pod.UID]; a != nil {

@@ -26,7 +26,7 @@ var inPlaceWorlds = simulation.Histories[worldMutant]{
 	Number: 500, Long: 1_500, Decisions: "decisions", One: "SIMULATION_INPLACE_WORLD", Many: "SIMULATION_INPLACE_WORLDS",
 	Wanted: []string{
 		"restarts in place", "attempts that all have reached", "barriers lifted", "restarts of containers", "first causes of restarts in place", "sets that failed",
-		"restarts of sets", "kills of the controller", "requests in trouble", "conflicts",
+		"restarts of sets", "kills of the controller", "requests in trouble", "conflicts", "caches of standbys that lag",
 	},
 }
 
@@ -81,6 +81,13 @@ var inPlaceDefects = map[string]simulation.Defect[worldMutant]{
 		js.Status.PreviousInPlaceRestartAttempt, js.Status.CurrentInPlaceRestartAttempt = nil, nil
 		return js
 	}}, Rules: []string{attemptsGoUp}},
+	"attempts that go back while a cache of pods lags": {Mutant: changing(func(_ *worldProcess, o plan.Observed, out *plan.Plan) {
+		eachCount(o, out, func(all planinplace.State, status *jobsetv1alpha2.JobSetStatus) {
+			if int(all.Pods) == podsOfSet(o.JobSet) && all.Lowest == all.Highest {
+				status.CurrentInPlaceRestartAttempt = ptr.To(all.Highest)
+			}
+		})
+	}), Rules: []string{attemptsGoUp}, First: 40392},
 	"Jobs that count as others": {Mutant: worldMutant{counts: func(jobs map[types.UID]planinplace.State) {
 		for uid := range jobs {
 			for _, other := range jobs {
@@ -88,6 +95,8 @@ var inPlaceDefects = map[string]simulation.Defect[worldMutant]{
 			}
 		}
 	}}, Rules: []string{countsAreRight}},
+	"agents that do not wait for each other":         {Mutant: worldMutant{hasty: true}, Rules: []string{barrierTogether}},
+	"agents that take back what they have said":      {Mutant: worldMutant{unsaying: true}, Rules: []string{barrierTogether}},
 	"agents that begin with an old state of the set": {Mutant: worldMutant{stale: true}, Rules: []string{everySetFinishes}},
 	"any cause": {Mutant: worldMutant{decide: func(p *worldProcess, o plan.Observed) plan.Plan {
 		for _, pod := range p.pods.Objects {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/consistency"
@@ -81,9 +82,7 @@ func (w *world) startProcess() {
 	p.jobs = simulation.Informer[*batchv1.Job]{From: &w.jobs, Handle: func(job *batchv1.Job, _ bool) { p.enqueue(job.Labels[jobsetv1alpha2.JobSetNameKey]) }}
 	p.pods = simulation.Informer[*corev1.Pod]{From: &w.pods, Handle: p.podChanged}
 	p.nodes = simulation.Informer[*corev1.Node]{From: &w.nodes, Handle: func(node *corev1.Node, gone bool) { p.show(node, gone) }}
-	for _, c := range p.caches() {
-		c.List()
-	}
+	p.fillCaches()
 	for _, js := range p.sets.Objects {
 		p.setChanged(js, false)
 	}
@@ -99,6 +98,20 @@ func (w *world) startProcess() {
 	w.process = p
 	w.Seen["starts of the controller"]++
 	w.Note("controller starts")
+}
+
+// fillCaches lists everything. The pods may be those that a standby has followed: they come from another server than the sets, and may lag
+// behind what the controller before has seen.
+func (p *worldProcess) fillCaches() {
+	for _, c := range p.caches() {
+		c.List()
+	}
+	if standby := p.standby; standby != nil && p.Dice.Percent(50) {
+		handle := p.pods.Handle
+		p.pods = standby.Snapshot()
+		p.pods.Handle = handle
+		p.Seen["caches of standbys that lag"] += int(one(p.pods.Behind() > 0))
+	}
 }
 
 func (p *worldProcess) check(err error) {
@@ -209,6 +222,9 @@ func (p *worldProcess) checkDecision(obs plan.Observed) plan.Plan {
 		return next
 	}
 	p.synced++
+	if p.inPlace && p.Dice.Percent(10) {
+		p.standby = ptr.To(p.pods.Snapshot())
+	}
 	p.observed = worldObserved{obs, p.pods.LastStoreSyncResourceVersion()}
 	if p.Traced() {
 		p.Note("sync of %s sees %s; decides %s", obs.JobSet.Name, describeWorld(obs), describePlan(next)+describePlacement(next.Status))

@@ -61,6 +61,8 @@ type world struct {
 
 	process *worldProcess
 	rules   *worldRules
+	// standby is the cache of pods of a controller that waits to take over.
+	standby *simulation.Informer[*corev1.Pod]
 }
 
 // newWorld returns one in which a controller starts.
