@@ -138,8 +138,8 @@ type reachedAttempt struct {
 	attempt int32
 }
 
-// lifted checks that the worker of a pod may run: no pod that the cache of the controller showed when it decided is in an earlier attempt. Pods
-// that were created later do not count, since no controller can know of them.
+// lifted checks that the worker of a pod may run: no pod that the cache of the controller showed when it decided is in an earlier
+// attempt. Pods that were created later do not count, since no controller can know of them.
 func (r *worldRules) lifted(pod *corev1.Pod, js *jobsetv1alpha2.JobSet, attempt int32) {
 	r.Seen["barriers lifted"]++
 	looked, err := strconv.Atoi(r.reached[reachedAttempt{js.UID, attempt}])

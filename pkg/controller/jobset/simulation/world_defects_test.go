@@ -43,8 +43,8 @@ type worldMutant struct {
 	uncounted func(pod *corev1.Pod, gone bool) bool
 	unheard   bool
 	counts    func(map[types.UID]planinplace.State)
-	// stale agents begin with what their predecessor has seen of the set. Hasty ones let their workers run as soon as they have an attempt, and
-	// unsaying ones say none any more when they restart.
+	// stale agents begin with what their predecessor has seen of the set. Hasty ones let their workers run as soon as they have an
+	// attempt, and unsaying ones say none any more when they restart.
 	stale, hasty, unsaying bool
 }
 

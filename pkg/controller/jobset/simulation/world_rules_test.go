@@ -42,8 +42,8 @@ type worldRules struct {
 	// late means that a request of a controller that did not wait for it any more was carried out: two controllers may
 	// have given one domain away.
 	late bool
-	// reached is what version the cache of pods had when it was decided that all pods of a set had reached an attempt, and podsSince since which
-	// version pods exist.
+	// reached is what version the cache of pods had when it was decided that all pods of a set had reached an attempt, and podsSince
+	// since which version pods exist.
 	reached   map[reachedAttempt]string
 	podsSince map[types.UID]int
 }
