@@ -53,7 +53,9 @@
 //  2. When a set is to start, restart or resume, or gets more Jobs, it is a Request with those Jobs, in the order of
 //     its spec and with all of its replicatedJobs. Sets for which Kueue assigned a topology, suspended sets, and sets
 //     with the node-selector strategy are none. Requests of all sets go into one call of Place, under one lock, so that
-//     order means something; results are carried out before the next call.
+//     order means something; results are carried out before the next call. Jobs of a set that run elsewhere than the
+//     assignments say are Running, by their node selectors: their pods may not be watched yet, and pods of one set do
+//     not repel each other.
 //  3. Present assignments belong to Jobs that exist and have not finished, to Jobs that were placed and not created
 //     yet, and to Jobs that restart, until they are placed. The assignment (domain and number of nodes) is stored with
 //     the Job, and for Jobs that come later with the set, before anything is created; memory alone may not hold it, but

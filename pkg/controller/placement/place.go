@@ -54,6 +54,9 @@ func newPlacer(c *Cluster, present []Assignment, requests []Request) *placer {
 				topologies[g.Topology] = true
 			}
 		}
+		for j := range requests[i].Running {
+			topologies[requests[i].Running[j].Topology] = true
+		}
 	}
 	p := &placer{index: newIndex(c, topologies), requests: requests, fixed: map[Name][]fixed{}, blocks: map[string]*blocks{}}
 	wanted, replaced := p.wanted()
@@ -87,31 +90,19 @@ func (p *placer) wanted() (wanted []*fit, replaced map[Name]bool) {
 
 // hold notes which sets have Jobs where, by their pods and by the present assignments.
 func (p *placer) hold(c *Cluster, present []Assignment, replaced map[Name]bool) {
-	requested := make(map[Name]bool, len(p.requests))
-	for i := range p.requests {
-		requested[p.requests[i].Set] = true
-	}
+	note := p.noter(replaced)
 	groups := make(map[Name]Name, len(present))
-	type place struct {
-		space  Name
-		domain int32
-		job    Name
-	}
-	seen := map[place]bool{}
-	note := func(set, job, group Name, priority int32) func(*space, int32) {
-		stays := requested[set] && !replaced[job]
-		return func(s *space, d int32) {
-			s.holders[d].add(holder{set, priority, true})
-			if at := (place{s.topology, d, job}); stays && !seen[at] {
-				seen[at] = true
-				p.fixed[set] = append(p.fixed[set], fixed{s, d, group, priority})
-			}
-		}
-	}
 	for i := range present {
 		a := &present[i]
 		groups[a.Job] = a.Group
-		p.cover(a.Topology, a.Domain, note(a.Set, a.Job, a.Group, a.Priority))
+		p.cover(a.Topology, a.Domain, note(a.Set, a.Job, a.Group, a.Priority, true))
+	}
+	for i := range p.requests {
+		for j := range p.requests[i].Running {
+			a := &p.requests[i].Running[j]
+			groups[a.Job] = a.Group
+			p.cover(a.Topology, a.Domain, note(a.Set, a.Job, a.Group, a.Priority, false))
+		}
 	}
 	for i := range c.Pods {
 		pod := &c.Pods[i]
@@ -119,10 +110,37 @@ func (p *placer) hold(c *Cluster, present []Assignment, replaced map[Name]bool) 
 		if pod.Job == (Name{}) || !known {
 			continue
 		}
-		f := note(pod.Owner, pod.Job, groups[pod.Job], pod.Priority)
+		f := note(pod.Owner, pod.Job, groups[pod.Job], pod.Priority, true)
 		for _, s := range p.index.order {
 			if d := s.ofNode[node]; d >= 0 {
 				f(s, d)
+			}
+		}
+	}
+}
+
+// noter returns what notes that a set has a Job in a domain: for Jobs of its own that are placed, and for those of other
+// sets if it holds the domain.
+func (p *placer) noter(replaced map[Name]bool) func(set, job, group Name, priority int32, holds bool) func(*space, int32) {
+	requested := make(map[Name]bool, len(p.requests))
+	for i := range p.requests {
+		requested[p.requests[i].Set] = true
+	}
+	type place struct {
+		space  Name
+		domain int32
+		job    Name
+	}
+	seen := map[place]bool{}
+	return func(set, job, group Name, priority int32, holds bool) func(*space, int32) {
+		stays := requested[set] && !replaced[job]
+		return func(s *space, d int32) {
+			if holds {
+				s.holders[d].add(holder{set, priority, true})
+			}
+			if at := (place{s.topology, d, job}); stays && !seen[at] {
+				seen[at] = true
+				p.fixed[set] = append(p.fixed[set], fixed{s, d, group, priority})
 			}
 		}
 	}

@@ -118,6 +118,28 @@ func TestPlace(t *testing.T) {
 				set("a", 1, 1, func(r *Request) { r.Groups[0].Topology = block; r.Groups = append(r.Groups, group("a", "v", 1, 1, 1)) }),
 			want: "a: b0 r2",
 		},
+		"where a job runs whose pods are not seen": {world: new(world).racks(1, 2).set("a", 1, 1, runs("a/7", rack, "r0", 0)), want: "a: r1"},
+		"jobs that run, and nothing else": {
+			world: new(world).racks(1).set("a", 1, 1, runs("a/7", rack, "r0", 0)), want: "a: Taken, Affinity", wantWait: "a: Taken, Wait",
+		},
+		"where a job runs that is placed again": {world: new(world).racks(1, 2).set("a", 1, 1, runs("a/0", rack, "r0", 0)), want: "a: r0"},
+		"where a job of another set runs":       {world: new(world).racks(1, 2).set("a", 1, 1).set("b", 1, 1, runs("b/7", rack, "r0", 0)), want: "a: r0; b: r1"},
+		"where a job runs that has a rack too":  {world: new(world).racks(1, 1, 2).has("a/7", "r0", 0).set("a", 1, 1, runs("a/7", rack, "r1", 0)), want: "a: r2"},
+		"where a job of lower priority runs": {
+			world: new(world).racks(1).set("a", 1, 1, runs("a/7", rack, "r0", -1)), want: "a: r0 (displaces a in r0)",
+		},
+		"where a job runs in a block": {
+			world: new(world).node("x", "rack=r0,block=b0", 4).node("y", "rack=r1,block=b0", 4).node("z", "rack=r2,block=b1", 8).
+				set("a", 1, 1, runs("a/7", block, "b0", 0)),
+			want: "a: r2",
+		},
+		"where a job runs in what is gone": {
+			world: new(world).racks(1).set("a", 1, 1, runs("a/7", rack, "r9", 0), runs("a/8", NameOf("zone"), "z", 0)), want: "a: r0",
+		},
+		"where a job runs that completes before": {
+			world: new(world).racks(1).set("a", 0, 1, second(true), func(r *Request) { r.Groups[1].Jobs = r.Groups[1].Jobs[:1] }, runs("a/7", rack, "r0", 0)),
+			want:  "a: r0",
+		},
 		"few blocks": {
 			world: blocksOf("aab", "b", "cccc").set("a", 3, 1, levels("block", "rack")), want: "a: r4 r5 r6",
 		},
@@ -142,6 +164,15 @@ func TestPlace(t *testing.T) {
 			if got := test.world.place(WhenFullWait); got != test.wantWait {
 				t.Errorf("in another order: got %q, want %q", got, test.wantWait)
 			}
+		})
+	}
+}
+
+// runs adds a Job of the first replicatedJob that runs in a domain.
+func runs(job string, topology Name, domain string, priority int32) func(*Request) {
+	return func(r *Request) {
+		r.Running = append(r.Running, Assignment{
+			Set: r.Set, Group: NameOf("w"), Job: NameOf(job), Topology: topology, Domain: NameOf(domain), Priority: priority,
 		})
 	}
 }

@@ -86,13 +86,8 @@ func NewShape(template *corev1.PodTemplateSpec, env Environment) (*Shape, error)
 	env.admit(spec)
 	requests := resource.PodRequests(&corev1.Pod{Spec: *spec}, resource.PodResourcesOptions{})
 	s := &Shape{
-		requests: podAmounts(requests), tolerations: spec.Tolerations, preempts: preempts(spec, env.PriorityClass), unknown: unknowns(spec),
-	}
-	switch {
-	case spec.Priority != nil:
-		s.priority = *spec.Priority
-	case env.PriorityClass != nil:
-		s.priority = env.PriorityClass.Value
+		requests: podAmounts(requests), tolerations: spec.Tolerations, unknown: unknowns(spec),
+		priority: env.PriorityOf(spec), preempts: preempts(spec, env.PriorityClass),
 	}
 	required := requiredTerms(spec)
 	s.affinity = nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity)
@@ -104,6 +99,17 @@ func NewShape(template *corev1.PodTemplateSpec, env Environment) (*Shape, error)
 	}
 	s.constraints = sha256.Sum256(text)
 	return s, nil
+}
+
+// PriorityOf returns the priority that pods get.
+func (e Environment) PriorityOf(spec *corev1.PodSpec) int32 {
+	switch {
+	case spec.Priority != nil:
+		return *spec.Priority
+	case e.PriorityClass != nil:
+		return e.PriorityClass.Value
+	}
+	return 0
 }
 
 // Priority returns the priority of the pods.

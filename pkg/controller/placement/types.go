@@ -74,6 +74,9 @@ type Request struct {
 	Levels []Name
 	// Groups are the replicatedJobs in the order of the spec, also those without Jobs to place, because others may depend on them.
 	Groups []Group
+	// Running are Jobs of the set that run where no present assignment says, and where their pods may not be seen yet. The Jobs
+	// that are placed keep off these domains. Those of other sets do not: pods of different sets repel each other.
+	Running []Assignment
 }
 
 // Group is a replicatedJob.

@@ -156,7 +156,8 @@ func (m *mover) try(ctx context.Context, s *domains.Stuck) error {
 		m.again(left)
 		return nil
 	}
-	request, err := m.view.requestOf(m.js, []domains.Unplaced{{Place: s.Place, Topology: s.Topology, Indexes: []int32{s.Index}}})
+	leaves := domains.Unplaced{Place: s.Place, Topology: s.Topology, Indexes: []int32{s.Index}, Running: s.Running}
+	request, err := m.view.requestOf(m.js, []domains.Unplaced{leaves})
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Left a Job in its domain, in which its pods get no nodes")
 		m.again(retryMove)

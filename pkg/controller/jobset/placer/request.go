@@ -37,7 +37,34 @@ func (v *view) requestOf(js *jobsetv1alpha2.JobSet, unplaced []domains.Unplaced)
 		request.Groups = append(request.Groups, group)
 		first += helper.Replicas(rj)
 	}
+	if len(unplaced) > 0 {
+		request.Running = v.runningOf(js, unplaced[0].Running)
+	}
 	return request, nil
+}
+
+// runningOf returns where Jobs of a set run, as their node selectors say.
+func (v *view) runningOf(js *jobsetv1alpha2.JobSet, jobs []domains.Running) []placement.Assignment {
+	out := make([]placement.Assignment, len(jobs))
+	priorities := map[int]int32{}
+	for i, job := range jobs {
+		rj := &js.Spec.ReplicatedJobs[job.Place]
+		priority, known := priorities[job.Place]
+		if !known {
+			spec := &rj.Template.Spec.Template.Spec
+			priority = v.environment(js.Namespace, spec).PriorityOf(spec)
+			priorities[job.Place] = priority
+		}
+		out[i] = placement.Assignment{
+			Set: placement.NameOf(cache.MetaObjectToName(js).String()), Group: placement.NameOf(rj.Name), Job: keyOf(js, rj, job.Index),
+			Topology: placement.NameOf(job.Topology), Domain: placement.NameOf(job.Domain), Priority: priority,
+		}
+	}
+	return out
+}
+
+func keyOf(js *jobsetv1alpha2.JobSet, rj *jobsetv1alpha2.ReplicatedJob, index int32) placement.Name {
+	return placement.NameOf(helper.JobKey(js.Namespace, helper.JobName(js.Name, rj.Name, index)))
 }
 
 // fillGroup adds the Jobs of a replicatedJob.
@@ -60,9 +87,7 @@ func (v *view) fillGroup(
 	group.Pods = podsOf(rj)
 	before := storedEntry(&js.Status, rj.Name, jobs.Topology)
 	for _, index := range jobs.Indexes {
-		job := placement.Job{
-			Key: placement.NameOf(helper.JobKey(js.Namespace, helper.JobName(js.Name, rj.Name, index))), Index: first + index,
-		}
+		job := placement.Job{Key: keyOf(js, rj, index), Index: first + index}
 		if before != nil && int(index) < len(before.Jobs) {
 			domain := before.Jobs[index].Domain
 			// The Job stays in the domain without the nodes that it avoids, if the rest of it is large enough.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 // A Job can run in another domain than its set says: a request that creates or resumes it for an earlier placement may arrive after a
@@ -34,6 +35,19 @@ func strayedTo(o *Observed, job child) string {
 // hasPlace reports whether the stored placement is about the present attempt of a Job.
 func hasPlace(o *Observed, job child) bool {
 	return o.index.placed[job.place].IsFor(job.index, o.jobRestarts(job.place, job.index))
+}
+
+// running returns the Jobs that run in a domain which the stored placement does not have for them, as their own node selectors
+// say. Other Jobs of the set keep off these domains even if no cache shows the pods: pods of one set do not repel each other.
+func running(o *Observed, owned children) (out []domains.Running) {
+	for _, job := range owned.active {
+		at := o.index.placed[job.place]
+		domain := job.Spec.Template.Spec.NodeSelector[at.Topology]
+		if domain != "" && mayRun(job.Job) && !(hasPlace(o, job) && at.Domain(job.index) == domain) {
+			out = append(out, domains.Running{Place: job.place, Index: job.index, Topology: at.Topology, Domain: domain})
+		}
+	}
+	return out
 }
 
 // works reports whether a pod of the Job is ready or has succeeded, or all pods were ready.

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/jobset/plan/domains"
 )
 
 // in puts the pods of a Job into a rack.
@@ -100,5 +101,63 @@ func TestStatusFollowsJobs(t *testing.T) {
 			diff(t, "domains", tc.want, strings.Join(got, " "))
 			diff(t, "deleted", tc.deleted, deletedNames(Decide(o)))
 		})
+	}
+}
+
+// TestJobsThatRunWithoutPlace shows where Jobs run that the stored placement does not know, as those are told that look for domains for
+// other Jobs.
+func TestJobsThatRunWithoutPlace(t *testing.T) {
+	type jobs = []*batchv1.Job
+	works := func(index int, domain string, change ...func(*batchv1.Job)) *batchv1.Job {
+		return jobNamed("w", index, append([]func(*batchv1.Job){in(domain), podsReady}, change...)...)
+	}
+	for name, tc := range map[string]struct {
+		jobs   jobs
+		change func(*jobsetv1alpha2.JobSet)
+		asks   string
+		want   []domains.Running
+	}{
+		"none":                 {asks: "0 1 2"},
+		"a Job without place":  {jobs: jobs{works(0, "a")}, asks: "1 2", want: []domains.Running{{Topology: rack, Domain: "a"}}},
+		"a Job with its place": {jobs: jobs{works(0, "a")}, change: placedAt(racks(0, 0, "a")), asks: "1 2"},
+		"a Job that runs elsewhere": {
+			jobs: jobs{works(0, "a"), works(1, "d")}, change: placedAt(racks(0, 0, "a", "b")), asks: "2",
+			want: []domains.Running{{Index: 1, Topology: rack, Domain: "d"}},
+		},
+		"a Job with a domain of the scheduler": {
+			jobs: jobs{works(0, "a")}, change: placedAt(racks(0, 0, "")), asks: "1 2", want: []domains.Running{{Topology: rack, Domain: "a"}},
+		},
+		"a Job that is suspended":       {jobs: jobs{works(0, "a", jobIsSuspended)}, asks: "0 1 2"},
+		"a Job that has succeeded":      {jobs: jobs{works(0, "a", succeeded)}, asks: "1 2"},
+		"a Job that is being deleted":   {jobs: jobs{works(0, "a", terminating)}, asks: "0 1 2"},
+		"a Job that has done nothing":   {jobs: jobs{jobNamed("w", 0, in("a"))}, asks: "0 1 2"},
+		"a Job of an attempt before":    {jobs: jobs{works(0, "a")}, change: restarted(1, 1), asks: "0 1 2"},
+		"a Job without a domain":        {jobs: jobs{jobNamed("w", 0, podsReady)}, asks: "1 2"},
+		"a Job that is not exclusive":   {jobs: jobs{jobNamed("other", 0, in("a"), podsReady)}, asks: "0 1 2"},
+		"a Job in a domain of no rack":  {jobs: jobs{works(0, "a", func(job *batchv1.Job) { job.Spec.Template.Spec.NodeSelector = map[string]string{"zone": "a"} })}, asks: "1 2"},
+		"a Job where the template says": {jobs: jobs{jobNamed("w", 0, in("a"))}, change: chosen("a"), asks: "1 2", want: []domains.Running{{Topology: rack, Domain: "a"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.change == nil {
+				tc.change = func(*jobsetv1alpha2.JobSet) {}
+			}
+			o := observe(newSet(with("w", 3), with("other", 1), byRack, func(js *jobsetv1alpha2.JobSet) {
+				js.Spec.ReplicatedJobs[1].Template.Annotations = map[string]string{jobsetv1alpha2.ExclusiveKey: ""}
+			}, tc.change), tc.jobs...)
+			o.Gates.ExclusivePlacement = true
+			waits := unplacedJobs(o)
+			diff(t, "asks for", tc.asks, asked(waits))
+			diff(t, "runs", tc.want, waits[0].Running)
+		})
+	}
+	o := stuckSet(jobNamed("w", 0), func(*jobsetv1alpha2.JobSet) {})
+	o.Jobs[1] = works(1, "c")
+	diff(t, "beside a Job that is stuck", []domains.Running{{Index: 1, Topology: rack, Domain: "c"}}, stuck(o)[0].Running)
+}
+
+// chosen makes the set one that names the domain itself.
+func chosen(domain string) func(*jobsetv1alpha2.JobSet) {
+	return func(js *jobsetv1alpha2.JobSet) {
+		js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.NodeSelector = map[string]string{rack: domain}
 	}
 }

@@ -37,6 +37,13 @@ func stuckJobs(o Observed, owned children) (out []domains.Stuck) {
 			})
 		}
 	}
+	if len(out) == 0 {
+		return nil
+	}
+	runs := running(&o, owned)
+	for i := range out {
+		out[i].Running = runs
+	}
 	return out
 }
 

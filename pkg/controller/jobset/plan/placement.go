@@ -100,9 +100,16 @@ func askDomains(s state) (c changes) {
 	}
 	waits := unplaced(s.Observed, s.owned)
 	c.plan.AwaitsDomains = len(waits) > 0
+	if !c.plan.AwaitsDomains {
+		return c
+	}
 	if nodes, open := avoidance(s.Observed, &s.JobSet.Status); s.Placed.Open() && len(nodes) == 0 && !open {
+		runs := running(&s.Observed, s.owned)
+		for i := range waits {
+			waits[i].Running = runs
+		}
 		c.plan.Asks.Unplaced = waits
-	} else if c.plan.AwaitsDomains {
+	} else {
 		c.plan.Asks.Nodes = open
 	}
 	return c

@@ -21,6 +21,17 @@ type Unplaced struct {
 	Topology string
 	// Indexes are the indexes of the Jobs, in order, and Restarts how often each of them alone was restarted.
 	Indexes, Restarts []int32
+	// Running are Jobs of the whole set, the same for each replicatedJob.
+	Running []Running
+}
+
+// Running is a Job that runs in a domain which the stored placement does not have for it.
+type Running struct {
+	// Place is the place of the replicatedJob in the spec, and Index that of the Job.
+	Place int
+	Index int32
+	// Topology is the label of nodes whose values are the domains, and Domain the value that the pods ask for.
+	Topology, Domain string
 }
 
 // Placed is what became of the question for the domains of all unplaced Jobs.
@@ -56,6 +67,8 @@ type Stuck struct {
 	Topology string
 	// At is where the Job is.
 	At jobsetv1alpha2.JobPlacement
+	// Running are other Jobs of the set.
+	Running []Running
 }
 
 // Move is a Job that goes to another domain.
