@@ -96,6 +96,10 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		RefusedSince: hostplan.RefusedSince(o.RefusedSince, o.Now.Time, len(r.Refusals) > 0, r.Interrupted),
 		DeleteJobSet: p.DeleteJobSet && !r.Interrupted, RequeueAfter: p.RequeueAfter, ActsAfter: p.ActsAfter,
 	}
+	if suspended(o.JobSet) && len(p.jobsWith(r, Exists))+len(p.jobsWith(r, LabelsRestored)) > 0 {
+		// The set has Jobs that no cache shows, and they may run: it is not suspended yet, and keeps its domains.
+		out.Status, out.Events = nil, nil // the next decision finds these events again
+	}
 	out.noteResults(o, p, r, p.jobsWith(r, NameTaken))
 	if len(p.jobsWith(r, NameFreed)) > 0 {
 		out.requeue(RetryNamesAfter(o))

@@ -225,3 +225,33 @@ func TestPlacementByAffinity(t *testing.T) {
 		t.Error("the template of the set has changed")
 	}
 }
+
+// TestSuspendedSetWithUnseenJobs suspends a set of which no cache shows a Job. It is suspended and gives its domains back, unless the API has
+// one of the Jobs: that may run.
+func TestSuspendedSetWithUnseenJobs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		results []Creation
+		waits   bool
+	}{
+		"all are created":           {results: []Creation{Created, Created}},
+		"one is refused":            {results: []Creation{Created, Refused}},
+		"one exists":                {results: []Creation{Created, Exists}, waits: true},
+		"one had lost its labels":   {results: []Creation{LabelsRestored, Created}, waits: true},
+		"another object has a name": {results: []Creation{NameTaken, Created}},
+		"none is asked for":         {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observe(newSet(with("w", 2), byRack, isSuspended, placedAt(racks(0, 0, "a", "b"))))
+			o.Gates.ExclusivePlacement = true
+			p := Decide(o)
+			diff(t, "creates", "w-0 a, w-1 b", createdAt(p))
+			out := Finish(o, p, Results{Creations: tc.results})
+			if tc.waits {
+				diff(t, "what is stored and reported", Outcome{}, Outcome{Status: out.Status, Events: out.Events})
+				return
+			}
+			diff(t, "placement", "", placementText(out.Status.Placement))
+			diff(t, "is suspended", true, meta.IsStatusConditionTrue(out.Status.Conditions, jobsetv1alpha2.JobSetSuspended))
+		})
+	}
+}
