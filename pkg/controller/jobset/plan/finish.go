@@ -96,8 +96,8 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 		RefusedSince: hostplan.RefusedSince(o.RefusedSince, o.Now.Time, len(r.Refusals) > 0, r.Interrupted),
 		DeleteJobSet: p.DeleteJobSet && !r.Interrupted, RequeueAfter: p.RequeueAfter, ActsAfter: p.ActsAfter,
 	}
-	if suspended(o.JobSet) && len(p.jobsWith(r, Exists))+len(p.jobsWith(r, LabelsRestored)) > 0 {
-		// The set has Jobs that no cache shows, and they may run: it is not suspended yet, and keeps its domains.
+	unseen := suspended(o.JobSet) && len(p.jobsWith(r, Exists))+len(p.jobsWith(r, LabelsRestored)) > 0
+	if unseen { // Jobs that no cache shows may run: the set is not suspended yet, and keeps its domains
 		out.Status, out.Events = nil, nil // the next decision finds these events again
 	}
 	out.noteResults(o, p, r, p.jobsWith(r, NameTaken))
@@ -108,6 +108,9 @@ func Finish(o Observed, p Plan, r Results) Outcome {
 	if out.Deferred, out.DeferStatus = deferStatus(o, out); out.DeferStatus > 0 {
 		out.Status, out.Events = nil, nil // the next decision finds these events again
 		out.requeue(out.DeferStatus)
+	}
+	if unseen {
+		out.Deferred = o.Deferred
 	}
 	out.Continue = (p.More || r.Interrupted) && r.Accepted > 0
 	return out

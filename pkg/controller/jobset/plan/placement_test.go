@@ -242,12 +242,13 @@ func TestSuspendedSetWithUnseenJobs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observe(newSet(with("w", 2), byRack, isSuspended, placedAt(racks(0, 0, "a", "b"))))
-			o.Gates.ExclusivePlacement = true
+			o.Gates.ExclusivePlacement, o.Deferred = true, Deferred{UID: o.JobSet.UID, Times: before.Time}
 			p := Decide(o)
 			diff(t, "creates", "w-0 a, w-1 b", createdAt(p))
 			out := Finish(o, p, Results{Creations: tc.results})
 			if tc.waits {
-				diff(t, "what is stored and reported", Outcome{}, Outcome{Status: out.Status, Events: out.Events})
+				want := Outcome{Deferred: o.Deferred}
+				diff(t, "what is stored, reported and remembered", want, Outcome{Status: out.Status, Events: out.Events, Deferred: out.Deferred})
 				return
 			}
 			diff(t, "placement", "", placementText(out.Status.Placement))
