@@ -140,20 +140,29 @@ func placement(s state, waits bool) changes {
 	placed, known := s.Placed.Get()
 	switch {
 	case !waits:
-		c := reports(over(pending, reasonPlaced, messagePlaced))
-		if s.next.Placement != nil && s.next.Placement.Restarts != s.JobSet.Status.Restarts {
-			c.edits = []edit{setPlacement(nil)}
-		}
-		return c
+		return reports(over(pending, reasonPlaced, messagePlaced)).and(endPlacement(s))
 	case !known: // the answer is not there yet
 		return changes{}
 	case placed.Placement == nil:
-		return reports(hostplan.Trouble{Type: pending, Reason: placed.Reason, Message: placed.Message})
+		c := reports(hostplan.Trouble{Type: pending, Reason: placed.Reason, Message: placed.Message})
+		if placed.Reason == helper.ReasonNoDomain {
+			// Two sets that wait for the domains of their attempts before would wait for each other.
+			c = c.and(endPlacement(s))
+		}
+		return c
 	}
 	c := reports(over(pending, reasonPlaced, messagePlaced))
 	c.edits = []edit{setPlacement(placed.Placement)}
 	if placed.Reason != "" {
 		c.events = []Event{{Type: corev1.EventTypeNormal, Reason: placed.Reason, Note: placed.Message}}
+	}
+	return c
+}
+
+// endPlacement gives the domains of an earlier attempt back.
+func endPlacement(s state) (c changes) {
+	if s.next.Placement != nil && s.next.Placement.Restarts != s.JobSet.Status.Restarts {
+		c.edits = []edit{setPlacement(nil)}
 	}
 	return c
 }

@@ -57,6 +57,15 @@ func TestPlacement(t *testing.T) {
 		"there are domains at last":   {set: []func(*jobsetv1alpha2.JobSet){pending}, placed: &domains.Placed{Placement: racks(0, 0, "a", "b")}, asks: "0 1", creates: "other-0", next: "0: a b", condition: "False Placed the jobs have their domains"},
 		"the status holds them":       {set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b"))}, creates: "w-0 a, w-1 b, other-0", next: "0: a b"},
 		"they are of another attempt": {set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b")), restarted(1, 1)}, asks: "0 1", creates: "other-0", next: "0: a b"},
+		"they are of another attempt, which waits": {
+			set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b")), restarted(1, 1)}, placed: waits, asks: "0 1", creates: "other-0",
+			condition: "True NoDomain all are taken",
+		},
+		"they are of another attempt, and nodes are not known": {
+			set:    []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b")), restarted(1, 1)},
+			placed: &domains.Placed{Reason: "NodesUnknown", Message: "not known yet"}, asks: "0 1", creates: "other-0",
+			condition: "True NodesUnknown not known yet", next: "0: a b",
+		},
 		"they are of another topology": {set: []func(*jobsetv1alpha2.JobSet){placedAt(racks(0, 0, "a", "b")), func(js *jobsetv1alpha2.JobSet) {
 			js.Annotations[jobsetv1alpha2.ExclusiveKey] = "zone"
 		}}, asks: "0 1", creates: "other-0", next: "0: a b"},
