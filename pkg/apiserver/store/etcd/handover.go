@@ -55,8 +55,8 @@ func serveHold(g any, ctx context.Context, decode func(any) error, _ grpc.UnaryS
 	return wrapperspb.UInt64(held.opened().CommittedIndex()), nil
 }
 
-// passOn makes another member the leader if this one is and another one has a vote. All members let new writes wait before, and until they know the new leader, so
-// that none is lost.
+// passOn makes another member the leader if this one is and another one has a vote. All members let new writes wait before, and until they
+// know the new leader, so that none is lost.
 func (s *Server) passOn(ctx context.Context) error {
 	s.passing.Lock()
 	defer s.passing.Unlock()
@@ -144,7 +144,8 @@ func (c *Cluster) hold(ctx context.Context, member *membership.Member, leader ty
 		return 0, err
 	}
 	settings.ServerName = c.Hosts[ordinal]
-	conn, err := grpc.NewClient("passthrough:///"+c.Client(ordinal), grpc.WithTransportCredentials(credentials.NewTLS(settings)), grpc.WithNoProxy())
+	secured := grpc.WithTransportCredentials(credentials.NewTLS(settings))
+	conn, err := grpc.NewClient("passthrough:///"+c.Client(ordinal), secured, grpc.WithNoProxy())
 	if err != nil {
 		return 0, err
 	}
