@@ -43,7 +43,9 @@ const (
 	// sent within a minute.
 	reasonAfter = 3*time.Minute + 10*time.Second
 	// endsWithin is how long a watch may go on that no caller needs.
-	endsWithin                         = 3 * time.Minute
+	endsWithin = 3 * time.Minute
+	// outlasts is how long a version may be given out after another one was found: a minute for its watch, and 5 seconds for discovery.
+	outlasts                           = time.Minute + 5*time.Second
 	minute                             = time.Minute
 	mostQuestions, mostQuestionsAtRest = 120, 14
 	servedAgain                        = 2
@@ -89,12 +91,12 @@ func (e *env) check() {
 		e.checkKnown(s)
 	}
 	if !s.Version.Empty() {
-		e.process.used = s.Version
+		e.process.used, e.process.seen = s.Version, time.Now()
 	}
 }
 
 func (e *env) checkKnown(s gang.State) {
-	if used := e.process.used; used != s.Version && !used.Empty() && !e.missed(used, servedAgain) {
+	if used := e.process.used; used != s.Version && !used.Empty() && !e.givenUp(used) {
 		e.Fail(ruleStays, "%s is used instead of %s, of which discovery has said %v", s.Version, used, e.said(used))
 	}
 	for _, resource := range resources {
@@ -148,10 +150,30 @@ func (e *env) hasRead(resource schema.GroupVersionResource) bool {
 }
 
 // said returns what discovery has said of a version.
-func (e *env) said(version schema.GroupVersion) []bool {
+func (e *env) said(version schema.GroupVersion) (served []bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.answers[version][max(0, len(e.answers[version])-5):]
+	for _, a := range e.answers[version][max(0, len(e.answers[version])-5):] {
+		served = append(served, a.served)
+	}
+	return served
+}
+
+// givenUp returns whether discovery has said so many times in a row that the version in use is not served, not long before it was last seen
+// in use or later. Since then discovery may have found another version, missed that one too, and found this one again.
+func (e *env) givenUp(version schema.GroupVersion) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	misses := 0
+	for _, a := range e.answers[version] {
+		if misses++; a.served {
+			misses = 0
+		}
+		if misses >= servedAgain && !a.at.Before(e.process.seen.Add(-outlasts)) {
+			return true
+		}
+	}
+	return false
 }
 
 // missed returns whether discovery has said so many times in a row that a version is not served.

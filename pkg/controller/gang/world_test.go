@@ -77,7 +77,7 @@ type env struct {
 	mu sync.Mutex
 	// requests are all of the present process, and answers what discovery said of each version.
 	requests []memory.Request
-	answers  map[schema.GroupVersion][]bool
+	answers  map[schema.GroupVersion][]answer
 }
 
 // process is a run of the watch.
@@ -89,12 +89,19 @@ type process struct {
 	// unneeded is since when no caller needs anything, and asked is when a caller asked first.
 	unneeded, asked time.Time
 	noted           int
-	// used is the version that was in use last.
+	// used is the version that was in use last, and seen is when that was seen.
 	used schema.GroupVersion
+	seen time.Time
 
 	mu    sync.Mutex
 	dirty map[types.UID]bool
 	said  map[types.UID]string
+}
+
+// answer is what discovery said of a version.
+type answer struct {
+	at     time.Time
+	served bool
 }
 
 // everything is what is dirty when the state has changed.
@@ -138,7 +145,7 @@ func (e *env) sees(r memory.Request) {
 	e.requests = append(e.requests, r)
 	if r.Verb == "discovery" && (r.Code == http.StatusOK || r.Code == http.StatusNotFound) {
 		version := r.Resource.GroupVersion()
-		e.answers[version] = append(e.answers[version], r.Code == http.StatusOK && e.serves(version))
+		e.answers[version] = append(e.answers[version], answer{time.Now(), r.Code == http.StatusOK && e.serves(version)})
 	}
 }
 
@@ -179,7 +186,7 @@ func (e *env) start() {
 		},
 	})
 	e.mu.Lock()
-	e.requests, e.answers = nil, map[schema.GroupVersion][]bool{}
+	e.requests, e.answers = nil, map[schema.GroupVersion][]answer{}
 	e.mu.Unlock()
 	ctx, cancel := context.WithCancel(quiet)
 	p.cancel = cancel
