@@ -43,6 +43,7 @@ func (e *env) stabilize(refused bool) {
 	if e.denied != "" {
 		none := 0
 		e.rounds(deniedRounds, runOn, &none)
+		e.renewGroups() // a request that arrived late may have started a Job in a group that was being deleted
 		e.checkOthers()
 		e.Note("no policy denies job %s any more", e.denied)
 		e.denied = ""
