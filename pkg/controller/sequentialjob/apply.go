@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
@@ -116,7 +118,7 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 			version, err = a.jobs.Patch(calls, a.sj, child, patch.ResourceVersion, steps)
 		}
 		end()
-		a.noteSuspension(patch, version != "")
+		a.noteSuspension(patch, version != "", err)
 		attempts.Note(err)
 		errs = append(errs, err)
 	}
@@ -127,15 +129,29 @@ func (a *applier) suspend(ctx context.Context, patches []plan.SuspendPatch) erro
 const theSuspension = "spec.suspend"
 
 // noteSuspension counts resumptions, of which none is a reversal after a suspension by the controller itself. An API that does not know the
-// child has not stored any.
-func (a *applier) noteSuspension(patch plan.SuspendPatch, stored bool) {
-	child, guard := nameOf(patch.ChildRef), a.guardOf(patch.Kind)
+// child has not stored any. One without an answer counts once the child has changed: it has been suspended again since.
+func (a *applier) noteSuspension(patch plan.SuspendPatch, stored bool, err error) {
+	key, child, guard := cache.MetaObjectToName(a.sj), nameOf(patch.ChildRef), a.guardOf(patch.Kind)
+	if last := a.unheard.Noted(key); last.UID == patch.UID && last.ResourceVersion != patch.ResourceVersion {
+		guard.Changed(a.sj, child, theSuspension)
+		a.unheard.Forget(key)
+	}
 	switch {
 	case patch.Suspend:
 		guard.Reverting(child, theSuspension)
+		a.unheard.Forget(key)
 	case stored:
 		guard.Changed(a.sj, child, theSuspension)
+		a.unheard.Forget(key)
+	case withoutAnswer(err):
+		a.unheard.Note(key, patch)
 	}
+}
+
+// withoutAnswer returns whether a write may have been stored although it failed.
+func withoutAnswer(err error) bool {
+	var answer apierrors.APIStatus
+	return err != nil && !children.NotAsked(err) && (!errors.As(err, &answer) || answer.Status().Code >= http.StatusInternalServerError)
 }
 
 // guardOf returns the guard of the children of a kind.

@@ -4,7 +4,9 @@
 package sequentialjob
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,6 +82,43 @@ func TestSuspensionsByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "how often the Job is resumed after a change", 3, passes(10))
+}
+
+// TestUnansweredResumptions has another client suspend a Job whenever it is resumed, while no resumption gets its answer. Once the Job has
+// changed since, a resumption counts as stored.
+func TestUnansweredResumptions(t *testing.T) {
+	for name, test := range map[string]struct {
+		stored   bool
+		resumed  int
+		progress string
+	}{
+		"answers are lost":  {stored: true, resumed: 4, progress: batchv1alpha1.ReasonSuspendedByOthers},
+		"requests are lost": {resumed: 10, progress: batchv1alpha1.ReasonJobStarted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sj := newSequence(started)
+			job := jobOf(sj)
+			job.Spec.Suspend = ptr.To(true)
+			r := newRig(t, sj, job)
+			asked := 0
+			r.kube.PrependReactor("patch", "jobs", func(clientgotesting.Action) (bool, runtime.Object, error) {
+				asked++
+				return true, nil, errors.New("read: connection reset by peer")
+			})
+			for i := range 10 {
+				if test.stored { // and suspended again since
+					job.ResourceVersion = strconv.Itoa(i)
+				}
+				if err := r.kube.Tracker().Update(batchv1.SchemeGroupVersion.WithResource("jobs"), job, "ns"); err != nil {
+					t.Fatal(err)
+				}
+				_ = r.syncs(t, 1)
+			}
+			diff(t, "how often the Job is to be resumed", test.resumed, asked)
+			c := meta.FindStatusCondition(r.sequence(t).Status.Conditions, batchv1alpha1.ConditionProgressing)
+			diff(t, "the reason of Progressing", test.progress, c.Reason)
+		})
+	}
 }
 
 // TestNotFoundIsNoResumption has an API that does not know the Job which a cache shows as suspended, for example while it moves to another

@@ -103,6 +103,8 @@ type Syncer struct {
 	writesFail *children.Notes[time.Time]
 	// unanswered are sequences that a write may have changed whose answer is not known.
 	unanswered *children.Notes[bool]
+	// unheard are resumptions of children whose answer is not known.
+	unheard *children.Notes[plan.SuspendPatch]
 	// unschedulable is since when sequences have pods for which the scheduler finds no node.
 	unschedulable *children.Notes[time.Time]
 	// podsRefused is since when the API refuses pods of sequences.
@@ -122,6 +124,7 @@ func NewSyncer(deps SyncerConfig) *Syncer {
 		denials: children.DenialsOf(deps.Host), finalizers: children.NewGuard("sequentialjob", deps.Clock),
 		refusedSince: children.NotesOf[time.Time](deps.Host), writesFail: children.NotesOf[time.Time](deps.Host),
 		unanswered:    children.NotesOf[bool](deps.Host),
+		unheard:       children.NotesOf[plan.SuspendPatch](deps.Host),
 		unschedulable: children.NotesOf[time.Time](deps.Host),
 		podsRefused:   children.NotesOf[time.Time](deps.Host),
 		failing:       children.NotesOf[time.Time](deps.Host),
