@@ -51,6 +51,7 @@ func (e *env) need() {
 	}
 	e.Note("the objects are needed")
 	p.needed.Store(true)
+	p.renewed = !p.asked.IsZero()
 	p.asked, e.turned = time.Now(), time.Now()
 }
 

@@ -96,7 +96,7 @@ func (e *env) check() {
 }
 
 func (e *env) checkKnown(s gang.State) {
-	if used := e.process.used; used != s.Version && !used.Empty() && !e.givenUp(used) {
+	if used := e.process.used; used != s.Version && !used.Empty() && !e.forgotten() && !e.givenUp(used) {
 		e.Fail(ruleStays, "%s is used instead of %s, of which discovery has said %v", s.Version, used, e.said(used))
 	}
 	for _, resource := range resources {
@@ -159,6 +159,12 @@ func (e *env) said(version schema.GroupVersion) (served []bool) {
 	return served
 }
 
+// forgotten returns whether the version in use may be that of an earlier need, whose watch goes on for a while. With that need the version was
+// forgotten, and another one may have been found.
+func (e *env) forgotten() bool {
+	return e.process.renewed && e.process.seen.Sub(e.process.asked) <= outlasts
+}
+
 // givenUp returns whether discovery has said so many times in a row that the version in use is not served, not long before it was last seen
 // in use or later. Since then discovery may have found another version, missed that one too, and found this one again.
 func (e *env) givenUp(version schema.GroupVersion) bool {
@@ -186,7 +192,7 @@ func (e *env) missed(version schema.GroupVersion, times int) bool {
 func (e *env) checkAbsent() {
 	for _, version := range versions {
 		times := 1
-		if version == e.process.used {
+		if version == e.process.used && !e.forgotten() {
 			times = servedAgain
 		}
 		if !e.missed(version, times) {

@@ -88,7 +88,9 @@ type process struct {
 	needed atomic.Bool
 	// unneeded is since when no caller needs anything, and asked is when a caller asked first.
 	unneeded, asked time.Time
-	noted           int
+	// renewed means that an earlier need has ended.
+	renewed bool
+	noted   int
 	// used is the version that was in use last, and seen is when that was seen.
 	used schema.GroupVersion
 	seen time.Time
