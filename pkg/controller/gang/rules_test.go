@@ -96,7 +96,9 @@ func (e *env) check() {
 }
 
 func (e *env) checkKnown(s gang.State) {
-	if used := e.process.used; used != s.Version && !used.Empty() && !e.forgotten() && !e.givenUp(used) {
+	// Since the version was seen, discovery may have found another one, missed that one too, and found this one again.
+	stays := e.process.seen.Add(-outlasts)
+	if used := e.process.used; used != s.Version && !used.Empty() && !e.forgotten() && e.givenUp(used).Before(stays) {
 		e.Fail(ruleStays, "%s is used instead of %s, of which discovery has said %v", s.Version, used, e.said(used))
 	}
 	for _, resource := range resources {
@@ -165,9 +167,8 @@ func (e *env) forgotten() bool {
 	return e.process.renewed && e.process.seen.Sub(e.process.asked) <= outlasts
 }
 
-// givenUp returns whether discovery has said so many times in a row that the version in use is not served, not long before it was last seen
-// in use or later. Since then discovery may have found another version, missed that one too, and found this one again.
-func (e *env) givenUp(version schema.GroupVersion) bool {
+// givenUp returns when discovery has last said so many times in a row that a version in use is not served; zero if it has not.
+func (e *env) givenUp(version schema.GroupVersion) (at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	misses := 0
@@ -175,11 +176,11 @@ func (e *env) givenUp(version schema.GroupVersion) bool {
 		if misses++; a.served {
 			misses = 0
 		}
-		if misses >= servedAgain && !a.at.Before(e.process.seen.Add(-outlasts)) {
-			return true
+		if misses >= servedAgain {
+			at = a.at
 		}
 	}
-	return false
+	return at
 }
 
 // missed returns whether discovery has said so many times in a row that a version is not served.
@@ -207,7 +208,9 @@ func (e *env) checkReason(why string) {
 	if e.serves(newest) || e.serves(oldest) {
 		unreadable = max(unreadable, min(e.weather.Fails("list"), e.weather.Fails("watch")))
 	}
-	if min(unreadable, time.Since(e.process.asked), time.Since(e.turned)) > reasonAfter && !strings.Contains(why, "(") {
+	// A version that was given up may be found again, and is then watched anew.
+	found := min(time.Since(e.givenUp(newest)), time.Since(e.givenUp(oldest)))
+	if min(unreadable, time.Since(e.process.asked), time.Since(e.turned), found) > reasonAfter && !strings.Contains(why, "(") {
 		e.Fail(ruleReason, "the reason is %q after %s", why, unreadable)
 	}
 }
