@@ -184,7 +184,8 @@ func (r *rules) misdated(set *leaderworkersetv1.LeaderWorkerSet, uid types.UID) 
 // findLeaving returns what leaving holds for a process that starts now.
 func (r *rules) findLeaving() sets.Set[types.UID] {
 	leaving := sets.New[types.UID]()
-	if !slices.ContainsFunc(r.statefulSets.Objects, func(sts *appsv1.StatefulSet) bool { return metav1.GetControllerOfNoCopy(sts) == nil }) {
+	orphan := func(sts *appsv1.StatefulSet) bool { return metav1.GetControllerOfNoCopy(sts) == nil }
+	if r.hidden == nil && !slices.ContainsFunc(r.statefulSets.Objects, orphan) {
 		return leaving
 	}
 	for _, pod := range r.pods.Objects {

@@ -56,8 +56,8 @@ type rules struct {
 	// losses are the leaders of worker pods that are gone though their group was complete, by the UID of the worker pod,
 	// and lost are those leaders once the process has seen it: they have to go.
 	losses, lost map[types.UID]loss
-	// leaving are the pods that were being deleted when the process started, if a StatefulSet had no controller then: the group of such a pod
-	// may not be known as long as the pod is there.
+	// leaving are the pods that were being deleted when the process started, if a StatefulSet had no controller then, or the server could not
+	// read the set: the group of such a pod may not be known as long as the pod is there.
 	leaving sets.Set[types.UID]
 	// unseen are the losses, by the UID of the leader, of worker pods that went while no controller ran and that existed
 	// according to the status.
