@@ -144,11 +144,17 @@ func (r *rules) check() {
 // refused is tried again after ten minutes.
 func (r *rules) excused() (stale, missing bool) {
 	stuck, guarded := r.barred("patch service"), r.process.guardedAt.After(r.Now().Add(-remembered))
-	if stuck && (guarded || r.barred("update endpointslice") || r.barred("create endpointslice")) || r.barred("update endpointslice") && r.barred("delete endpointslice") {
+	if stuck && (guarded || r.unlisted() || r.barred("update endpointslice") || r.barred("create endpointslice")) || r.barred("update endpointslice") && r.barred("delete endpointslice") {
 		r.barredAt = r.Now()
 	}
 	barred := !r.barredAt.IsZero() && r.Since(r.barredAt) < remembered && !r.process.refusedAt.IsZero()
 	return barred, barred || len(unlabeled(r.service().Spec.Selector)) != 1
+}
+
+// unlisted returns whether the set is gone or going, and has no slices: another party has deleted them, and the controller creates no others.
+func (e *env) unlisted() bool {
+	js := e.set(name)
+	return (js == nil || js.DeletionTimestamp != nil) && len(e.managed()) == 0
 }
 
 // note notes since when what is true.
