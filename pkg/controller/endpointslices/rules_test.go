@@ -60,8 +60,8 @@ type rules struct {
 	known  bool
 	// wantedAt is when there was last a reason to give the Service back, and leftAt when it was given back.
 	wantedAt, leftAt time.Time
-	// barredAt is when nothing that helps was last allowed.
-	barredAt time.Time
+	// barredAt is when nothing that helps was last allowed, and meddledAt when others last deleted or emptied a slice.
+	barredAt, meddledAt time.Time
 	// refusals are the times of requests that were refused.
 	refusals []time.Time
 }

@@ -77,6 +77,9 @@ func (r *rules) patched(p *process, before *corev1.Service, selector map[string]
 	if js != nil && !metav1.IsControlledBy(before, js) && r.Since(js.CreationTimestamp.Time) > 2*time.Minute {
 		r.Fail(ruleOwned, "%s of another owner", before.UID)
 	}
+	if r.Since(r.meddledAt) <= shownAfter {
+		return // caches may show the slices as they were
+	}
 	managed := r.names(isManaged)
 	for _, pod := range r.pods.Objects {
 		if r.resolves(pod) && r.Since(r.runs[pod.UID]) > shownAfter && !managed.Has(resolved{pod.UID, pod.Status.PodIP}) {

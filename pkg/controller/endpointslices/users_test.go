@@ -131,6 +131,7 @@ func (e *env) meddle() {
 // meddleWithSlices is what a user may do to one of our slices.
 func (e *env) meddleWithSlices() {
 	managed := e.managed()
+	e.rules.meddledAt = e.Now()
 	switch {
 	case len(managed) == 0:
 	case e.Dice.Percent(50):
