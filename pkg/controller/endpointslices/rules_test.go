@@ -62,6 +62,8 @@ type rules struct {
 	wantedAt, leftAt time.Time
 	// barredAt is when nothing that helps was last allowed, and meddledAt when others last deleted or emptied a slice.
 	barredAt, meddledAt time.Time
+	// lateSlices are how many slices were created by requests that arrived late, so that there may be another one.
+	lateSlices int
 	// refusals are the times of requests that were refused.
 	refusals []time.Time
 }

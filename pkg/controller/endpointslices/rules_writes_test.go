@@ -19,7 +19,9 @@ import (
 
 // created checks a slice that was just stored.
 func (r *rules) created(slice *discoveryv1.EndpointSlice) {
-	r.Seen["slices created"]++
+	if r.Seen["slices created"]++; r.late {
+		r.lateSlices++
+	}
 	for _, other := range r.managed() {
 		if other.Name != slice.Name && r.process.created[other.Name] && metav1.GetControllerOf(other).UID == metav1.GetControllerOf(slice).UID && !r.late {
 			r.Fail(ruleOnce, "%s is created beside %s", slice.Name, other.Name)
