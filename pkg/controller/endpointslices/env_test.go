@@ -100,7 +100,7 @@ func newEnv(seed uint64, m mutant, trace *[]string) *env {
 	e.pods = simulation.NewResource[*corev1.Pod](e.World, &e.main, "pod")
 	e.slices = simulation.NewResource[*discoveryv1.EndpointSlice](e.World, &e.main, "endpointslice")
 	e.nodes = simulation.NewResource[*corev1.Node](e.World, &e.main, "node")
-	e.rules = rules{env: e, stale: map[resolved]time.Time{}, missing: map[types.UID]time.Time{}, runs: map[types.UID]time.Time{}}
+	e.rules = rules{env: e, stale: map[resolved]time.Time{}, missing: map[types.UID]time.Time{}, runs: map[resolved]time.Time{}}
 	e.worker = &simulation.Worker{World: e.World, Careless: m.careless}
 	e.createSet(name)
 	e.startProcess()

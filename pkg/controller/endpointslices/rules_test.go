@@ -53,7 +53,7 @@ type rules struct {
 	// stale and missing are since when names are wrong, and runs since when names of pods are to resolve.
 	stale   map[resolved]time.Time
 	missing map[types.UID]time.Time
-	runs    map[types.UID]time.Time
+	runs    map[resolved]time.Time
 	// untold is since when a refusal is unknown to users; zero if none is. known means that users were told of one, and that no request
 	// about slices that was refused was accepted since: the controller does not repeat what lasts, in other words either.
 	untold time.Time
@@ -161,18 +161,20 @@ func (e *env) unlisted() bool {
 
 // note notes since when what is true.
 func (r *rules) note() {
-	running := sets.New[types.UID]()
+	running, at := sets.New[types.UID](), sets.New[resolved]()
 	for _, pod := range r.pods.Objects {
 		if r.resolves(pod) {
+			is := resolved{pod.UID, pod.Status.PodIP}
 			running.Insert(pod.UID)
-			if r.runs[pod.UID].IsZero() {
-				r.runs[pod.UID] = r.Now()
+			at.Insert(is)
+			if r.runs[is].IsZero() {
+				r.runs[is] = r.Now()
 			}
 		}
 	}
-	for uid := range r.runs {
-		if !running.Has(uid) {
-			delete(r.runs, uid)
+	for is := range r.runs {
+		if !at.Has(is) {
+			delete(r.runs, is)
 		}
 	}
 	if len(r.missing) > 0 {

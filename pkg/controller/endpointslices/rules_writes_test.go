@@ -42,7 +42,7 @@ func (r *rules) deleted(slice *discoveryv1.EndpointSlice, _ metav1.DeletionPropa
 			continue
 		}
 		is := resolved{ep.TargetRef.UID, ep.Addresses[0]}
-		if since, runs := r.runs[is.pod]; runs && !others.Has(is) && r.Since(since) > shownAfter && r.addressOf(is.pod) == is.address {
+		if since, runs := r.runs[is]; runs && !others.Has(is) && r.Since(since) > shownAfter && r.addressOf(is.pod) == is.address {
 			r.Fail(ruleGap, "%s is deleted, and nothing else has %s", slice.Name, is.address)
 		}
 	}
@@ -84,7 +84,8 @@ func (r *rules) patched(p *process, before *corev1.Service, selector map[string]
 	}
 	managed := r.names(isManaged)
 	for _, pod := range r.pods.Objects {
-		if r.resolves(pod) && r.Since(r.runs[pod.UID]) > shownAfter && !managed.Has(resolved{pod.UID, pod.Status.PodIP}) {
+		is := resolved{pod.UID, pod.Status.PodIP}
+		if r.resolves(pod) && r.Since(r.runs[is]) > shownAfter && !managed.Has(is) {
 			r.Fail(ruleGap, "the Service is taken, and our slices do not have %s", pod.Name)
 		}
 	}
