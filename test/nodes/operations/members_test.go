@@ -5,7 +5,6 @@ package operations
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,9 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/storecommand"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/witness"
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework"
+	"github.com/jobset-apiserver/jobset-apiserver/test/framework/members"
 )
 
 const (
@@ -88,23 +86,10 @@ func TestEmbeddedStoreGrows(t *testing.T) {
 
 func claimOf(ordinal int) string { return fmt.Sprintf("data-jobset-apiserver-%d", ordinal) }
 
-// threeMembers waits until the store has three members with a vote, as any of the pods says.
+// threeMembers waits until the store has three members with a vote.
 func (s *steps) threeMembers() {
 	s.Helper()
-	framework.Eventually(s, "the store has three members", func(ctx context.Context) error {
-		out, err := kubectl(ctx, "--namespace="+namespace, "exec", "jobset-apiserver-2", "--", "jobset-apiserver", "store", "status", "--output=json")
-		if err != nil {
-			return err
-		}
-		var status storecommand.Status
-		if err := json.Unmarshal([]byte(out), &status); err != nil {
-			return err
-		}
-		if c := status.Cluster; c == nil || len(c.Members) != 3 || slices.ContainsFunc(c.Members, func(m witness.Member) bool { return m.Learner }) {
-			return fmt.Errorf("its cluster is %+v", c)
-		}
-		return nil
-	})
+	members.AwaitThree(s, kubectl)
 	s.reached("the store has three members")
 }
 
