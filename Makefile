@@ -145,7 +145,7 @@ dns-e2e: build ## Look up names of pods in CoreDNS while they are replaced. JOBS
 	$(call run_suites,,./test/dns/...)
 
 .PHONY: helm-e2e
-helm-e2e: ## Install, upgrade and uninstall the Helm chart on a real node. Needs root.
+helm-e2e: ## Install, upgrade and uninstall the Helm chart on real nodes. Needs root.
 	$(call run_suites,,./test/helm/...)
 
 .PHONY: test

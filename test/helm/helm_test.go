@@ -1,7 +1,7 @@
 // Copyright The jobset-apiserver Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package helm installs, upgrades and uninstalls the chart on real nodes, as a user does, and charts of users. It needs root. With
+// Package helm installs, upgrades and uninstalls the chart on three real nodes, as a user does, and charts of users. It needs root. With
 // JOBSET_HELM_CLUSTER_DIR, nodes that run already without our programs (CLUSTER_COMPONENTS=images) are used.
 package helm
 
@@ -40,13 +40,21 @@ var (
 func TestMain(m *testing.M) {
 	suite.Main("helm", func() (int, error) {
 		var err error
-		shared, err = localcluster.New(".cluster-helm", "JOBSET_HELM_CLUSTER_DIR", "CLUSTER_REAL_NODES=1", "CLUSTER_NODES=0", "CLUSTER_COMPONENTS=images")
+		shared, err = localcluster.New(".cluster-helm", "JOBSET_HELM_CLUSTER_DIR", "CLUSTER_REAL_NODES=3", "CLUSTER_NODES=0", "CLUSTER_COMPONENTS=images")
 		if err != nil {
 			return 0, err
 		}
-		return shared.Run(m, connect)
+		return shared.Run(m, func() error {
+			if err := connect(); err != nil {
+				return err
+			}
+			return provisionClaims(context.Background())
+		})
 	})
 }
+
+// nodes are the real nodes of the cluster.
+var nodes = []string{"real-1", "real-2", "real-3"}
 
 func connect() error {
 	config, err := shared.Config()
@@ -101,7 +109,7 @@ func available(t *testing.T) {
 	t.Logf("available after %s", time.Since(start).Round(100*time.Millisecond))
 }
 
-// rolledOut waits until all pods have the revision of the last upgrade.
+// rolledOut waits until all pods are ready, and have the revision of the last upgrade.
 func rolledOut(t *testing.T) {
 	t.Helper()
 	framework.Eventually(t, "the pods are replaced", func(ctx context.Context) error {
@@ -113,10 +121,12 @@ func rolledOut(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if s := server.Status; s.ObservedGeneration < server.Generation || s.UpdatedReplicas < 1 || s.ReadyReplicas < 1 || s.CurrentRevision != s.UpdateRevision {
+		want := ptr.Deref(server.Spec.Replicas, 1)
+		if s := server.Status; s.ObservedGeneration < server.Generation || s.UpdatedReplicas < want || s.ReadyReplicas < want || s.CurrentRevision != s.UpdateRevision {
 			return fmt.Errorf("status of the server: %+v", s)
 		}
-		if s := controller.Status; s.ObservedGeneration < controller.Generation || s.UpdatedReplicas < 1 || s.ReadyReplicas < 1 || s.Replicas > 1 {
+		want = ptr.Deref(controller.Spec.Replicas, 1)
+		if s := controller.Status; s.ObservedGeneration < controller.Generation || s.UpdatedReplicas < want || s.ReadyReplicas < want || s.Replicas > want {
 			return fmt.Errorf("status of the controller: %+v", s)
 		}
 		return nil
@@ -172,20 +182,7 @@ type versions struct{ set, setVersion, job, jobVersion string }
 // runSet starts a set and returns its versions once it is stable.
 func runSet(t *testing.T) versions {
 	t.Helper()
-	js := &jobsetv1alpha2.JobSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "running"},
-		Spec: jobsetv1alpha2.JobSetSpec{ReplicatedJobs: []jobsetv1alpha2.ReplicatedJob{{
-			Name: "w", Replicas: ptr.To[int32](1),
-			Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				RestartPolicy: corev1.RestartPolicyNever,
-				Containers:    []corev1.Container{{Name: "main", Image: localcluster.ProgramImage}},
-			}}}},
-		}}},
-	}
-	framework.Eventually(t, "the set is created", func(ctx context.Context) error {
-		_, err := jobsets.JobsetV1alpha2().JobSets("default").Create(ctx, js, metav1.CreateOptions{})
-		return err
-	})
+	createSet(t, "running")
 	framework.Eventually(t, "the set runs", func(ctx context.Context) error {
 		set, err := jobsets.JobsetV1alpha2().JobSets("default").Get(ctx, "running", metav1.GetOptions{})
 		if err != nil {
@@ -197,6 +194,28 @@ func runSet(t *testing.T) versions {
 		return nil
 	})
 	return state(t)
+}
+
+// createSet creates a set with one pod, whose program has the arguments.
+func createSet(t *testing.T, name string, args ...string) {
+	t.Helper()
+	js := &jobsetv1alpha2.JobSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: jobsetv1alpha2.JobSetSpec{ReplicatedJobs: []jobsetv1alpha2.ReplicatedJob{{
+			Name: "w", Replicas: ptr.To[int32](1),
+			Template: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever,
+				Containers:    []corev1.Container{{Name: "main", Image: localcluster.ProgramImage, Args: args}},
+			}}}},
+		}}},
+	}
+	framework.Eventually(t, "the set is created", func(ctx context.Context) error {
+		_, err := jobsets.JobsetV1alpha2().JobSets("default").Create(ctx, js, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // An attempt was accepted whose answer was lost.
+			return nil
+		}
+		return err
+	})
 }
 
 func state(t *testing.T) versions {

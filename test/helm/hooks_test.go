@@ -157,7 +157,7 @@ func chart(t *testing.T, name, hook, set string) string {
 	return dir
 }
 
-// kubectlImage makes the image of the hooks known to the node, which cannot pull it here. It has kubectl at the same path, and no shell.
+// kubectlImage makes the image of the hooks known to the nodes, which cannot pull it here. It has kubectl at the same path, and no shell.
 func kubectlImage(t *testing.T) {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "kubectl.tar")
@@ -165,8 +165,10 @@ func kubectlImage(t *testing.T) {
 	if err := localcluster.WriteImage(archive, program, "bin/kubectl", "registry.k8s.io/kubectl:v1.36.3"); err != nil {
 		t.Fatal(err)
 	}
-	if err := shared.ImportImage(node, archive); err != nil {
-		t.Fatal(err)
+	for _, node := range nodes {
+		if err := shared.ImportImage(node, archive); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -6,9 +6,7 @@ package helm
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +16,8 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/apiservice"
 )
 
-// removeEverything uninstalls what is installed, with the sets and the store, as docs/helm.md and docs/installation.md describe.
+// removeEverything uninstalls what is installed, with the sets and the store, as docs/helm.md and docs/installation.md describe. The claims go with
+// the namespace, and their volumes with them.
 func removeEverything(t *testing.T) {
 	t.Helper()
 	framework.Eventually(t, "the sets are deleted", func(ctx context.Context) error {
@@ -56,7 +55,6 @@ func removeEverything(t *testing.T) {
 		}
 		return fmt.Errorf("it is there (%v)", err)
 	})
-	emptyVolumes(t)
 }
 
 // removeManifests deletes what kubectl has installed: first what makes kube-apiserver forward requests, because without a server this would
@@ -69,35 +67,5 @@ func removeManifests(t *testing.T) {
 	}
 	kubectl(t, services...)
 	kubectl(t, "delete", "--ignore-not-found", "mutatingwebhookconfiguration", "jobset-apiserver-pods")
-	kubectl(t, "delete", "--ignore-not-found", "-k", filepath.Join(shared.Root, "artifacts", "overlays", "embedded"))
-}
-
-// emptyVolumes empties the volumes whose claims were deleted, so that other claims can have them.
-func emptyVolumes(t *testing.T) {
-	t.Helper()
-	volumes, err := core.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, volume := range volumes.Items {
-		if volume.Spec.ClaimRef == nil || volume.Spec.ClaimRef.Namespace != apiservice.Namespace {
-			continue
-		}
-		if volume.Spec.HostPath == nil || !strings.HasPrefix(volume.Spec.HostPath.Path, shared.Dir) {
-			t.Fatalf("volume %s must be a directory of the cluster", volume.Name)
-		}
-		entries, err := os.ReadDir(volume.Spec.HostPath.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range entries {
-			if err := os.RemoveAll(filepath.Join(volume.Spec.HostPath.Path, entry.Name())); err != nil {
-				t.Fatal(err)
-			}
-		}
-		volume.Spec.ClaimRef = nil
-		if _, err := core.CoreV1().PersistentVolumes().Update(t.Context(), &volume, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	kubectl(t, "delete", "--ignore-not-found", "-k", filepath.Join(shared.Root, "artifacts", "overlays", "embedded-ha"))
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,5 +154,21 @@ func TestMountsBelow(t *testing.T) {
 	below, err := mountsBelow("/proc/none")
 	if err != nil || len(below) != 0 {
 		t.Errorf("%v, error %v", below, err)
+	}
+}
+
+// TestNamesOfImages checks that an image of a registry is found by all of its names, and no other image.
+func TestNamesOfImages(t *testing.T) {
+	const list = `REF                             TYPE                                      DIGEST      SIZE     PLATFORMS   LABELS
+10.99.0.1:1/team/a@sha256:aa    application/vnd.oci.image.index.v1+json   sha256:aa   1.0 MiB  linux/amd64 io.cri-containerd.image=managed
+localhost/jobset-tests:1        application/vnd.oci.image.index.v1+json   sha256:bb   1.0 MiB  linux/amd64 io.cri-containerd.image=managed
+sha256:cc                       application/vnd.oci.image.index.v1+json   sha256:aa   1.0 MiB  linux/amd64 io.cri-containerd.image=managed
+sha256:dd                       application/vnd.oci.image.index.v1+json   sha256:bb   1.0 MiB  linux/amd64 io.cri-containerd.image=managed
+`
+	if got, want := namesOfImages(list, "10.99.0.1:1/team"), []string{"10.99.0.1:1/team/a@sha256:aa", "sha256:cc"}; !slices.Equal(got, want) {
+		t.Errorf("the names are %q, want %q", got, want)
+	}
+	if got := namesOfImages(list, "10.99.0.1:1/others"); len(got) > 0 {
+		t.Errorf("the names are %q, want none", got)
 	}
 }
