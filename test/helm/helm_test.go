@@ -138,6 +138,7 @@ func TestRelease(t *testing.T) {
 	chart := filepath.Join(shared.Root, "charts", "jobset-apiserver")
 	mustHelm(t, "install", "jobset", chart, "--set", "image.local=true,image.tag=v0.0.0-local")
 	available(t)
+	collectorWatches(t)
 	before := runSet(t)
 
 	upgrade := []string{"upgrade", "jobset", chart, "--reset-then-reuse-values"}
@@ -174,6 +175,23 @@ func TestRelease(t *testing.T) {
 	if after := state(t); after.set != before.set || after.job != before.job || after.jobVersion != before.jobVersion {
 		t.Errorf("a second installation must find the set and its Job: before %+v, after %+v", before, after)
 	}
+}
+
+// collectorWatches waits until the garbage collector watches JobSets, because no other program ends a deletion in the foreground. Until then, it looks up
+// the owner of each new Job, and after an error again later. If it does so right after helm uninstall, it gets 404, and deletes the Job (docs/helm.md).
+func collectorWatches(t *testing.T) {
+	t.Helper()
+	start := time.Now()
+	createSet(t, "watched")
+	framework.Eventually(t, "the garbage collector deletes a set in the foreground", func(ctx context.Context) error {
+		foreground := metav1.DeletePropagationForeground
+		err := jobsets.JobsetV1alpha2().JobSets("default").Delete(ctx, "watched", metav1.DeleteOptions{PropagationPolicy: &foreground})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is there (%v)", err)
+	})
+	t.Logf("the garbage collector watches sets after %s", time.Since(start).Round(100*time.Millisecond))
 }
 
 // versions identify a set, its Job, and what both were at a moment.
