@@ -37,14 +37,27 @@ var memberFaults = slices.Concat([]memberFault{
 	{name: "kill -9 of all", kind: "outage", happen: func(ctx context.Context, e *embedded) error { return e.away(ctx, outage(), 0, 1, 2) }},
 	{name: "SIGSTOP of each", kind: "pause", happen: pauseEach},
 	{name: "volume lost", kind: "volume", happen: func(ctx context.Context, e *embedded) error {
-		e.servers.Servers[1].Kill()
-		if err := os.RemoveAll(e.dataOf(1)); err != nil {
+		if err := e.loseVolume(1); err != nil {
 			return err
 		}
 		return e.away(ctx, restartPause, 1)
 	}},
+	{name: "volume replaced while another server restarts", kind: "volume", happen: func(ctx context.Context, e *embedded) error {
+		empty, another := e.servers.Servers[1], e.servers.Servers[2]
+		if err := errors.Join(e.loseVolume(1), empty.Start(), another.Terminate()); err != nil {
+			return err
+		}
+		time.Sleep(restartPause)
+		return errors.Join(another.Start(), e.servers.AwaitEndpoints(ctx))
+	}},
 	{name: "namespace deleted while one is away", kind: "namespace", happen: deleteNamespace},
 }, renewed, startOrders(), partitions, diskFaults)
+
+// loseVolume ends a server and removes its data.
+func (e *embedded) loseVolume(ordinal int) error {
+	e.servers.Servers[ordinal].Kill()
+	return os.RemoveAll(e.dataOf(ordinal))
+}
 
 // TestEmbeddedMembersUnderFaults is TestServersUnderFaults for servers that run the members of their etcd. In addition, sets that run all
 // the time, and their children, must stay as they are.
