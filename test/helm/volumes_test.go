@@ -14,7 +14,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/localcluster"
 )
 
-// defaultClass takes whether a storage class is the default.
+// defaultClass is a patch of a storage class that says whether it is the default one.
 const defaultClass = `{"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "%t"}}}`
 
 // provisionClaims makes the class that makes volumes the default one, as in a cluster of users. The cluster comes with one volume, which is kept for the

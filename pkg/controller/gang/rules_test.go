@@ -44,7 +44,7 @@ const (
 	reasonAfter = 3*time.Minute + 10*time.Second
 	// endsWithin is how long a watch may go on that no caller needs.
 	endsWithin = 3 * time.Minute
-	// outlasts is how long a version may be given out after another one was found: a minute for its watch, and 5 seconds for discovery.
+	// outlasts is how long a version may still be in use after another one was found: a minute for its watch, and 5 seconds for discovery.
 	outlasts                           = time.Minute + 5*time.Second
 	minute                             = time.Minute
 	mostQuestions, mostQuestionsAtRest = 120, 14
@@ -208,7 +208,7 @@ func (e *env) checkReason(why string) {
 	if e.serves(newest) || e.serves(oldest) {
 		unreadable = max(unreadable, min(e.weather.Fails("list"), e.weather.Fails("watch")))
 	}
-	// A version that was given up may be found again, and is then watched anew.
+	// A version that was given up may be found again, and is then watched again.
 	found := min(time.Since(e.givenUp(newest)), time.Since(e.givenUp(oldest)))
 	if min(unreadable, time.Since(e.process.asked), time.Since(e.turned), found) > reasonAfter && !strings.Contains(why, "(") {
 		e.Fail(ruleReason, "the reason is %q after %s", why, unreadable)

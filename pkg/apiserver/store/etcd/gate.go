@@ -127,7 +127,7 @@ func (g *gate) leave() {
 	}
 }
 
-// update notes what has become of the leader that passes its role on. While there is no leader, no write is sent to one.
+// update notes whether the leader that passes its role on has done so. While there is no leader, no write is sent to one.
 func (g *gate) update() {
 	if g.held == 0 && g.passed == 0 {
 		return
@@ -188,7 +188,7 @@ func (g *gate) begin(leader types.ID) <-chan struct{} {
 	return g.idle
 }
 
-// hasPassed returns whether a former leader has passed its role on, so that nothing that was sent to it is lost. It returns it once.
+// hasPassed returns whether a former leader has passed its role on, so that nothing that was sent to it is lost. It returns true once.
 func (g *gate) hasPassed(former types.ID) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

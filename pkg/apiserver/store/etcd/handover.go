@@ -100,8 +100,8 @@ func (s *Server) passOnBeforeEnd() {
 	}
 }
 
-// holdWrites lets this member and others hold new writes, and returns the one that is furthest of those that answer. A member of an
-// earlier version answers that it does not know the service: its writes go on, and may be lost, as without it.
+// holdWrites makes this member and the others hold new writes, and returns the one whose log is committed furthest, of those that answer. A
+// member of an earlier version answers that it does not know the service. Its writes go on, and may be lost.
 func (s *Server) holdWrites(ctx context.Context, voters []*membership.Member) (next types.ID, err error) {
 	ctx, cancel := context.WithTimeout(ctx, holdTimeout)
 	defer cancel()

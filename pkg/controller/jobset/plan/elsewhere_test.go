@@ -104,8 +104,8 @@ func TestStatusFollowsJobs(t *testing.T) {
 	}
 }
 
-// TestJobsThatRunWithoutPlace shows where Jobs run that the stored placement does not know, as those are told that look for domains for
-// other Jobs.
+// TestJobsThatRunWithoutPlace checks which Jobs the placer gets as running in a domain that the stored placement does not have for them, when
+// it looks for domains for other Jobs.
 func TestJobsThatRunWithoutPlace(t *testing.T) {
 	type jobs = []*batchv1.Job
 	works := func(index int, domain string, change ...func(*batchv1.Job)) *batchv1.Job {
