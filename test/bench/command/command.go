@@ -206,7 +206,7 @@ func checkCounts(dir string) error {
 
 // together are the scenarios that one cluster can run. The others need a feature gate.
 func together() []string {
-	alone := []string{"in-place", "fairness", "restart-parts", "status-writes", "growth", "many", "rate", "large"}
+	alone := []string{"in-place", "fairness", "restart-parts", "status-writes", "growth", "many", "rate", "churn", "large"}
 	return slices.DeleteFunc(names(), func(name string) bool { return slices.Contains(alone, name) })
 }
 

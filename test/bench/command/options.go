@@ -63,7 +63,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 		"Directory of a second cluster of hack/cluster.sh, without our programs (CLUSTER_COMPONENTS=none): big, run, write and leaderworkersets run in it in turn, too, with upstream's controllers, which end with the command.")
 	fs.StringVar(&o.output, "output", defaultOutput, "Directory for the results. Those of other scenarios in it are kept.")
 	fs.StringVar(&o.preset, "preset", "full", "Sizes of everything that no flag is given for: full or smoke.")
-	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes, growth, many, rate and large.")
+	fs.StringSliceVar(&o.scenarios, "scenarios", together(), "Scenarios to run. Default: all but in-place, which needs the feature gate InPlaceRestart, fairness, restart-parts, status-writes, growth, many, rate, churn and large.")
 	fs.IntVar(&o.runs, "runs", 0, "How often each scenario is run. Default: that of the preset.")
 	fs.IntVar(&o.rounds, "rounds", 0,
 		"How often floor, labeled-jobs, big and run take turns. Default: --runs if it is given, otherwise that of the preset.")
@@ -133,6 +133,7 @@ func (o *options) sizeFlags() []sizeFlag {
 		{"rate", "rate: suspended sets of one Job that are created in a second, at most 1000.", &g.Rate, &t.Rate},
 		{"rate-seconds", "rate: for how long, at most 3600 seconds.", &g.RateSeconds, &t.RateSeconds},
 		{"rate-jobs", "rate: Jobs of the suspended set beside them, at most 100000.", &g.RateJobs, &t.RateJobs},
+		{"churn-sets", "churn: sets that are created and removed.", &g.ChurnSets, &t.ChurnSets},
 		{"stuck-groups", "refusals: groups of each set.", &g.StuckGroups, &t.StuckGroups},
 		{"stuck-seconds", "refusals: how long each set is watched.", &g.StuckSeconds, &t.StuckSeconds},
 		{"rest-groups", "leaderworkersets: groups at rest, of two pods each.", &g.RestGroups, &t.RestGroups},

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	many = "many"
-	rate = "rate"
+	many  = "many"
+	rate  = "rate"
+	churn = "churn"
 )
 
 // countsAlone are the counts of scenarios that are run by themselves, with the names of those that were.
@@ -72,6 +73,8 @@ func (r results) addManySets(add func(figure, unit string, limit float64, q quan
 			r.addManyOf(name, add)
 		case rate:
 			r.addRateOf(name, add)
+		case churn:
+			r.addChurnOf(name, add)
 		}
 	}
 }
@@ -83,6 +86,17 @@ func (r results) addManyOf(name string, add func(figure, unit string, limit floa
 	for _, program := range []string{"jobset-controller", "jobset-apiserver"} {
 		add(name+": memory of "+program+" for each set", UnitKiB, noLimit, r.median(name, "create", "memory of "+program+" for each set"))
 		add(name+": memory of "+program+" for each completed set", UnitKiB, noLimit, r.median(name, completed, "memory of "+program+" for each completed set"))
+	}
+}
+
+// addChurnOf adds by how much our programs have grown since the second part, although as many sets exist as then.
+func (r results) addChurnOf(name string, add func(figure, unit string, limit float64, q quantity)) {
+	for _, program := range ChurnedPrograms {
+		grown := func(figure string) quantity {
+			return r.median(name, ChurnPart(ChurnParts-1), figure).over(r.median(name, ChurnPart(1), figure))
+		}
+		add(name+": "+LiveHeapOf(program)+" at the end / after the second part", "", 1.1, grown(LiveHeapOf(program)))
+		add(name+": "+MemoryOf(program)+" at the end / after the second part", "", noLimit, grown(MemoryOf(program)))
 	}
 }
 

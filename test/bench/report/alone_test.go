@@ -6,6 +6,8 @@ package report
 import (
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestCountsOfScenariosThatAreRunByThemselves(t *testing.T) {
@@ -41,5 +43,30 @@ func TestCountsOfScenariosThatAreRunByThemselves(t *testing.T) {
 				t.Errorf("error %v, must contain %q", err, tc.want)
 			}
 		})
+	}
+}
+
+func TestGrowthDuringChurnIsFromTheSecondPartOn(t *testing.T) {
+	s := &Scenario{Name: "churn", Runs: 1}
+	for part, live := range []float64{50, 100, 100, 100, 100, 100, 100, 100, 100, 108} {
+		for _, program := range ChurnedPrograms {
+			s.Phase(ChurnPart(part)).Add(LiveHeapOf(program), UnitMiB, live)
+			s.Phase(ChurnPart(part)).Add(MemoryOf(program), UnitMiB, 2*live)
+		}
+	}
+	s.summarize()
+	got := map[string]Outcome{}
+	for _, v := range Verdicts([]*Scenario{s}) {
+		if v.Value == 1.08 {
+			got[v.Figure] = v.Outcome
+		}
+	}
+	if d := cmp.Diff(map[string]Outcome{
+		"churn: live heap of jobset-controller at the end / after the second part": Kept,
+		"churn: live heap of jobset-apiserver at the end / after the second part":  Kept,
+		"churn: memory of jobset-controller at the end / after the second part":    ToCompare,
+		"churn: memory of jobset-apiserver at the end / after the second part":     ToCompare,
+	}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

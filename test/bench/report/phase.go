@@ -38,10 +38,23 @@ const (
 	SetsPerSecond = "sets created per second"
 )
 
+// ChurnParts are the parts of churn. Memory after the last one is compared with memory after the second: a program grows until its caches
+// and its heap have their size.
+const ChurnParts = 10
+
+// ChurnPart is the name of a part of churn, from 0 on.
+func ChurnPart(part int) string { return fmt.Sprintf("part %d of %d", part+1, ChurnParts) }
+
+// ChurnedPrograms are the programs whose memory churn looks at.
+var ChurnedPrograms = []string{"jobset-controller", "jobset-apiserver"}
+
+// LiveHeapOf is the name of the figure of what a program has in its heap after its garbage is collected.
+func LiveHeapOf(program string) string { return "live heap of " + program }
+
 // MainStore are the processes that store the objects of a cluster, apart from the objects that our server stores.
 var MainStore = []string{"kube-apiserver", "etcd"}
 
-// MemoryOf is the name of the figure of the resident memory of a process in the phase before the sets.
+// MemoryOf is the name of the figure of the resident memory of a process.
 func MemoryOf(process string) string { return "memory of " + process }
 
 // phaseResult is what a scenario measured in a phase.

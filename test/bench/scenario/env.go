@@ -58,6 +58,8 @@ type Sizes struct {
 	ManyNamespaces, ManySets, ManyWatchers int
 	// Rate is how many sets rate creates in each of RateSeconds seconds, beside a set of RateJobs Jobs.
 	Rate, RateSeconds, RateJobs int
+	// ChurnSets is how many sets churn creates and removes.
+	ChurnSets int
 }
 
 // Full are the sizes that figures are published for.
@@ -69,7 +71,7 @@ func Full() Sizes {
 		ServingGroups: 100, ServingPods: 8, RestGroups: 1000, StuckGroups: 150, StuckSeconds: 120,
 		PlaceNodes: 2000, PlaceRackNodes: 16, PlaceJobs: 125, PlacePods: 15, InPlaceJobs: 50, InPlacePods: 100, FairSets: 60, FairJobs: 2000,
 		GrowthJobs: []int{400, 2000, 10000}, SuspendedJobs: 100000, ManyNamespaces: 1000, ManySets: 10, ManyWatchers: 200,
-		Rate: 100, RateSeconds: 60, RateJobs: 2000,
+		Rate: 100, RateSeconds: 60, RateJobs: 2000, ChurnSets: 200000,
 	}
 }
 
@@ -82,7 +84,7 @@ func Smoke() Sizes {
 		ServingGroups: 12, ServingPods: 3, RestGroups: 10, StuckGroups: 110, StuckSeconds: 5,
 		PlaceNodes: 40, PlaceRackNodes: 4, PlaceJobs: 8, PlacePods: 3, InPlaceJobs: 5, InPlacePods: 20, FairSets: 5, FairJobs: 40,
 		GrowthJobs: []int{10, 20}, SuspendedJobs: 100, ManyNamespaces: 4, ManySets: 3, ManyWatchers: 11,
-		Rate: 5, RateSeconds: 3, RateJobs: 20,
+		Rate: 5, RateSeconds: 3, RateJobs: 20, ChurnSets: 100,
 	}
 }
 
@@ -194,6 +196,7 @@ func definitions() []definition {
 		{"rate", func(s Sizes) map[string]int {
 			return map[string]int{"sets in a second": s.Rate, "seconds": s.RateSeconds, "jobs of one set": s.RateJobs}
 		}, rate, false, false},
+		{"churn", func(s Sizes) map[string]int { return map[string]int{"sets": s.ChurnSets} }, churn, false, false},
 	}
 }
 
