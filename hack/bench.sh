@@ -7,7 +7,7 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-Usage: hack/bench.sh full|compare|smoke|in-place|stores|ten-thousand [FLAGS...]
+Usage: hack/bench.sh full|compare|smoke|in-place|stores|ten-thousand|churn [FLAGS...]
 
   full      all scenarios, three times each or five rounds, in new clusters, and the benchmarks of single functions (about an hour and a half)
   compare   sets beside bare Jobs, in five rounds, in one table; in a new cluster, or in that of BENCH_KUBECONFIG (about forty minutes). With
@@ -18,6 +18,7 @@ Usage: hack/bench.sh full|compare|smoke|in-place|stores|ten-thousand [FLAGS...]
   ten-thousand
             sets of up to 10,000 Jobs, and a suspended one of 100,000; 10,000 sets in 1,000 namespaces; 100 sets each second; once, in new clusters
             (hours). The controller writes the endpoints of the sets
+  churn     200,000 sets that are created and removed, to see whether the memory of our programs grows (more than an hour)
 
 FLAGS go to "jobset-bench run", those of compare to "jobset-bench compare"; see "go run ./test/bench/cmd/jobset-bench run --help".
 
@@ -191,9 +192,18 @@ ten_thousand() {
   fi
 }
 
+# churn: one run.
+churn() {
+  local output=${BENCH_OUTPUT:-${root}/_output/bench-churn}
+  rm -rf "${output}"
+  bench churn --output "${output}" --runs 1 "$@"
+  bin/jobset-bench report --output "${output}"
+  echo "results: ${output}" >&2
+}
+
 what=${1:-}
 case "${what}" in
-  full | compare | smoke | in-place | stores | ten-thousand) shift ;;
+  full | compare | smoke | in-place | stores | ten-thousand | churn) shift ;;
   -h | --help | help)
     usage
     exit

@@ -38,8 +38,8 @@ const (
 	SetsPerSecond = "sets created per second"
 )
 
-// ChurnParts are the parts of churn. Memory after the last one is compared with memory after the second: a program grows until its caches
-// and its heap have their size.
+// ChurnParts are the parts of churn. Memory after the last ones is compared with memory after the first but one: a program grows until its
+// caches have their size.
 const ChurnParts = 10
 
 // ChurnPart is the name of a part of churn, from 0 on.
