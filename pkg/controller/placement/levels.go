@@ -105,21 +105,34 @@ func (c *chooser) choose(domains []int32, need, level int) []int32 {
 	return append(out, c.fill(others, need-len(out), level)...)
 }
 
-// split divides domains by their block, in the order of the blocks. Within each, they stay in the order of preference.
+// split divides domains by their block, in the order of the blocks. Within each, they stay in the order of preference. It counts
+// instead of comparing, because a Job that avoids domains of its own looks at all that are left.
 func (c *chooser) split(domains []int32, level int) [][]int32 {
-	sorted := slices.Clone(domains)
-	block := func(d int32) int32 { return c.of[level][d] }
-	slices.SortStableFunc(sorted, func(a, b int32) int { return cmp.Compare(block(a), block(b)) })
-	var out [][]int32
-	for start := 0; start < len(sorted); {
-		end := start + 1
-		for end < len(sorted) && block(sorted[end]) == block(sorted[start]) {
-			end++
-		}
-		out = append(out, sorted[start:end:end])
-		start = end
+	first, sizes := c.sizes(domains, level)
+	out, left := make([][]int32, len(sizes)), make([]int32, len(domains))
+	for i, n := range sizes {
+		out[i], left = left[:0:n], left[n:]
 	}
-	return out
+	for _, d := range domains {
+		block := &out[c.of[level][d]-first]
+		*block = append(*block, d)
+	}
+	return slices.DeleteFunc(out, func(block []int32) bool { return len(block) == 0 })
+}
+
+// sizes returns how many of the domains are in each block, from the first one that has some to the last. Blocks of a level that are in one
+// block of the level around it have numbers in a row, so that there are not many more of them than counted ones.
+func (c *chooser) sizes(domains []int32, level int) (int32, []int32) {
+	of := c.of[level]
+	first, last := of[domains[0]], of[domains[0]]
+	for _, d := range domains {
+		first, last = min(first, of[d]), max(last, of[d])
+	}
+	sizes := make([]int32, last-first+1)
+	for _, d := range domains {
+		sizes[of[d]-first]++
+	}
+	return first, sizes
 }
 
 // fill takes domains from blocks: from the best one that has enough for all that is needed, or else all of the largest block, and so on.
@@ -157,14 +170,11 @@ func (c *chooser) innerBlocks(domains []int32, need, level int) int {
 	if level >= len(c.of) {
 		return 0
 	}
-	sizes := make([]int, 0, len(domains))
-	for _, block := range c.split(domains, level) {
-		sizes = append(sizes, len(block))
-	}
+	_, sizes := c.sizes(domains, level)
 	slices.Sort(sizes)
 	n := 0
 	for need > 0 && len(sizes) > 0 {
-		need -= sizes[len(sizes)-1]
+		need -= int(sizes[len(sizes)-1])
 		sizes = sizes[:len(sizes)-1]
 		n++
 	}

@@ -4,6 +4,7 @@
 package placement
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -114,5 +115,36 @@ func TestOddLevels(t *testing.T) {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// TestSplitIsAStableSort divides random domains by the blocks of two levels, and compares with sorting them.
+func TestSplitIsAStableSort(t *testing.T) {
+	for seed := range uint64(2000) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		b := &blocks{of: [][]int32{make([]int32, 1+random.IntN(60)), nil}}
+		b.of[1] = slices.Clone(b.of[0])
+		for d := range b.of[0] {
+			inner := random.Int32N(12)
+			b.of[0][d], b.of[1][d] = inner/4, inner
+		}
+		var domains []int32
+		for _, d := range random.Perm(len(b.of[0]))[:1+random.IntN(len(b.of[0]))] {
+			domains = append(domains, int32(d))
+		}
+		for level, of := range b.of {
+			sorted := slices.Clone(domains)
+			slices.SortStableFunc(sorted, func(x, y int32) int { return cmp.Compare(of[x], of[y]) })
+			var want [][]int32
+			for i, d := range sorted {
+				if i == 0 || of[d] != of[sorted[i-1]] {
+					want = append(want, nil)
+				}
+				want[len(want)-1] = append(want[len(want)-1], d)
+			}
+			if got := newChooser(b).split(domains, level); !slices.EqualFunc(got, want, slices.Equal[[]int32]) {
+				t.Fatalf("seed %d, level %d: %v of blocks %v are divided into %v, want %v", seed, level, domains, of, got, want)
+			}
+		}
 	}
 }

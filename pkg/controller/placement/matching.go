@@ -32,6 +32,8 @@ type matching struct {
 	// fixed are domains in which the set has Jobs that stay.
 	fixed  []int32
 	search int
+	// better and last are used by best for one class after the other.
+	better, last []int32
 }
 
 // place tries to give each Job a domain of a tier or better.
@@ -106,9 +108,9 @@ func (m *matching) choose(tier int8) {
 	}
 }
 
-// best returns the domains for Jobs of a class: all of the better tiers, if those do not suffice, and then some of the last one.
+// best returns the domains for Jobs of a class, until its next call: all of the better tiers, if they do not suffice, and some of the last.
 func (m *matching) best(c *class, chooser *chooser, need int, tier int8) []int32 {
-	var better, last []int32
+	better, last := m.better[:0], m.last[:0]
 	for _, d := range c.sorted[:c.count(tier)] {
 		switch {
 		case m.owner[d] >= 0 || !c.open(d, tier):
@@ -118,6 +120,7 @@ func (m *matching) best(c *class, chooser *chooser, need int, tier int8) []int32
 			last = append(last, d)
 		}
 	}
+	m.better, m.last = better, last
 	if len(better) >= need {
 		return chooser.choose(better, need, 0)
 	}
