@@ -58,6 +58,19 @@ func childMeta(name, index string) metav1.ObjectMeta {
 	}
 }
 
+// workerGoes has a worker be deleted whose StatefulSet is not shown yet, as that of a leader which is shown.
+func workerGoes(t *testing.T, c *Controller, leader *watchedPod) {
+	t.Helper()
+	if err := c.caches.pods.GetIndexer().Add(leader); err != nil {
+		t.Error(err)
+	}
+	was := newWatchedPod(&corev1.Pod{ObjectMeta: childMeta("s-1-1", "1")})
+	was.leader = handleOf("s-1")
+	is := *was
+	is.deleting = true
+	c.onPods().OnUpdate(was, &is)
+}
+
 // TestNextStepOfGroupWaitsLess has children change right after a sync. The next one follows within 200 µs for each
 // group if a group waits for the change, and gathers other changes for 100 ms.
 func TestNextStepOfGroupWaitsLess(t *testing.T) {
@@ -82,6 +95,12 @@ func TestNextStepOfGroupWaitsLess(t *testing.T) {
 			failed.restarted = true
 			c.onPods().OnUpdate(pod("s-1-1", "1"), failed)
 		}, sooner},
+		"a worker goes": {func(c *Controller) { workerGoes(t, c, leader()) }, sooner},
+		"a worker goes with its leader": {func(c *Controller) {
+			going := leader()
+			going.deleting = true
+			workerGoes(t, c, going)
+		}, soon},
 		"a worker is ready": {func(c *Controller) {
 			ready := pod("s-1-1", "1")
 			ready.ready = true
