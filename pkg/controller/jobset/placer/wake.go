@@ -6,6 +6,7 @@ package placer
 import (
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
@@ -112,7 +113,9 @@ func (p *Placer) handler() cache.ResourceEventHandler {
 		},
 		DeleteFunc: func(gone any) {
 			p.noteNode(gone, nil)
-			p.changed()
+			if tookRoom(gone) {
+				p.changed()
+			}
 		},
 	}
 }
@@ -126,6 +129,15 @@ func makesRoom(before, after any) bool {
 	case *watchedNode:
 		was, ok := before.(*watchedNode)
 		return !ok || !sameNode(was, is)
+	case *appsv1.DaemonSet:
+		was, ok := before.(*appsv1.DaemonSet)
+		return !ok || was.UID != is.UID || was.Generation != is.Generation // its status counts pods
 	}
 	return true
+}
+
+// tookRoom reports whether the end of an object may make room. A pod that had ended before, or never had a node, took none.
+func tookRoom(gone any) bool {
+	pod, ok := gone.(*watchedPod)
+	return !ok || pod.takesRoom
 }
