@@ -146,6 +146,23 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
+// TestSetThatWaitsForDomainsIsAtRest decides once more about a set whose status says already that it waits: nothing is due.
+func TestSetThatWaitsForDomainsIsAtRest(t *testing.T) {
+	set, waits := newSet(with("w", 2), byRack), domains.Placed{Reason: "NoDomain", Message: "all are taken"}
+	for pass := range 2 {
+		o := observe(set)
+		o.Gates.ExclusivePlacement, o.Placed = true, hostplan.Of(waits)
+		p := Decide(o)
+		if p.RequeueAfter != 0 || len(p.CreateJobs) > 0 {
+			t.Errorf("pass %d: due after %v, creates %q", pass, p.RequeueAfter, createdAt(p))
+		}
+		if out := Finish(o, p, Results{}); pass > 0 && (out.Status != nil || out.RequeueAfter != 0 || out.Continue) {
+			t.Errorf("pass %d: due after %v, status %+v", pass, out.RequeueAfter, out.Status)
+		}
+		set.Status = *statusAfter(o, p)
+	}
+}
+
 // assignedByKueue makes Kueue the one that assigns the topology of w.
 func assignedByKueue(js *jobsetv1alpha2.JobSet) {
 	js.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/topology"}}
