@@ -210,7 +210,7 @@ func (p *Placer) gained(view *view, group *placement.Group, domain placement.Nam
 // to a domain that it has left only if there is no other.
 func (m *mover) place(ctx context.Context, s *domains.Stuck, request placement.Request, cause string) error {
 	if !m.current && len(m.waiting) > 0 {
-		if err := m.decide(ctx, m.view, cache.ObjectName{}); err != nil {
+		if err := m.decide(ctx, m.view, m.waiting, cache.ObjectName{}); err != nil {
 			return err
 		}
 	}

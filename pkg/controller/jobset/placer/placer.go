@@ -127,7 +127,8 @@ func (p *Placer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := cache.MetaObjectToName(js)
-	if g, found := p.given[key]; found && g.uid == js.UID && answers(g.answer.Placement, js, unplaced) {
+	g, gave := p.given[key]
+	if gave && g.uid == js.UID && answers(g.answer.Placement, js, unplaced) {
 		return g.answer, nil
 	}
 	delete(p.given, key)
@@ -143,7 +144,12 @@ func (p *Placer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced 
 		return p.unwatched(w), nil
 	}
 	if !known {
-		if err := p.decide(ctx, view, key); err != nil {
+		sets := p.waiting
+		if p.current && !gave && js.Status.Placement == nil {
+			// Nothing has become free since the others had to wait, and this set gives nothing back.
+			sets = map[cache.ObjectName]*waiting{key: w}
+		}
+		if err := p.decide(ctx, view, sets, key); err != nil {
 			return nil, err
 		}
 	}
@@ -200,12 +206,12 @@ func answers(at *jobsetv1alpha2.Placement, js *jobsetv1alpha2.JobSet, unplaced [
 	return true
 }
 
-// decide places the sets that wait, as far as possible, and wakes each set with a new result except the one that asks.
-func (p *Placer) decide(ctx context.Context, view *view, asks cache.ObjectName) error {
+// decide places sets that wait, as far as possible, and wakes each set with a new result except the one that asks.
+func (p *Placer) decide(ctx context.Context, view *view, sets map[cache.ObjectName]*waiting, asks cache.ObjectName) error {
 	start := p.Clock.Now()
-	requests := make([]placement.Request, 0, len(p.waiting))
-	names := make(map[placement.Name]cache.ObjectName, len(p.waiting))
-	for key, w := range p.waiting {
+	requests := make([]placement.Request, 0, len(sets))
+	names := make(map[placement.Name]cache.ObjectName, len(sets))
+	for key, w := range sets {
 		var err error
 		if w.request, err = view.requestOf(w.js, w.unplaced); err != nil {
 			if w.explain(start, reasonInvalid, err.Error()) && key != asks {
@@ -280,17 +286,4 @@ func (p *Placer) present() (out []placement.Assignment, err error) {
 		}
 	}
 	return append(out, p.moves.assignments()...), nil
-}
-
-// Withdraw forgets a set that waits for no domain: its status holds what it was given, or it does not ask. Where one of its Jobs goes is
-// remembered, until Move is called again.
-func (p *Placer) Withdraw(key cache.ObjectName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, gave := p.given[key]
-	delete(p.waiting, key)
-	delete(p.given, key)
-	if gave {
-		p.change() // if no status holds that, because the set was suspended or deleted before, nothing else shows that it is free
-	}
 }

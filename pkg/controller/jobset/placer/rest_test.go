@@ -104,6 +104,36 @@ func must(e *env, err error) {
 	}
 }
 
+// TestNewSetIsDecidedAlone has a set ask for domains while others wait for which nothing has become free: they are not looked at again.
+func TestNewSetIsDecidedAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(e *env, js *jobsetv1alpha2.JobSet)
+		alone  bool
+	}{
+		"nothing has happened":            {func(*env, *jobsetv1alpha2.JobSet) {}, true},
+		"something may have become free":  {func(e *env, _ *jobsetv1alpha2.JobSet) { e.Freed() }, false},
+		"it has domains of its own":       {func(_ *env, js *jobsetv1alpha2.JobSet) { js.Status.Placement = &jobsetv1alpha2.Placement{} }, false},
+		"it was given what it needs less": {func(e *env, js *jobsetv1alpha2.JobSet) { e.Placer.given[e.key(js)] = given{uid: "before"} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newEnv(t, placement.WhenFullWait, node("a", 0))
+				waits := e.set("waits", 2, 0)
+				e.await(waits, reasonNoDomain)
+				e.Placer.waiting[e.key(waits)].request = placement.Request{}
+				js := e.set("js", 1, 1)
+				c.change(e, js)
+				if _, got := e.ask(js); got != "a" {
+					t.Errorf("the Job is at %q", got)
+				}
+				if alone := e.Placer.waiting[e.key(waits)].request.Groups == nil; alone != c.alone {
+					t.Errorf("the set is decided alone: %t", alone)
+				}
+			})
+		})
+	}
+}
+
 // TestChangesOfDaemonSets has a DaemonSet count its pods, which makes no room, and change its template, which may.
 func TestChangesOfDaemonSets(t *testing.T) {
 	was := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Generation: 1}}

@@ -15,6 +15,19 @@ import (
 // Freed is called when a set may hold fewer domains than before.
 func (p *Placer) Freed() { p.changed() }
 
+// Withdraw forgets a set that waits for no domain: its status holds what it was given, or it does not ask. Where one of its Jobs goes is
+// remembered, until Move is called again.
+func (p *Placer) Withdraw(key cache.ObjectName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, gave := p.given[key]
+	delete(p.waiting, key)
+	delete(p.given, key)
+	if gave {
+		p.change() // if no status holds that, because the set was suspended or deleted before, nothing else shows that it is free
+	}
+}
+
 // changed has the sets that wait looked at again, a little later.
 func (p *Placer) changed() {
 	p.mu.Lock()
