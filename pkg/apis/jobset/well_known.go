@@ -16,10 +16,12 @@ const (
 	// MetadataKey says which keys Jobs and pods get, and MetadataCompact is its only value.
 	MetadataKey     = "jobset-apiserver.io/metadata"
 	MetadataCompact = "compact"
-	// ServiceEndpointsKey says who writes the addresses of the headless Service: ServiceEndpointsCluster or ServiceEndpointsController.
+	// ServiceEndpointsKey says who writes the addresses of the headless Service: ServiceEndpointsCluster, ServiceEndpointsController or
+	// ServiceEndpointsAuto.
 	ServiceEndpointsKey        = "jobset-apiserver.io/service-endpoints"
 	ServiceEndpointsCluster    = "cluster"
 	ServiceEndpointsController = "controller"
+	ServiceEndpointsAuto       = "auto"
 )
 
 // ControllerName is the value of spec.managedBy that means the same as none: the controller of this project.

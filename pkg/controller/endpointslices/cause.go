@@ -157,13 +157,25 @@ func (m *memory) became(key cache.ObjectName, is outcome) bool {
 	return true
 }
 
+// drop forgets what became of the wish of a set.
+func (m *memory) drop(key cache.ObjectName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.outcomes, key)
+}
+
 // report notes what became of the wish of a set, and sends an event if it is refused. While a Service is on its way
-// from or to the cluster, nothing is noted.
+// from or to the cluster, nothing is noted. A set in the mode auto has no wish, and either writer is right.
 func (c *Syncer) report(obs *observed) {
 	if obs.set == nil {
 		return
 	}
-	c.reportDenial(obs)
+	wishes := c.modeOf(obs.set) != jobsetv1alpha2.ServiceEndpointsAuto
+	c.reportDenial(obs, wishes)
+	if !wishes {
+		c.memory.drop(obs.key)
+		return
+	}
 	taken := obs.service != nil && switched(obs.service)
 	refused := obs.cause.Reason != ""
 	if refused == taken || !c.memory.became(obs.key, outcome{obs.set.uid, obs.cause}) {
@@ -177,7 +189,7 @@ func (c *Syncer) report(obs *observed) {
 
 // reportDenial sends an event about what the API refuses, if the condition does not say it: it stays as it is while a
 // Service cannot be given to the cluster, and names another reason if there is one.
-func (c *Syncer) reportDenial(obs *observed) {
+func (c *Syncer) reportDenial(obs *observed, wishes bool) {
 	d := c.memory.denialOf(obs.key, obs.set.uid)
 	taken := obs.verdict == byCluster && obs.service != nil && switched(obs.service)
 	switch {
@@ -186,7 +198,7 @@ func (c *Syncer) reportDenial(obs *observed) {
 		if c.memory.tell(obs.key, kept) {
 			c.warn(obs, kept+d.kept)
 		}
-	case !taken && len(d.operations) > 0 && obs.cause.Reason != d.why.Reason && obs.cause.Reason != "":
+	case wishes && !taken && len(d.operations) > 0 && obs.cause.Reason != d.why.Reason && obs.cause.Reason != "":
 		if c.memory.tell(obs.key, d.why.Reason) {
 			c.warn(obs, d.why.Message)
 		}

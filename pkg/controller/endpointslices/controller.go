@@ -28,7 +28,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/informers"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/queue"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
@@ -65,7 +64,7 @@ type Config struct {
 	Clock clock.PassiveClock
 	// Workers is the number of sets that are worked on at a time.
 	Workers int
-	// Mode is the mode of sets without the annotation: jobsetv1alpha2.ServiceEndpointsCluster or jobsetv1alpha2.ServiceEndpointsController.
+	// Mode is the mode of sets without the annotation, as that would have it.
 	Mode string
 	// Canary finds out whether the cluster resolves names from our slices; nil for no check.
 	Canary *Canary
@@ -85,8 +84,8 @@ func New(config Config) (*Controller, error) {
 	switch {
 	case config.Workers < 1:
 		return nil, errors.New("the number of workers must be 1 or more")
-	case config.Mode != jobsetv1alpha2.ServiceEndpointsCluster && config.Mode != jobsetv1alpha2.ServiceEndpointsController:
-		return nil, errors.New("the mode must be cluster or controller")
+	case !isMode(config.Mode):
+		return nil, errors.New("the mode must be cluster, controller or auto")
 	}
 	c := &Controller{queue: queue.New(Name)}
 	c.Syncer = newSyncer(config, c.queue, func(need informers.Need) Cache { return config.Informers.Informer(need) })

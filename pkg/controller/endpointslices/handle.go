@@ -42,13 +42,17 @@ func (h *Handle) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, kno
 	c, s := h.from.Load(), newSet(js)
 	switch {
 	case c != nil:
+		s = c.newSet(js)
 	case h.Off && s.mode == jobsetv1alpha2.ServiceEndpointsController && s.service != "":
 		why := controllerOff()
 		return why.Reason, why.Message, true
 	default:
 		return "", "", false
 	}
-	if !c.asks(s) {
+	switch {
+	case c.modeOf(s) == jobsetv1alpha2.ServiceEndpointsAuto:
+		return "", "", true // it leaves to us who does
+	case !c.asks(s):
 		return "", "", len(c.taken(s.key())) == 0
 	}
 	why, known := c.memory.outcomeOf(s.key(), s.uid)
@@ -64,7 +68,7 @@ func (h *Handle) Refusal(js *jobsetv1alpha2.JobSet) (reason, message string, kno
 // change its mind before it sees the Service, it gives the Service to the cluster.
 func (h *Handle) Serves(js *jobsetv1alpha2.JobSet) bool {
 	c := h.from.Load()
-	return c != nil && c.serves(newSet(js))
+	return c != nil && c.serves(c.newSet(js))
 }
 
 // serves is careful: pods are watched already, and slices with addresses have been stored before. Otherwise the Service
@@ -84,15 +88,20 @@ func (c *Syncer) Prepare() (end func()) {
 			c.accepted.Store(true)
 		}
 	}
-	if c.Mode == jobsetv1alpha2.ServiceEndpointsController {
-		c.demand.View()
-		if c.Canary != nil {
-			c.Canary.Resolves()
-		}
+	if c.Mode != jobsetv1alpha2.ServiceEndpointsCluster {
+		c.expect()
 	}
 	if c.Handle == nil {
 		return func() {}
 	}
 	c.Handle.from.Store(c)
 	return func() { c.Handle.from.Store(nil) }
+}
+
+// expect begins what must be there before the first Service can be taken: pods are watched, and the canary record is looked up.
+func (c *Syncer) expect() {
+	c.demand.View()
+	if c.Canary != nil {
+		c.Canary.Resolves()
+	}
 }

@@ -37,6 +37,11 @@ func TestHandle(t *testing.T) {
 		"a set that is being deleted":           {set: newJobSet("next", "controller", 1, beingDeleted)},
 		"a set that shares its Service":         {set: newJobSet("next", "controller", 1, func(js *jobsetv1alpha2.JobSet) { js.Spec.Network.Subdomain = "js" })},
 		"a set that is known and asks":          {others: one(next), set: next, want: true},
+		"a large set in auto that starts":       {set: newJobSet("next", "auto", 100), want: true},
+		"a large set in auto by default":        {config: func(c *Config) { c.Mode = "auto" }, set: newJobSet("next", "", 100), want: true},
+		"a large set in auto that runs":         {set: newJobSet("next", "auto", many, runs...)},
+		"a large set in auto that is suspended": {set: newJobSet("next", "auto", 100, suspended)},
+		"a small set in auto that starts":       {set: newJobSet("next", "auto", 99)},
 		"before any slice has been stored":      {fresh: true, set: next},
 		"a canary record that does not resolve": {config: func(c *Config) { c.Canary = &Canary{Namespace: "system", Resolver: resolver(nil)} }, set: next},
 	} {

@@ -69,6 +69,9 @@ func (c *Syncer) onSlice(obj any, gone bool) {
 // and is for a set that is gone. A set that is gone is no reason to write what waits.
 func (c *Syncer) onSet(was, is *set) {
 	moved := was == nil || is == nil || was.service != is.service
+	if is != nil && is.mayAsk() {
+		c.expect()
+	}
 	for _, s := range []*set{was, is} {
 		if s == nil {
 			continue
@@ -162,8 +165,12 @@ func (c *Syncer) onPod(v *view, was, is *pod) {
 		}
 		waits = !p.added.IsZero() || !p.outdated.IsZero()
 	})
-	if waits && c.concerns(key) {
+	switch {
+	case !waits:
+	case c.concerns(key):
 		c.queue.AddSoon(key)
+	default:
+		v.paces.change(key, (*pace).drop) // it does not wait for us
 	}
 }
 

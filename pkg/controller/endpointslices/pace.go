@@ -88,6 +88,9 @@ func (p *pace) due(of situation) (due time.Time) {
 	return due
 }
 
+// drop forgets what waits.
+func (p *pace) drop() { p.added, p.outdated, p.firstAt = time.Time{}, time.Time{}, time.Time{} }
+
 // count counts a pod, once more or once less; none if it is nil.
 func (p *pace) count(of *pod, n int) {
 	switch {
@@ -132,7 +135,8 @@ func (p *paces) begin(key cache.ObjectName, now time.Time, in situation) (was pa
 		was = *of
 		if wait = of.wait(now, in); in.force || wait <= 0 {
 			wait = 0
-			of.added, of.outdated, of.firstAt, of.looked = time.Time{}, time.Time{}, time.Time{}, now
+			of.drop()
+			of.looked = now
 		}
 	})
 	return was, wait

@@ -30,6 +30,8 @@ type set struct {
 	first string
 	// pods is the number of pods that run at the same time.
 	pods int
+	// activity is how many pods come and go.
+	activity activity
 	// unknown means that the server cannot read the set, and that this process has not read it before. Then the fields above are empty.
 	unknown bool
 	// deleted means that the set is being deleted.
@@ -58,6 +60,9 @@ func (s *set) isUnknown() bool { return s != nil && s.unknown }
 
 // ends returns whether the set is gone or about to be.
 func (s *set) ends() bool { return s == nil || s.deleted }
+
+// mayAsk returns whether a set that asks for nothing now may do so at any time.
+func (s *set) mayAsk() bool { return s.activity > over && s.service != "" && !s.deleted }
 
 // object returns a reference to the set for events.
 func (s *set) object() *jobsetv1alpha2.JobSet {
@@ -88,9 +93,8 @@ func newSet(js *jobsetv1alpha2.JobSet) *set {
 		s.service = helper.ServiceName(js)
 	}
 	for i := range js.Spec.ReplicatedJobs {
-		spec := &js.Spec.ReplicatedJobs[i].Template.Spec
-		running := ptr.Deref(spec.Parallelism, 1)
-		s.pods += int(helper.Replicas(&js.Spec.ReplicatedJobs[i])) * int(min(running, ptr.Deref(spec.Completions, running)))
+		rj := &js.Spec.ReplicatedJobs[i]
+		s.pods += int(helper.Replicas(rj)) * podsOfJob(rj)
 	}
 	switch c := js.Spec.Coordinator; {
 	case c != nil:
@@ -99,6 +103,13 @@ func newSet(js *jobsetv1alpha2.JobSet) *set {
 		s.first = helper.JobName(js.Name, js.Spec.ReplicatedJobs[0].Name, 0) + "-0"
 	}
 	return s
+}
+
+// podsOfJob returns the number of pods that a Job of a replicatedJob runs at the same time.
+func podsOfJob(rj *jobsetv1alpha2.ReplicatedJob) int {
+	spec := &rj.Template.Spec
+	running := ptr.Deref(spec.Parallelism, 1)
+	return int(min(running, ptr.Deref(spec.Completions, running)))
 }
 
 // serviceOf indexes a set by its Service.

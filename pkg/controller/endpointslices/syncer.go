@@ -72,7 +72,7 @@ func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Sync
 	sets := informers.NewResource(c.Informers.Aggregated(gv), gv.WithResource("jobsets"), &jobsetv1alpha2.JobSet{}, c.JobSets,
 		c.JobSets.JobsetV1alpha2().JobSets(metav1.NamespaceAll))
 	c.sets = declare(informers.Need{
-		Resource: sets, Transform: informers.Transformed(newSet), Indexers: cache.Indexers{indexService: serviceOf},
+		Resource: sets, Transform: informers.Transformed(c.newSet), Indexers: cache.Indexers{indexService: serviceOf},
 	})
 	// Clusters whose administrators do not give us this right are served by their own controllers.
 	c.slices = declare(informers.Need{
@@ -88,13 +88,43 @@ func newSyncer(config Config, q Queue, declare func(informers.Need) Cache) *Sync
 	return c
 }
 
-// asks returns whether a set asks us to write its slices.
-func (c *Syncer) asks(s *set) bool {
-	mode := s.mode
-	if mode != jobsetv1alpha2.ServiceEndpointsCluster && mode != jobsetv1alpha2.ServiceEndpointsController {
-		mode = c.Mode
+func isMode(mode string) bool {
+	switch mode {
+	case jobsetv1alpha2.ServiceEndpointsCluster, jobsetv1alpha2.ServiceEndpointsController, jobsetv1alpha2.ServiceEndpointsAuto:
+		return true
 	}
-	return mode == jobsetv1alpha2.ServiceEndpointsController && s.service != ""
+	return false
+}
+
+// modeOf returns the mode of a set.
+func (c *Syncer) modeOf(s *set) string {
+	if isMode(s.mode) {
+		return s.mode
+	}
+	return c.Mode
+}
+
+// newSet returns what is kept of a JobSet. What its pods do matters only to one mode.
+func (c *Syncer) newSet(js *jobsetv1alpha2.JobSet) *set {
+	s := newSet(js)
+	if c.modeOf(s) == jobsetv1alpha2.ServiceEndpointsAuto && !s.unknown {
+		s.activity = activityOf(js, s.pods)
+	}
+	return s
+}
+
+// asks returns whether we are to write the slices of a set. In the mode auto, a Service that is taken stays so until all pods are at rest.
+func (c *Syncer) asks(s *set) bool {
+	if s.service == "" {
+		return false
+	}
+	switch c.modeOf(s) {
+	case jobsetv1alpha2.ServiceEndpointsController:
+		return true
+	case jobsetv1alpha2.ServiceEndpointsAuto:
+		return s.activity == manyMove || s.activity == fewMove && len(c.taken(s.key())) > 0
+	}
+	return false
 }
 
 // set returns the cached set; nil if there is none.
@@ -135,9 +165,9 @@ func (c *Syncer) taken(key cache.ObjectName) (names []string) {
 	return names
 }
 
-// Needed returns whether pods must be watched. Where all sets ask us, they are watched before there is one.
+// Needed returns whether pods must be watched. Where all sets may ask us, they are watched before there is one.
 func (c *Syncer) Needed() bool {
-	if c.Mode == jobsetv1alpha2.ServiceEndpointsController || len(c.switched.List()) > 0 {
+	if c.Mode != jobsetv1alpha2.ServiceEndpointsCluster || len(c.switched.List()) > 0 {
 		return true
 	}
 	for _, obj := range c.slices.List() {
@@ -146,7 +176,7 @@ func (c *Syncer) Needed() bool {
 		}
 	}
 	for _, obj := range c.sets.List() {
-		if s, ok := obj.(*set); ok && c.asks(s) {
+		if s, ok := obj.(*set); ok && (s.mayAsk() || c.asks(s)) {
 			return true
 		}
 	}

@@ -186,13 +186,16 @@ const (
 	// MetadataCompact gives Jobs and pods the identity keys as labels, and as annotations only what the pod template reads
 	// through the downward API.
 	MetadataCompact = "compact"
-	// ServiceEndpointsKey is the annotation of a set that says who writes the addresses of its headless Service: ServiceEndpointsCluster or
-	// ServiceEndpointsController. The flag of the controller gives the default. Upstream has no such key.
+	// ServiceEndpointsKey is the annotation of a set that says who writes the addresses of its headless Service: ServiceEndpointsCluster,
+	// ServiceEndpointsController or ServiceEndpointsAuto. The flag of the controller gives the default. Upstream has no such key.
 	ServiceEndpointsKey = "jobset-apiserver.io/service-endpoints"
 	// ServiceEndpointsCluster leaves the addresses to the controllers of the cluster.
 	ServiceEndpointsCluster = "cluster"
 	// ServiceEndpointsController lets the controller of JobSets write EndpointSlices.
 	ServiceEndpointsController = "controller"
+	// ServiceEndpointsAuto lets it do so while many pods of a large set come and go, and leaves the addresses to the controllers of the cluster
+	// at other times.
+	ServiceEndpointsAuto = "auto"
 	// EndpointsKey is the key of a label that no pod carries. While the selector of a Service has it, the controllers of
 	// the cluster find no pods for the Service. The value is ServiceEndpointsController. Upstream has no such key.
 	EndpointsKey = "jobset-apiserver.io/endpoints"
