@@ -98,7 +98,7 @@ func TestBadFlags(t *testing.T) {
 		"an unknown controller": {
 			[]string{"--controllers=*,-job"}, `--controllers: unknown controller "job"; known are ` + controllers},
 		"somebody else who writes addresses": {
-			[]string{"--service-endpoints=kube"}, `--service-endpoints: must be cluster or controller, not "kube"`},
+			[]string{"--service-endpoints=kube"}, `--service-endpoints: must be cluster, controller or auto, not "kube"`},
 		"no controller": {
 			[]string{"--controllers=-jobset"}, "--controllers: must leave at least one of " + controllers},
 		"no requests": {

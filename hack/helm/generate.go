@@ -33,8 +33,8 @@ var conditions = map[string]string{
 	"components/cert-manager/":     `eq .Values.tls.mode "cert-manager"`,
 	"components/disaggregatedset/": ".Values.kinds.disaggregatedset",
 	"components/embedded-members/": `include "jobset.members" .`,
-	"components/endpoints/": `or .Values.controller.serviceEndpoints.permissions (eq .Values.controller.serviceEndpoints.mode "controller") ` +
-		`(regexMatch "(^| )--service-endpoints=controller" (join " " .Values.controller.extraArgs))`,
+	"components/endpoints/": `or .Values.controller.serviceEndpoints.permissions (has .Values.controller.serviceEndpoints.mode (list "controller" "auto")) ` +
+		`(regexMatch "(^| )--service-endpoints=(controller|auto)" (join " " .Values.controller.extraArgs))`,
 	"components/pod-groups/": "or .Values.featureGates.JobSetWorkloadAwareSchedulingAPI " +
 		".Values.controller.featureGates.JobSetWorkloadAwareSchedulingAPI " +
 		`(regexMatch "(^| )--(gang-scheduling-provider|config)=|JobSetWorkloadAwareSchedulingAPI=true" (join " " .Values.controller.extraArgs))`,

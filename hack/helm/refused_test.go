@@ -33,7 +33,7 @@ var refused = map[string]struct{ values, message string }{
 	"name of a gate":           {"featureGates: {a-b: true}", "at '/featureGates': additional properties 'a-b' not allowed"},
 	"flag without dashes":      {"apiserver: {extraArgs: [v=4]}", "at '/apiserver/extraArgs/0': 'v=4' does not match pattern '^--[a-z]'"},
 	"memory":                   {"controller: {resources: {limits: {memory: 1000000}}}", "at '/controller/resources/limits/memory': got number, want string"},
-	"who writes addresses":     {"controller: {serviceEndpoints: {mode: us}}", "at '/controller/serviceEndpoints/mode': value must be one of 'cluster', 'controller'"},
+	"who writes addresses":     {"controller: {serviceEndpoints: {mode: us}}", "at '/controller/serviceEndpoints/mode': value must be one of 'cluster', 'controller', 'auto'"},
 	"label of the selectors":   {"apiserver: {podLabels: {app.kubernetes.io/name: x}}", "at '/apiserver/podLabels/app.kubernetes.io~1name': false schema"},
 	"senders that are no list": {"networkPolicy: {apiserver: {from: 192.0.2.0/28}}", "at '/networkPolicy/apiserver/from': got string, want array"},
 	"no registry": {

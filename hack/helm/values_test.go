@@ -150,6 +150,9 @@ var rendered = map[string]struct {
 	"addresses of Services by a flag": {values: "controller: {extraArgs: [--service-endpoints=controller]}", wants: []want{
 		present("ClusterRole/jobset-controller-manager:endpoints"),
 	}},
+	"addresses of large Services by a flag": {values: "controller: {extraArgs: [--service-endpoints=auto]}", wants: []want{
+		present("ClusterRole/jobset-controller-manager:endpoints"),
+	}},
 	"gangs by a configuration file": {values: "controller: {extraArgs: [--config=/etc/jobset/config.yaml]}", wants: []want{
 		present("ClusterRole/jobset-controller-manager:pod-groups"),
 	}},
@@ -160,6 +163,9 @@ var rendered = map[string]struct {
 	}},
 	"addresses of Services, checked": {values: "controller: {serviceEndpoints: {mode: controller}}", wants: []want{
 		{controller, container + "args.5", "--service-endpoints=controller"}, {controller, container + "args.6", "none"},
+	}},
+	"addresses of large Services": {values: "controller: {serviceEndpoints: {mode: auto}}", wants: []want{
+		present("ClusterRole/jobset-controller-manager:endpoints"), {controller, container + "args.5", "--service-endpoints=auto"},
 	}},
 	"addresses of Services by the cluster": {values: "controller: {serviceEndpoints: {mode: cluster}}", wants: []want{{controller, container + "args.5", "none"}}},
 	"memory": {values: "{apiserver: {resources: {limits: {memory: 512Mi}}}, controller: {resources: {limits: null}}}", wants: []want{

@@ -6,7 +6,6 @@ package options
 import (
 	"net"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/tools/events"
@@ -22,12 +21,15 @@ import (
 // serviceEndpointsFlag is the flag for who writes the addresses of headless Services, and serviceEndpoints are its values.
 const serviceEndpointsFlag = "service-endpoints"
 
-var serviceEndpoints = []string{jobsetv1alpha2.ServiceEndpointsCluster, jobsetv1alpha2.ServiceEndpointsController}
+var serviceEndpoints = []string{
+	jobsetv1alpha2.ServiceEndpointsCluster, jobsetv1alpha2.ServiceEndpointsController, jobsetv1alpha2.ServiceEndpointsAuto,
+}
 
 func (o *Options) addServiceEndpointsFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceEndpoints, serviceEndpointsFlag, o.ServiceEndpoints,
-		"Who writes the addresses of the headless Services of JobSets: cluster leaves them to kube-controller-manager, and controller writes "+
-			"EndpointSlices, at a fraction of the cost, for clusters whose DNS server reads EndpointSlices. The annotation "+
+		"Who writes the addresses of the headless Services of JobSets: cluster leaves them to kube-controller-manager, controller writes "+
+			"EndpointSlices, at a fraction of the cost, for clusters whose DNS server reads EndpointSlices, and auto does so only while many "+
+			"pods of a set of 100 or more come and go. The annotation "+
 			""+jobsetv1alpha2.ServiceEndpointsKey+
 			" of a JobSet overrides it.")
 	fs.BoolVar(&o.ServiceEndpointsCanary, "service-endpoints-canary", o.ServiceEndpointsCanary,
@@ -37,7 +39,7 @@ func (o *Options) addServiceEndpointsFlags(fs *pflag.FlagSet) {
 
 func (o *Options) validateServiceEndpoints() error {
 	if !slices.Contains(serviceEndpoints, o.ServiceEndpoints) {
-		return o.flagError(serviceEndpointsFlag, "must be %s, not %q", strings.Join(serviceEndpoints, " or "), o.ServiceEndpoints)
+		return o.flagError(serviceEndpointsFlag, "must be cluster, controller or auto, not %q", o.ServiceEndpoints)
 	}
 	return nil
 }

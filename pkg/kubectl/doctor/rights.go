@@ -70,7 +70,9 @@ func controllerRights(ctx context.Context, p *inspection) finding {
 
 // writesEndpoints returns whether a pod of the controller writes addresses of Services without being asked by a set.
 func (p *inspection) writesEndpoints() bool {
-	return p.controllerHas(func(arg string) bool { return arg == "--service-endpoints=controller" })
+	return p.controllerHas(func(arg string) bool {
+		return arg == "--service-endpoints=controller" || arg == "--service-endpoints=auto"
+	})
 }
 
 // makesPodGroups returns whether a pod of the controller makes PodGroups for a scheduler.

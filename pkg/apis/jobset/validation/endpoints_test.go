@@ -15,14 +15,14 @@ import (
 )
 
 func TestServiceEndpoints(t *testing.T) {
-	for value, good := range map[string]bool{"cluster": true, "controller": true, "": false, "Controller": false, "kube-controller-manager": false} {
+	for value, good := range map[string]bool{"cluster": true, "controller": true, "auto": true, "": false, "Controller": false, "kube-controller-manager": false} {
 		t.Run(value, func(t *testing.T) {
 			js := train()
 			js.Annotations = map[string]string{jobset.ServiceEndpointsKey: value}
 			var refused []refusal
 			if !good {
 				refused = []refusal{{
-					"metadata.annotations[jobset-apiserver.io/service-endpoints]", field.ErrorTypeNotSupported, `supported values: "cluster", "controller"`,
+					"metadata.annotations[jobset-apiserver.io/service-endpoints]", field.ErrorTypeNotSupported, `supported values: "cluster", "controller", "auto"`,
 				}}
 			}
 			if diff := cmp.Diff(refused, refusals(validation.ValidateJobSetCreate(js, gates.Gates{}))); diff != "" {

@@ -112,7 +112,7 @@ func validateNetwork(network *jobset.Network, path *field.Path) field.ErrorList 
 
 // validateServiceEndpoints checks who is to write the addresses of the headless Service.
 func validateServiceEndpoints(js *jobset.JobSet) field.ErrorList {
-	known := []string{jobset.ServiceEndpointsCluster, jobset.ServiceEndpointsController}
+	known := []string{jobset.ServiceEndpointsCluster, jobset.ServiceEndpointsController, jobset.ServiceEndpointsAuto}
 	value, set := js.Annotations[jobset.ServiceEndpointsKey]
 	if !set || slices.Contains(known, value) {
 		return nil
