@@ -112,3 +112,28 @@ func TestAutoThatCannotGiveBack(t *testing.T) {
 		}
 	})
 }
+
+// TestAutoRemembersRefusals does not try what is refused again because a set has been at rest in between, and forgets it with the set.
+func TestAutoRemembersRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) {
+			c.Kube.(*fake.Clientset).PrependReactor("create", "endpointslices", func(clientgotesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "", fmt.Errorf("exceeded quota: q"))
+			})
+		}, one(newJobSet("js", "auto", many, starts...)), objectsOf(newService("js"), true)...)
+		r.wrote("the set starts", fmt.Sprint("create ", many))
+		for range 5 {
+			r.becomes(runs...)
+			r.becomes(restarts...)
+		}
+		r.wrote("the set restarts within a minute")
+		r.pass(time.Minute)
+		r.wrote("a minute has passed", fmt.Sprint("create ", many))
+		r.becomes(runs...)
+		r.remove("js", "set")
+		r.pass(time.Second)
+		if all := r.c.memory.denials; len(all) > 0 {
+			t.Errorf("refusals of a set that is gone are kept: %v", all)
+		}
+	})
+}

@@ -8,7 +8,8 @@
 // change the Service and the slices; quotas, policies and webhooks refuse requests; DNS servers answer, answer without the record, or do
 // not answer; caches lag behind, each on its own; requests fail, or fail but are carried out, at once or later; the controller dies between
 // two writes and starts again, or is deposed without noticing. What decides and writes is the real Syncer, with the real pacing of syncs
-// and the real caches but for the watches. The controller of the cluster writes slices for Services that select pods.
+// and the real caches but for the watches. In a third of the histories the set is large, its status changes, and its mode may be auto. The
+// controller of the cluster writes slices for Services that select pods.
 //
 // First comes a storm in which anything may happen (users_test.go), then a calm: requests are carried out at once or
 // refused for good, caches follow, and pods still come and go. There the rules about names hold (rules_test.go). In the

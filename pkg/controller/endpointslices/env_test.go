@@ -70,6 +70,8 @@ type env struct {
 	// mode is the mode of sets without the annotation, and publish is whether Services publish addresses of pods that are not ready.
 	mode    string
 	publish bool
+	// auto means that sets are large, have a status, and may be in the mode auto.
+	auto bool
 	// labeled Services carry labels of their set, which the cluster copies to its slices.
 	labeled bool
 	// dns is what DNS servers answer: nil for the record.
@@ -86,12 +88,13 @@ type env struct {
 }
 
 func newEnv(seed uint64, m mutant, trace *[]string) *env {
-	const stream = 0x656e64706f696e74
+	const stream, autoStream = 0x656e64706f696e74, 0x6175746f
 	d := simulation.NewDice(seed, stream)
 	e := &env{
 		World: simulation.NewWorld(d, trace), mutant: m, publish: d.Percent(70), labeled: d.Percent(30),
-		mode: simulation.OneOf(d, jobsetv1alpha2.ServiceEndpointsCluster, jobsetv1alpha2.ServiceEndpointsController, jobsetv1alpha2.ServiceEndpointsController),
+		auto: simulation.NewDice(seed, autoStream).Percent(35), // histories without it are as they were
 	}
+	e.mode = e.randomMode(jobsetv1alpha2.ServiceEndpointsCluster, jobsetv1alpha2.ServiceEndpointsController, jobsetv1alpha2.ServiceEndpointsController)
 	e.RandomTrouble()
 	e.main = simulation.Server{Versions: simulation.Versions{Last: 1}, Ahead: simulation.OneOf(d, 0, -40*time.Second, time.Minute), Refusals: map[string]error{}}
 	e.aggregated = simulation.Server{Versions: simulation.Versions{Last: 10_000}, Ahead: simulation.OneOf(d, 0, time.Minute), Refusals: map[string]error{}}
@@ -135,15 +138,6 @@ func isManaged(slice *discoveryv1.EndpointSlice) bool {
 
 func switched(svc *corev1.Service) bool {
 	return svc.Spec.Selector[jobsetv1alpha2.EndpointsKey] == jobsetv1alpha2.ServiceEndpointsController
-}
-
-// asks returns whether a set asks for our slices.
-func (e *env) asks(js *jobsetv1alpha2.JobSet) bool {
-	mode := js.Annotations[jobsetv1alpha2.ServiceEndpointsKey]
-	if mode == "" {
-		mode = e.mode
-	}
-	return mode == jobsetv1alpha2.ServiceEndpointsController
 }
 
 var _ endpoints.Queue = &process{}

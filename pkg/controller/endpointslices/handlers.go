@@ -69,7 +69,7 @@ func (c *Syncer) onSlice(obj any, gone bool) {
 // and is for a set that is gone. A set that is gone is no reason to write what waits.
 func (c *Syncer) onSet(was, is *set) {
 	moved := was == nil || is == nil || was.service != is.service
-	if is != nil && is.mayAsk() {
+	if is.mayAsk() {
 		c.expect()
 	}
 	for _, s := range []*set{was, is} {
@@ -78,6 +78,9 @@ func (c *Syncer) onSet(was, is *set) {
 		}
 		switch {
 		case !c.concerns(s.key()) && !c.asks(s):
+			if was != nil && was.mayAsk() && !is.mayAsk() {
+				c.queue.Add(s.key()) // what is known of it is forgotten
+			}
 		case is.ends():
 			c.queue.Add(s.key())
 		default:

@@ -45,14 +45,18 @@ func newMemory() *memory {
 	}
 }
 
-func (m *memory) forget(key cache.ObjectName) {
+// forget drops what is known of a set. What the API refuses is kept for one that may ask again in a moment: it is not tried more often for
+// that.
+func (m *memory) forget(key cache.ObjectName, mayAsk bool) {
 	m.leaving.Forget(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.outcomes, key)
 	delete(m.versions, key)
 	delete(m.changed, key)
-	delete(m.denials, key)
+	if !mayAsk {
+		delete(m.denials, key)
+	}
 }
 
 // writing notes that slices of a set are being written. The function that it returns notes the end, and calls changed

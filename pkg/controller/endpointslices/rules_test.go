@@ -60,6 +60,8 @@ type rules struct {
 	known  bool
 	// wantedAt is when there was last a reason to give the Service back, and leftAt when it was given back.
 	wantedAt, leftAt time.Time
+	// restSince is since when the Service is to be the cluster's because the set is at rest, and keptSince since when it is not.
+	restSince, keptSince time.Time
 	// barredAt is when nothing that helps was last allowed, and meddledAt when others last deleted or emptied a slice.
 	barredAt, meddledAt time.Time
 	// lateSlices are how many slices were created by requests that arrived late, so that there may be another one.
@@ -140,6 +142,7 @@ func (r *rules) check() {
 		}
 	}
 	r.checkTold()
+	r.checkRest()
 }
 
 // excused returns whether names may be wrong because nothing that helps is allowed, or was not a while ago: what is
@@ -184,6 +187,7 @@ func (r *rules) note() {
 			}
 		}
 	}
+	r.noteRest()
 	lately := r.Now().Add(-remembered)
 	if !r.ownable() || r.process.refusedAt.After(lately) || r.process.guardedAt.After(lately) {
 		r.wantedAt = r.Now()
@@ -201,6 +205,7 @@ func (e *env) ownable() bool {
 func (r *rules) reset() {
 	clear(r.stale)
 	clear(r.missing)
+	r.restSince, r.keptSince = time.Time{}, time.Time{}
 	if r.refusals = nil; !r.untold.IsZero() {
 		r.untold = r.Now()
 	}
@@ -245,6 +250,8 @@ func (r *rules) checkTold() {
 	js := r.set(name)
 	if js == nil || js.DeletionTimestamp != nil || r.service() == nil || !metav1.IsControlledBy(r.service(), js) {
 		r.untold = time.Time{} // there is no object to report it on
+	} else if r.inAuto(js) {
+		r.untold = time.Time{} // it has not asked for anything
 	} else if !r.asks(js) && len(r.managed()) == 0 && !switched(r.service()) {
 		r.untold = time.Time{} // nothing is left to be refused
 	} else if reason, _, _ := r.process.handle.Refusal(js); !r.mutant.silent && (reason == endpoints.ReasonSlicesRefused || reason == endpoints.ReasonServiceRefused) {

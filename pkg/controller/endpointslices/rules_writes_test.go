@@ -79,6 +79,9 @@ func (r *rules) patched(p *process, before *corev1.Service, selector map[string]
 	if js != nil && !metav1.IsControlledBy(before, js) && r.Since(js.CreationTimestamp.Time) > 2*time.Minute {
 		r.Fail(ruleOwned, "%s of another owner", before.UID)
 	}
+	if !r.restSince.IsZero() && r.Since(r.restSince) > shownAfter {
+		r.Fail(ruleAtRest, "it is taken, and the set is at rest since %s", r.Since(r.restSince))
+	}
 	if r.Since(r.meddledAt) <= shownAfter {
 		return // caches may show the slices as they were
 	}

@@ -61,8 +61,8 @@ func (s *set) isUnknown() bool { return s != nil && s.unknown }
 // ends returns whether the set is gone or about to be.
 func (s *set) ends() bool { return s == nil || s.deleted }
 
-// mayAsk returns whether a set that asks for nothing now may do so at any time.
-func (s *set) mayAsk() bool { return s.activity > over && s.service != "" && !s.deleted }
+// mayAsk returns whether a set that asks for nothing now may do so at any time; false without a set.
+func (s *set) mayAsk() bool { return s != nil && s.activity > over && s.service != "" && !s.deleted }
 
 // object returns a reference to the set for events.
 func (s *set) object() *jobsetv1alpha2.JobSet {

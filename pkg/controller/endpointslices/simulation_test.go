@@ -30,6 +30,7 @@ var histories = simulation.Histories[mutant]{
 		"Services taken", "Services given back", "Services created with the label", "Services shared", "Services changed by others", "slices created", "slices deleted",
 		"slices deleted by others", "pods that ended", "views", "views that ended", "slices refused at first", "events", "requests in trouble", "kills of the controller", "failed syncs", "conflicts",
 		"refused: create endpointslice", "refused: update endpointslice", "refused: delete endpointslice", "refused: patch service",
+		"sets in which pods move: many", "sets in which pods move: few", "sets in which pods move: none",
 		"sets deleted: Background", "sets deleted: Foreground", "sets deleted: Orphan",
 		"at rest: no Service", "at rest: by the cluster", "at rest: by us",
 	},

@@ -50,6 +50,9 @@ func (e *env) becalm() {
 		if end.Sub(e.Now()) > calmFor-lively && e.Dice.Percent(25) {
 			e.livePods()
 		}
+		if e.auto && end.Sub(e.Now()) > calmFor-lively && e.Dice.Percent(6) {
+			e.liveStatus()
+		}
 		if end.Sub(e.Now()) > calmFor-lively && e.Dice.Percent(3) {
 			e.meddleWithSlices()
 		}

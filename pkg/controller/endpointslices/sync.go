@@ -140,7 +140,7 @@ func (c *Syncer) abandoned(obs *observed, view *view) bool {
 
 // forget drops what is known of a set that is none of our business any more.
 func (c *Syncer) forget(key cache.ObjectName) {
-	c.memory.forget(key)
+	c.memory.forget(key, c.set(key).mayAsk())
 	c.lost.Forget(key)
 	if view := c.demand.Current(); view != nil {
 		view.paces.again(key)

@@ -18,9 +18,14 @@ import (
 
 // happenings returns what may happen, the doings of the controller last.
 func (e *env) happenings() []simulation.Happening {
+	statusWeight := 0
+	if e.auto {
+		statusWeight = 6
+	}
 	return []simulation.Happening{
 		{Weight: 20, Do: e.livePods},
 		{Weight: 15, Do: func() { e.ShowSome(e.process.follows()) }},
+		{Weight: statusWeight, Do: func() { e.liveStatus() }},
 		{Weight: 8, Do: func() { e.writeAsCluster() }},
 		{Weight: 4, Do: func() { e.createService() }},
 		{Weight: 2, Do: e.userActs},
@@ -69,13 +74,14 @@ func (e *env) createSet(set string) {
 	js := &jobsetv1alpha2.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}}
 	js.Spec.Network = &jobsetv1alpha2.Network{EnableDNSHostnames: ptr.To(true), Subdomain: name}
 	js.Spec.ReplicatedJobs = []jobsetv1alpha2.ReplicatedJob{{Name: "w", Replicas: ptr.To[int32](maxPods)}}
+	e.enlarge(js)
 	e.annotate(js)
 	e.Note("user creates set %s: asks %t", set, e.asks(js))
 	e.sets.Create(js)
 }
 
 func (e *env) annotate(js *jobsetv1alpha2.JobSet) {
-	mode := simulation.OneOf(e.Dice, "", jobsetv1alpha2.ServiceEndpointsController, jobsetv1alpha2.ServiceEndpointsController, jobsetv1alpha2.ServiceEndpointsCluster)
+	mode := e.randomMode("", jobsetv1alpha2.ServiceEndpointsController, jobsetv1alpha2.ServiceEndpointsController, jobsetv1alpha2.ServiceEndpointsCluster)
 	js.Annotations = map[string]string{jobsetv1alpha2.ServiceEndpointsKey: mode}
 }
 
