@@ -153,7 +153,7 @@ func (p *process) answer(request string, err error) error {
 		p.Note("  refused: %s", request)
 		p.refusedAt, p.refusals[request] = p.Now(), p.Now()
 		p.sender.Denied(request, err)
-		p.rules.refused()
+		p.rules.refused(p.seen().GetUID())
 		if p.mutant.deaf {
 			return simulation.ErrServer
 		}

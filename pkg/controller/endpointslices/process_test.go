@@ -91,14 +91,22 @@ func (e *env) fill() bool {
 
 // asked returns the set as the controller sees it: which it is, and whether it asks for slices of the controller.
 func (p *process) asked(string) string {
+	if js := p.seen(); js.UID != "" {
+		return fmt.Sprint(js.UID, p.asks(js))
+	}
+	return ""
+}
+
+// seen returns the set as the controller sees it; an empty one if there is none.
+func (p *process) seen() *jobsetv1alpha2.JobSet {
 	for _, c := range p.caches {
 		if seen, ok := c.(*informer[*jobsetv1alpha2.JobSet]); ok {
 			if js, found := seen.Get(name); found {
-				return fmt.Sprint(js.UID, p.asks(js))
+				return js
 			}
 		}
 	}
-	return ""
+	return &jobsetv1alpha2.JobSet{}
 }
 
 // follow returns what declares caches, and adds them to a list.

@@ -56,8 +56,10 @@ type rules struct {
 	runs    map[resolved]time.Time
 	// untold is since when a refusal is unknown to users; zero if none is. known means that users were told of one, and that no request
 	// about slices that was refused was accepted since: the controller does not repeat what lasts, in other words either.
-	untold time.Time
-	known  bool
+	// Both are about the set refusedOf.
+	untold    time.Time
+	known     bool
+	refusedOf types.UID
 	// wantedAt is when there was last a reason to give the Service back, and leftAt when it was given back.
 	wantedAt, leftAt time.Time
 	// restSince is since when the Service is to be the cluster's because the set is at rest, and keptSince since when it is not.
@@ -211,9 +213,12 @@ func (r *rules) reset() {
 	}
 }
 
-// refused notes that a request was refused for good.
-func (r *rules) refused() {
+// refused notes that a request about a set was refused for good.
+func (r *rules) refused(set types.UID) {
 	r.wantedAt = r.Now()
+	if set != r.refusedOf {
+		r.refusedOf, r.untold, r.known = set, time.Time{}, false
+	}
 	if r.untold.IsZero() && !r.known {
 		r.untold = r.Now()
 	}
@@ -250,6 +255,8 @@ func (r *rules) checkTold() {
 	js := r.set(name)
 	if js == nil || js.DeletionTimestamp != nil || r.service() == nil || !metav1.IsControlledBy(r.service(), js) {
 		r.untold = time.Time{} // there is no object to report it on
+	} else if js.UID != r.refusedOf {
+		r.untold = time.Time{} // it was about a set before this one, of the same name
 	} else if r.inAuto(js) {
 		r.untold = time.Time{} // it has not asked for anything
 	} else if !r.asks(js) && len(r.managed()) == 0 && !switched(r.service()) {
