@@ -73,8 +73,8 @@ func objectsOf(service *corev1.Service, started bool) []runtime.Object {
 	return all
 }
 
-// fill has the cluster write all addresses.
-func (r *rig) fill() {
+// writeAllAsCluster has the cluster write all addresses.
+func (r *rig) writeAllAsCluster() {
 	r.Helper()
 	var addresses []string
 	for _, a := range r.listed() {
@@ -101,7 +101,7 @@ func TestAutoFromStartToRestart(t *testing.T) {
 		r.wrote("almost all Jobs are ready")
 		r.becomes(runs...)
 		r.wrote("the set runs", "leave")
-		r.fill()
+		r.writeAllAsCluster()
 		r.wrote("the cluster has all addresses", "delete")
 
 		r.becomes(lacksOne...)

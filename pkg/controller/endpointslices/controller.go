@@ -16,6 +16,9 @@
 //
 // The Service of a new set is created with that label if Handle says so, so that the controllers of the cluster never
 // write its addresses.
+//
+// A set in the mode auto asks for our slices only while many of its pods come and go (activity.go). All else is as for other sets: its
+// Service is taken when it begins to ask, and given back when it ends.
 package endpoints
 
 import (
