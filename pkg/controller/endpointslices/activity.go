@@ -61,7 +61,8 @@ func activityOf(js *jobsetv1alpha2.JobSet, pods int) activity {
 	return atRest
 }
 
-// podsOfActive returns the number of pods of Jobs that are active in a set that stops.
+// podsOfActive returns the number of pods of Jobs that are active in a set that stops. Until the attempt has ended, there is one at least:
+// counts of a set that is suspended soon after its start may not be stored yet.
 func podsOfActive(js *jobsetv1alpha2.JobSet) (pods int) {
 	active := make(map[string]int32, len(js.Status.ReplicatedJobsStatus))
 	for i := range js.Status.ReplicatedJobsStatus {
@@ -70,6 +71,9 @@ func podsOfActive(js *jobsetv1alpha2.JobSet) (pods int) {
 	for i := range js.Spec.ReplicatedJobs {
 		rj := &js.Spec.ReplicatedJobs[i]
 		pods += int(active[rj.Name]) * podsOfJob(rj)
+	}
+	if helper.RunningAttempt(&js.Status) != nil {
+		return max(pods, 1)
 	}
 	return pods
 }

@@ -84,7 +84,7 @@ func (e *env) liveStatus() bool {
 			begin(js, ptr.Deref(js.Spec.Suspend, false))
 		case n < 15:
 			js.Spec.Suspend = ptr.To(true)
-			movesBy(js, active(js))
+			movesBy(js, max(active(js), 1)) // counts may not be stored yet
 		case n < 30: // the counts stay as they are for a while
 			begin(js, true)
 		case lastAttempt(js).ReadyTime == nil:
@@ -123,7 +123,9 @@ func (e *env) liveSuspended(js *jobsetv1alpha2.JobSet, n int) {
 	if count(js, 0, left); left == 0 && lastAttempt(js) != nil {
 		lastAttempt(js).EndTime = ptr.To(metav1.NewMicroTime(e.Now()))
 	}
-	movesBy(js, left)
+	if movesBy(js, left); lastAttempt(js) != nil && lastAttempt(js).EndTime == nil {
+		movesBy(js, max(left, 1))
+	}
 }
 
 // liveStart lets more Jobs of an attempt become ready, or all.
