@@ -59,6 +59,7 @@ func (c sliceClient) Create(ctx context.Context, wanted *discoveryv1.EndpointSli
 	created, err := c.client.Create(ctx, wanted, options)
 	if err == nil && !c.p.sender.Deposed {
 		c.p.created[created.Name] = true
+		c.p.repaired(c.p.Now())
 		c.p.rules.accepted(c.p, "create endpointslice")
 	}
 	return created, c.p.answer("create endpointslice", err)
@@ -70,6 +71,7 @@ func (c sliceClient) Update(ctx context.Context, wanted *discoveryv1.EndpointSli
 	}
 	updated, err := c.client.Update(ctx, wanted, options)
 	if err == nil && !c.p.sender.Deposed {
+		c.p.repaired(c.p.Now())
 		c.p.rules.accepted(c.p, "update endpointslice")
 	}
 	return updated, c.p.answer("update endpointslice", err)

@@ -40,10 +40,11 @@ type process struct {
 	refusedAt time.Time
 	// refusals are when requests were last refused, by verb and kind.
 	refusals map[string]time.Time
-	// deletedAt is when users last deleted or emptied slices, and guardedAt is when the guard last had a reason to refuse to write
-	// them again: three times within a minute.
-	deletedAt []time.Time
-	guardedAt time.Time
+	// deletedAt is when users last deleted or emptied slices, and repairedAt when the controller then wrote. guardedAt is when the guard last
+	// had a reason to refuse to write them again: three times within a minute. Without pods there is nothing to write for a while.
+	deletedAt, repairedAt []time.Time
+	repairs               bool
+	guardedAt             time.Time
 	// failures is the number of look-ups in a row that DNS servers have answered without the record.
 	failures int
 }
@@ -229,8 +230,23 @@ func (e *env) lookUp() bool {
 
 // undone notes that a user has deleted or emptied a slice, and that the guard of the process may refuse to write it again.
 func (p *process) undone(now time.Time) {
-	p.deletedAt = append(slices.DeleteFunc(p.deletedAt, func(at time.Time) bool { return now.Sub(at) > time.Minute }), now)
-	if len(p.deletedAt) >= 3 {
+	p.repairs = true
+	p.deletedAt = p.thrice(p.deletedAt, now)
+}
+
+// repaired notes that the controller has written a slice, which is a reversal of what a user has done.
+func (p *process) repaired(now time.Time) {
+	if p.repairs {
+		p.repairs = false
+		p.repairedAt = p.thrice(p.repairedAt, now)
+	}
+}
+
+// thrice returns the times within the last minute, and notes that there are three.
+func (p *process) thrice(times []time.Time, now time.Time) []time.Time {
+	times = append(slices.DeleteFunc(times, func(at time.Time) bool { return now.Sub(at) > time.Minute }), now)
+	if len(times) >= 3 {
 		p.guardedAt = now
 	}
+	return times
 }
