@@ -60,7 +60,7 @@ func NewAuthorizer(o *genericoptions.DelegatingAuthorizationOptions) (authorizer
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-groups",
 			Authorizer: authorizerfactory.NewPrivilegedGroups(o.AlwaysAllowGroups...)},
 		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-paths", Authorizer: paths},
-		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/webhook", Authorizer: limitImpersonation(ByChannel(forwarded, direct))},
+		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/webhook", Authorizer: limitImpersonation(ByChannel(forAnyName(forwarded), direct))},
 	)
 }
 
