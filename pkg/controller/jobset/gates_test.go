@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
 func TestDroppedStatusFieldsAreDetected(t *testing.T) {
@@ -54,6 +55,7 @@ func TestDroppedStatusFieldsAreDetected(t *testing.T) {
 func TestSetStartsWithGateMismatch(t *testing.T) {
 	set := newSet()
 	r := newRig(t, set)
+	r.deps.Runner = children.NewSlowStart(1) // for an order that does not change
 	r.deps.Gates = gates.Gates{JobSetActiveDeadlineSeconds: true, ExecutionAttemptsTracking: true, RestartJob: true}
 	if err := r.caches.jobSets.GetIndexer().Add(set); err != nil {
 		t.Fatal(err)

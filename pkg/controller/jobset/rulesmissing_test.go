@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/gates"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
 // rulesSet returns a set whose worker has a restart rule, and two Jobs.
@@ -39,6 +40,7 @@ func TestRestartRulesMissing(t *testing.T) {
 		"the feature gate ContainerRestartRules of kube-apiserver is off, or it is older than 1.35"
 	drops := true
 	r := newRulesRig(t, rulesSet(jobsetv1alpha2.RestartStrategyInPlaceRestart), &drops)
+	r.deps.Runner = children.NewSlowStart(1) // for an order that does not change
 	r.pass(t)
 	r.store(t)
 	diff(t, "condition", metav1.Condition{Type: jobsetv1alpha2.RestartRulesMissing, Status: metav1.ConditionTrue, Reason: "ContainerRestartRulesMissing", Message: message}, r.rulesMissing())

@@ -84,20 +84,22 @@ func TestPassEndsInTime(t *testing.T) {
 		takes, stopAfter time.Duration
 		want             outcome
 	}{
-		// 1, 2, 4, 8, 16 and 32 Jobs, and then 50 at a time.
+		// 4, 8, 16 and 32 Jobs, and then 50 at a time.
 		"the time of the pass is over": {
 			takes: roundTrip, stopAfter: time.Hour,
-			want: outcome{Begun: 63 + 6*50, Created: 63 + 6*50, Took: 12 * roundTrip, Again: queue.Due{Continue: true, Deadline: time.Minute}, Status: 3},
+			want: outcome{Begun: 60 + 8*50, Created: 60 + 8*50, Took: 12 * roundTrip, Again: queue.Due{Continue: true, Deadline: time.Minute}, Status: 3},
 		},
 		"the program is to end": {
 			takes: roundTrip, stopAfter: 24500 * time.Millisecond,
-			want: outcome{Begun: 31, Created: 31, Took: 5 * roundTrip, Again: queue.Due{Continue: true, Deadline: time.Minute}, Status: 3},
+			want: outcome{Begun: 60 + 50, Created: 60 + 50, Took: 5 * roundTrip, Again: queue.Due{Continue: true, Deadline: time.Minute}, Status: 3},
 		},
 		"the program is to end, and the API hangs": {
 			takes: time.Hour, stopAfter: 9500 * time.Millisecond,
 			want: outcome{
-				Begun: 1, Took: 14500 * time.Millisecond, Again: queue.After(time.Minute), Status: 3,
-				Error: `500 jobs could not be created: job "js-a-0" creation failed with error: context canceled`,
+				Begun: 4, Took: 14500 * time.Millisecond, Again: queue.After(time.Minute), Status: 3,
+				Error: `500 jobs could not be created: job "js-a-0" creation failed with error: context canceled` +
+					"\njob \"js-a-1\" creation failed with error: context canceled\njob \"js-a-2\" creation failed with error: context canceled" +
+					"\nand 1 more",
 			},
 		},
 	} {

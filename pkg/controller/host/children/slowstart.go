@@ -4,6 +4,7 @@
 package children
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,15 +29,19 @@ const (
 // ErrSkipped is the result of a call that asked for nothing. It is neither a success nor a failure.
 var ErrSkipped = errors.New("skipped")
 
-// SlowStart limits the number of parallel requests for each owner. It starts at one, and every success allows one more, up
+// firstRequests is the number of parallel requests with which a Host starts. The children of most owners are so few that all of them come
+// in one round trip. Then their pods become ready together, and the cluster writes the endpoints of their Service less often.
+const firstRequests = 4
+
+// SlowStart limits the number of parallel requests for each owner. It starts with the first ones, and every success allows one more, up
 // to the limit, so that the number doubles with each round trip. A failure resets it to one: a main API that refuses all of
 // a thousand requests gets one at a time. The number is kept between calls.
 //
 // Owners that make requests at the same time share twice the limit: requests wait in the rate limit of the client, and in the API
 // server, for those that came before, so that an owner with few of them would wait for as many as all others have under way.
 type SlowStart struct {
-	limit   int
-	allowed *Notes[int]
+	first, limit int
+	allowed      *Notes[int]
 
 	mu sync.Mutex
 	// busy is the number of owners that make requests.
@@ -46,9 +51,11 @@ type SlowStart struct {
 // sharedLimits is how many times its limit of requests a SlowStart has under way at a time for all owners together.
 const sharedLimits = 2
 
-// NewSlowStart returns a slow start with a limit of requests at a time for each owner.
-func NewSlowStart(limit int) *SlowStart {
-	return &SlowStart{limit: limit, allowed: NewNotes[int]()}
+// NewSlowStart returns a slow start with a limit of requests at a time for each owner. It starts with one.
+func NewSlowStart(limit int) *SlowStart { return newSlowStart(1, limit) }
+
+func newSlowStart(first, limit int) *SlowStart {
+	return &SlowStart{first: min(first, limit), limit: limit, allowed: NewNotes[int]()}
 }
 
 // Do calls do for 0 to n-1, in this order, with as many calls in parallel as the owner may have. A failed call does not
@@ -63,7 +70,7 @@ func (s *SlowStart) Do(ctx context.Context, owner cache.ObjectName, n int, do fu
 	var (
 		errs    = make([]error, n)
 		results = make(chan result)
-		allowed = max(1, s.allowed.Noted(owner))
+		allowed = cmp.Or(s.allowed.Noted(owner), s.first)
 	)
 	if n > s.limit && queue.Postpone(ctx) {
 		return nil
@@ -124,7 +131,7 @@ func (s *SlowStart) share() int {
 func (s *SlowStart) Forget(owner cache.ObjectName) { s.allowed.Forget(owner) }
 
 func (s *SlowStart) keep(owner cache.ObjectName, allowed int) {
-	if allowed == 1 {
+	if allowed == s.first {
 		s.allowed.Forget(owner)
 		return
 	}

@@ -81,7 +81,9 @@ type Host struct {
 
 // NewHost returns the Host of a controller that makes up to parallel requests for an owner at a time. Caches show versions, by resource.
 func NewHost(c clock.PassiveClock, parallel int, caches map[string]consistency.Versioned) *Host {
-	return &Host{Runner: NewSlowStart(parallel), Consistency: consistency.NewConsistencyStore(c, caches), Clock: c, Shuffle: rand.Perm}
+	return &Host{
+		Runner: newSlowStart(firstRequests, parallel), Consistency: consistency.NewConsistencyStore(c, caches), Clock: c, Shuffle: rand.Perm,
+	}
 }
 
 // Forget drops everything that is remembered about an owner that is gone.
