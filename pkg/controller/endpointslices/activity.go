@@ -11,9 +11,9 @@ import (
 )
 
 // A set in the mode auto has its addresses written by us only while many of its pods come and go. That follows from its spec and status
-// alone, not from pods: a set at rest costs nothing. Counts of Jobs say how many pods are missing at least. They are stored up to five seconds
-// late, and a Job with many pods is not ready if one of them is not. Attempts say at once that the set, or a part of it, starts from the
-// beginning, and when it has first been up.
+// alone, not from pods: a set at rest costs nothing. Counts of Jobs say how many pods are missing at least. They are stored up to five
+// seconds late, and a Job with many pods is not ready if one of them is not. Attempts say at once that the set, or a part of it, starts
+// from the beginning, and when it has first been up.
 
 const (
 	// largeSet is the number of pods from which on a set can have so many changes that it is worth a change of the writer.

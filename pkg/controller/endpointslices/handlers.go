@@ -77,18 +77,23 @@ func (c *Syncer) onSet(was, is *set) {
 			continue
 		}
 		switch {
-		case !c.concerns(s.key()) && !c.asks(s):
-			if was != nil && was.mayAsk() && !is.mayAsk() {
-				c.queue.Add(s.key()) // what is known of it is forgotten
-			}
-		case is.ends():
-			c.queue.Add(s.key())
-		default:
-			c.lookAt(s.key())
+		case c.concerns(s.key()) || c.asks(s):
+			c.lookAtChanged(s, is)
+		case was.mayAsk() && !is.mayAsk():
+			c.queue.Add(s.key()) // what is known of it is forgotten
 		}
 		if moved && s.service != "" {
 			c.lookAtUsers(s)
 		}
+	}
+}
+
+// lookAtChanged looks at a set that has changed to what it is; nil if it is gone.
+func (c *Syncer) lookAtChanged(s, is *set) {
+	if is.ends() {
+		c.queue.Add(s.key())
+	} else {
+		c.lookAt(s.key())
 	}
 }
 

@@ -32,8 +32,8 @@ func (c *Controller) enqueueSoon(key cache.ObjectName, applies func(set *leaderw
 	}
 }
 
-// enqueueLost looks at the set of a worker soon that is about to be missed by a group which stays, or is missed already: the group may have to
-// be recreated.
+// enqueueLost looks at the set of a worker soon that is about to be missed by a group which stays, or is missed already: the group may have
+// to be recreated.
 func (c *Controller) enqueueLost(worker *watchedPod) {
 	c.enqueueSoon(worker.key(), func(*leaderworkersetv1.LeaderWorkerSet) bool { return true })
 }

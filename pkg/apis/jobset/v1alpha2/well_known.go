@@ -193,8 +193,8 @@ const (
 	ServiceEndpointsCluster = "cluster"
 	// ServiceEndpointsController lets the controller of JobSets write EndpointSlices.
 	ServiceEndpointsController = "controller"
-	// ServiceEndpointsAuto lets it do so while many pods of a large set come and go, and leaves the addresses to the controllers of the cluster
-	// at other times.
+	// ServiceEndpointsAuto lets it do so while many pods of a large set come and go, and leaves the addresses to the controllers of the
+	// cluster at other times.
 	ServiceEndpointsAuto = "auto"
 	// EndpointsKey is the key of a label that no pod carries. While the selector of a Service has it, the controllers of
 	// the cluster find no pods for the Service. The value is ServiceEndpointsController. Upstream has no such key.

@@ -144,12 +144,7 @@ func (p *Placer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced 
 		return p.unwatched(w), nil
 	}
 	if !known {
-		sets := p.waiting
-		if p.current && !gave && js.Status.Placement == nil {
-			// Nothing has become free since the others had to wait, and this set gives nothing back.
-			sets = map[cache.ObjectName]*waiting{key: w}
-		}
-		if err := p.decide(ctx, view, sets, key); err != nil {
+		if err := p.decide(ctx, view, p.concerned(key, w, gave), key); err != nil {
 			return nil, err
 		}
 	}
@@ -157,6 +152,15 @@ func (p *Placer) Place(ctx context.Context, js *jobsetv1alpha2.JobSet, unplaced 
 		return g.answer, nil
 	}
 	return w.answer, nil
+}
+
+// concerned returns the sets to decide about because a set asks which was given domains before or not: all that wait, unless nothing has
+// become free since the others had to wait, and this set gives nothing back.
+func (p *Placer) concerned(key cache.ObjectName, w *waiting, gave bool) map[cache.ObjectName]*waiting {
+	if p.current && !gave && w.js.Status.Placement == nil {
+		return map[cache.ObjectName]*waiting{key: w}
+	}
+	return p.waiting
 }
 
 // isFor reports whether the question of a set is the one that was answered.
