@@ -33,7 +33,8 @@ var conditions = map[string]string{
 	"components/cert-manager/":     `eq .Values.tls.mode "cert-manager"`,
 	"components/disaggregatedset/": ".Values.kinds.disaggregatedset",
 	"components/embedded-members/": `include "jobset.members" .`,
-	"components/endpoints/": `or .Values.controller.serviceEndpoints.permissions (has .Values.controller.serviceEndpoints.mode (list "controller" "auto")) ` +
+	"components/endpoints/": "or .Values.controller.serviceEndpoints.permissions " +
+		`(has .Values.controller.serviceEndpoints.mode (list "controller" "auto")) ` +
 		`(regexMatch "(^| )--service-endpoints=(controller|auto)" (join " " .Values.controller.extraArgs))`,
 	"components/pod-groups/": "or .Values.featureGates.JobSetWorkloadAwareSchedulingAPI " +
 		".Values.controller.featureGates.JobSetWorkloadAwareSchedulingAPI " +
