@@ -27,7 +27,8 @@ const firstVersion = 1000
 
 // Install makes the client whose requests fake receives, and whose objects are in the tracker, do what an API server does:
 //
-//   - An object gets a UID when it is created, unless the test has chosen one, and a new resource version with each write.
+//   - An object gets a UID when it is created, unless the test has chosen one, and a new resource version with each write. Its deletion is a
+//     write, too: the last version that a watch shows is a new one.
 //   - An update with an outdated resource version, and a write with another UID, is a conflict. So is a deletion whose
 //     preconditions do not hold.
 //   - A write of the status changes nothing else, and other writes do not change the status.
@@ -97,31 +98,31 @@ func (s *store) Patch(gvr schema.GroupVersionResource, obj runtime.Object, ns st
 	return nil
 }
 
-// Delete implements clientgotesting.ObjectTracker.
+// Delete implements clientgotesting.ObjectTracker. The tracker shows the version that is stored, so that this is changed first.
 func (s *store) Delete(gvr schema.GroupVersionResource, ns, name string, opts ...metav1.DeleteOptions) error {
+	stored, err := s.Get(gvr, ns, name)
+	if err != nil {
+		return err
+	}
+	object, err := meta.Accessor(stored)
+	if err != nil {
+		return err
+	}
 	for _, options := range opts {
 		wanted := options.Preconditions
 		if wanted == nil {
 			continue
 		}
-		stored, err := s.get(gvr, ns, name)
-		if err != nil {
-			return err
-		}
-		uid, version := stored.GetUID(), stored.GetResourceVersion()
+		uid, version := object.GetUID(), object.GetResourceVersion()
 		if ptr.Deref(wanted.UID, uid) != uid || ptr.Deref(wanted.ResourceVersion, version) != version {
 			return conflict(gvr, name, "the preconditions do not hold")
 		}
 	}
-	return s.ObjectTracker.Delete(gvr, ns, name, opts...)
-}
-
-func (s *store) get(gvr schema.GroupVersionResource, ns, name string) (metav1.Object, error) {
-	stored, err := s.Get(gvr, ns, name)
-	if err != nil {
-		return nil, err
+	s.count(object)
+	if err := s.ObjectTracker.Update(gvr, stored, ns); err != nil {
+		return err
 	}
-	return meta.Accessor(stored)
+	return s.ObjectTracker.Delete(gvr, ns, name, opts...)
 }
 
 // next returns the object that is stored when obj is written.

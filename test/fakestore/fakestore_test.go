@@ -4,6 +4,7 @@
 package fakestore_test
 
 import (
+	"strconv"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
@@ -47,6 +49,38 @@ func TestCreatedObjectsHaveUIDsAndVersions(t *testing.T) {
 	if err != nil || next.UID == created.UID || next.ResourceVersion == created.ResourceVersion {
 		t.Errorf("the next object has UID %q and version %q, the first one has %q and %q; error %v",
 			next.UID, next.ResourceVersion, created.UID, created.ResourceVersion, err)
+	}
+}
+
+// TestDeletionHasANewVersion watches while one of two objects is deleted. A cache that goes by versions would otherwise seem to be as old as
+// the deleted object.
+func TestDeletionHasANewVersion(t *testing.T) {
+	jobs := newClient().BatchV1().Jobs("ns")
+	watcher, err := jobs.Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Stop()
+	for _, name := range []string{"a", "b"} {
+		job := newJob()
+		job.Name = name
+		if _, err := jobs.Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := jobs.Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for event := range watcher.ResultChan() {
+		version, err := strconv.Atoi(event.Object.(*batchv1.Job).ResourceVersion)
+		if err != nil || version < last {
+			t.Errorf("%s of version %d after %d: %v", event.Type, version, last, err)
+		}
+		last = version
+		if event.Type == watch.Deleted {
+			return
+		}
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/test/framework/tier"
 )
 
+// firstCreations is how many creations a controller begins for a set before one is answered.
+const firstCreations = 4
+
 // TestShutdownWhileJobsAreCreated asks a controller to end while the main API does not answer the creation of Jobs. It begins
 // no other creation, stores the status, gives the lease up and ends, all within the grace period of its pod.
 func TestShutdownWhileJobsAreCreated(t *testing.T) {
@@ -28,7 +31,7 @@ func TestShutdownWhileJobsAreCreated(t *testing.T) {
 			if asked.Load() {
 				late.Add(1)
 			}
-			if begun.Add(1) == 1 {
+			if begun.Add(1) == firstCreations {
 				close(hangs)
 			}
 			<-request.Context().Done()
@@ -44,7 +47,7 @@ func TestShutdownWhileJobsAreCreated(t *testing.T) {
 	select {
 	case <-hangs:
 	case <-time.After(phaseTimeout):
-		t.Fatal("no Job was asked for")
+		t.Fatalf("%d Jobs were asked for, want %d", begun.Load(), firstCreations)
 	}
 	asked.Store(true)
 	begin := time.Now()
