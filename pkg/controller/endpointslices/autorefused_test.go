@@ -21,7 +21,7 @@ import (
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 )
 
-// TestAutoInSilence leaves addresses to the cluster without telling anybody if something is in the way of writing them.
+// TestAutoInSilence leaves addresses to the cluster, without an event or a condition, if something is in the way of writing them.
 func TestAutoInSilence(t *testing.T) {
 	refuse := func(verb, resource string, err error) func(*Config) {
 		return func(c *Config) {
@@ -74,7 +74,7 @@ func TestAutoInSilence(t *testing.T) {
 	}
 }
 
-// TestAutoThatIsAskedFor tells of a refusal once the set asks, and takes that back when it asks no more.
+// TestAutoThatIsAskedFor reports a refusal once the set asks for the mode controller, and no longer reports it in the mode auto.
 func TestAutoThatIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		handle := &Handle{}

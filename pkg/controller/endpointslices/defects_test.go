@@ -36,7 +36,7 @@ func TestHistoriesShowDefects(t *testing.T) {
 		"failed passes that are not tried again":     {Mutant: mutant{careless: true}, Rules: []string{ruleStale, ruleMissing, ruleIs}, First: 172},
 		"a controller that does not wait":            {Mutant: mutant{forgetful: true}, Rules: []string{ruleOnce}},
 		"Services that are overwritten":              {Mutant: mutant{overwriting: true}, Rules: []string{ruleSelector}, First: 434},
-		"a refusal that nobody is told of":           {Mutant: mutant{silent: true}, Rules: []string{ruleVisible}},
+		"a refusal that is not reported":             {Mutant: mutant{silent: true}, Rules: []string{ruleVisible}},
 		"slices that are deleted too early":          {Mutant: mutant{blind: true}, Rules: []string{ruleGap}, First: 1_338},
 		"a set that is looked at every second":       {Mutant: mutant{due: everySecond}, Rules: []string{simulation.RulePasses}},
 		"what is refused is never tried again":       {Mutant: mutant{due: never}, Rules: []string{ruleIs, ruleStale, ruleMissing}},
