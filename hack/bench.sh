@@ -45,7 +45,7 @@ export CLUSTER_KUBE_AUDIT_POLICY="${root}/test/bench/testdata/audit-policy.yaml"
 readonly variants=(
   --variant compact:jobset-apiserver.io/metadata=compact
   --variant endpoints:jobset-apiserver.io/service-endpoints=controller
-  --variant auto:jobset-apiserver.io/service-endpoints=auto
+  --variant cluster:jobset-apiserver.io/service-endpoints=cluster
   --variant endpoints-compact:jobset-apiserver.io/service-endpoints=controller,jobset-apiserver.io/metadata=compact
 )
 

@@ -33,7 +33,7 @@ var conditions = map[string]string{
 	"components/cert-manager/":     `eq .Values.tls.mode "cert-manager"`,
 	"components/disaggregatedset/": ".Values.kinds.disaggregatedset",
 	"components/embedded-members/": `include "jobset.members" .`,
-	"components/endpoints/": "or .Values.controller.serviceEndpoints.permissions " +
+	"base/rbac/endpoints.yaml": "or .Values.controller.serviceEndpoints.permissions " +
 		`(has .Values.controller.serviceEndpoints.mode (list "controller" "auto")) ` +
 		`(regexMatch "(^| )--service-endpoints=(controller|auto)" (join " " .Values.controller.extraArgs))`,
 	"components/pod-groups/": "or .Values.featureGates.JobSetWorkloadAwareSchedulingAPI " +
@@ -53,8 +53,8 @@ var conditions = map[string]string{
 // sources are the directories of artifacts of which the generator takes the resources, and the prefixes of their templates.
 var sources = map[string]string{
 	"base": "", "base/rbac": "rbac-", "components/cert-manager": "cert-manager-", "components/disaggregatedset": "disaggregatedset-",
-	"components/embedded-members": "embedded-members-",
-	"components/endpoints":        "endpoints-", "components/pod-groups": "pod-groups-",
+	"components/embedded-members":       "embedded-members-",
+	"components/pod-groups":             "pod-groups-",
 	"components/sequentialjob-workload": "sequentialjob-workload-",
 	"components/upstream-definitions":   "upstream-definitions-",
 	"components/monitoring":             "monitoring-", "monitoring/dashboards": "dashboard-",

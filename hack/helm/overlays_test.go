@@ -52,7 +52,7 @@ var installations = map[string]overlay{
 	"featureGates: {JobSetWorkloadAwareSchedulingAPI: true}": {
 		name: "embedded", components: []string{"pod-groups"}, gates: "--feature-gates=JobSetWorkloadAwareSchedulingAPI=true",
 	},
-	"controller: {serviceEndpoints: {permissions: true}}": {name: "embedded", components: []string{"endpoints"}},
+	"controller: {serviceEndpoints: {mode: cluster}}": {name: "embedded", components: []string{"without-endpoints"}},
 	"featureGates: {SequentialJobWorkload: true}": {
 		name: "embedded", components: []string{"sequentialjob-workload"}, gates: "--feature-gates=SequentialJobWorkload=true",
 	},

@@ -35,7 +35,7 @@ var rendered = map[string]struct {
 		{"ConfigMap/jobset-apiserver-storage", "immutable", "true"},
 		absent("APIService/v1.disaggregatedset.x-k8s.io"), absent("PersistentVolumeClaim/jobset-apiserver-backups"),
 		absent("ServiceMonitor/jobset-apiserver"), absent(replicated), absent("ClusterRole/jobset-controller-manager:pod-groups"),
-		absent("ClusterRole/jobset-controller-manager:endpoints"),
+		present("ClusterRole/jobset-controller-manager:endpoints"),
 	}},
 	"release in the namespace of the programs": {namespace: "jobset-system", wants: []want{absent("Namespace/jobset-system"), present(server)}},
 	"registry, tag and digest": {
@@ -147,10 +147,10 @@ var rendered = map[string]struct {
 	"gangs": {values: "controller: {extraArgs: [--kube-api-qps=50, --gang-scheduling-provider=volcano]}", wants: []want{
 		present("ClusterRole/jobset-controller-manager:pod-groups"), present("ClusterRoleBinding/jobset-controller-manager:pod-groups"),
 	}},
-	"addresses of Services by a flag": {values: "controller: {extraArgs: [--service-endpoints=controller]}", wants: []want{
+	"addresses of Services by a flag": {values: "controller: {serviceEndpoints: {mode: cluster}, extraArgs: [--service-endpoints=controller]}", wants: []want{
 		present("ClusterRole/jobset-controller-manager:endpoints"),
 	}},
-	"addresses of large Services by a flag": {values: "controller: {extraArgs: [--service-endpoints=auto]}", wants: []want{
+	"addresses of large Services by a flag": {values: "controller: {serviceEndpoints: {mode: cluster}, extraArgs: [--service-endpoints=auto]}", wants: []want{
 		present("ClusterRole/jobset-controller-manager:endpoints"),
 	}},
 	"gangs by a configuration file": {values: "controller: {extraArgs: [--config=/etc/jobset/config.yaml]}", wants: []want{
@@ -165,9 +165,16 @@ var rendered = map[string]struct {
 		{controller, container + "args.5", "--service-endpoints=controller"}, {controller, container + "args.6", "none"},
 	}},
 	"addresses of large Services": {values: "controller: {serviceEndpoints: {mode: auto}}", wants: []want{
-		present("ClusterRole/jobset-controller-manager:endpoints"), {controller, container + "args.5", "--service-endpoints=auto"},
+		present("ClusterRole/jobset-controller-manager:endpoints"), present("ValidatingAdmissionPolicy/jobset-controller-endpoints"),
+		{controller, container + "args.5", "none"},
 	}},
-	"addresses of Services by the cluster": {values: "controller: {serviceEndpoints: {mode: cluster}}", wants: []want{{controller, container + "args.5", "none"}}},
+	"addresses of Services by the cluster": {values: "controller: {serviceEndpoints: {mode: cluster}}", wants: []want{
+		absent("ClusterRole/jobset-controller-manager:endpoints"), absent("ValidatingAdmissionPolicy/jobset-controller-endpoints"),
+		{controller, container + "args.5", "--service-endpoints=cluster"},
+	}},
+	"addresses of Services by annotation": {values: "controller: {serviceEndpoints: {mode: cluster, permissions: true}}", wants: []want{
+		present("ClusterRole/jobset-controller-manager:endpoints"), present("ValidatingAdmissionPolicyBinding/jobset-controller-endpoints"),
+	}},
 	"memory": {values: "{apiserver: {resources: {limits: {memory: 512Mi}}}, controller: {resources: {limits: null}}}", wants: []want{
 		{server, container + "env.0.value", "460MiB"}, {controller, container + "env", "none"}, {server, container + "resources.requests.cpu", "100m"},
 	}},

@@ -29,7 +29,7 @@ func TestFeaturesBringTheirRights(t *testing.T) {
 		}
 	}
 	for resource, component := range map[string]string{
-		"endpointslices.discovery.k8s.io": "endpoints", "services/finalizers": "endpoints", "podgroups.scheduling.k8s.io": "pod-groups",
+		"podgroups.scheduling.k8s.io": "pod-groups",
 		"workloads.scheduling.k8s.io": "pod-groups", "leaderworkersets.leaderworkerset.x-k8s.io": "disaggregatedset",
 	} {
 		if base[resource].Len() > 0 || added[resource].Len() == 0 {

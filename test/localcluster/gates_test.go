@@ -163,7 +163,7 @@ func TestComponentsOfGatesExist(t *testing.T) {
 	}
 	c := &supervisor{settings: s}
 	overlay, err := c.overlay(filepath.Join(root, ".cluster", "install"))
-	if err != nil || !strings.Contains(overlay, `"components":["../../artifacts/components/disaggregatedset","../../artifacts/components/sequentialjob-workload","../../artifacts/components/endpoints"]`) {
+	if err != nil || !strings.Contains(overlay, `"components":["../../artifacts/components/disaggregatedset","../../artifacts/components/sequentialjob-workload"]`) {
 		t.Errorf("the overlay lacks the components: %s, %v", overlay, err)
 	}
 }

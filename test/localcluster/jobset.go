@@ -218,8 +218,7 @@ func (c *supervisor) permissions() error {
 	if err := c.applyDirectory(filepath.Join(c.root, "artifacts", "base", "rbac")); err != nil {
 		return err
 	}
-	// Sets may ask for addresses by the controller with an annotation.
-	for _, component := range append(c.componentsOfGates(), filepath.Join(c.root, "artifacts", "components", "endpoints")) {
+	for _, component := range c.componentsOfGates() {
 		if err := c.applyPath("-f", filepath.Join(component, "rbac.yaml")); err != nil {
 			return err
 		}

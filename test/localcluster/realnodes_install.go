@@ -144,7 +144,7 @@ func (c *supervisor) overlay(from string) (string, error) {
 		return "", err
 	}
 	components := []string{}
-	for _, component := range append(c.componentsOfGates(), filepath.Join(c.root, "artifacts", "components", "endpoints")) {
+	for _, component := range c.componentsOfGates() {
 		relative, err := filepath.Rel(from, component)
 		if err != nil {
 			return "", err

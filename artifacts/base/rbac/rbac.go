@@ -19,4 +19,7 @@ var (
 	// LeaderWorkerSets are the additional roles of a jobset-controller that works on LeaderWorkerSets, and what binds them.
 	//go:embed controller-leaderworkersets.yaml
 	LeaderWorkerSets string
+	// Endpoints are the additional roles of a jobset-controller that writes EndpointSlices, what binds them, and the policy that limits them.
+	//go:embed endpoints.yaml
+	Endpoints string
 )

@@ -188,7 +188,9 @@ func TestAutoIsPrepared(t *testing.T) {
 		sets []*jobsetv1alpha2.JobSet
 		want bool
 	}{
-		"a flag":                      {mode: "auto", want: true},
+		"a flag":                      {mode: "auto"},
+		"a flag and a small set":      {mode: "auto", sets: one(newJobSet("js", "", 1))},
+		"a flag and a large set":      {mode: "auto", sets: one(newJobSet("js", "", many, runs...)), want: true},
 		"a large set at rest":         {mode: "cluster", sets: one(newJobSet("js", "auto", many, runs...)), want: true},
 		"a large set that has failed": {mode: "cluster", sets: one(newJobSet("js", "auto", many, append([]change{failed}, stopped...)...))},
 		"a small set":                 {mode: "cluster", sets: one(newJobSet("js", "auto", 1))},

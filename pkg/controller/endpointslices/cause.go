@@ -77,8 +77,8 @@ func slicesRefused(err error) cause {
 			children.RefusalOf(err).Message)
 	}
 	if permission.Missing(err) {
-		return newCause(ReasonSlicesRefused, "the controller has no permission to write EndpointSlices; add the component "+
-			"artifacts/components/endpoints, or annotate the JobSet with "+jobsetv1alpha2.ServiceEndpointsKey+"="+
+		return newCause(ReasonSlicesRefused, "the controller has no permission to write EndpointSlices; apply "+
+			"artifacts/base/rbac/endpoints.yaml, or annotate the JobSet with "+jobsetv1alpha2.ServiceEndpointsKey+"="+
 			jobsetv1alpha2.ServiceEndpointsCluster+": "+children.RefusalOf(err).Message)
 	}
 	return newCause(ReasonSlicesRefused, "EndpointSlices of the controller are refused; allow them, or annotate the JobSet with "+

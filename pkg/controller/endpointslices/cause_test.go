@@ -37,7 +37,7 @@ func TestCauses(t *testing.T) {
 				"creating an endpointslice: forbidden",
 		}},
 		{slicesRefused(apierrors.NewForbidden(discoveryv1.Resource("endpointslices"), "js", errors.New(why))), cause{
-			Reason: "SlicesRefused", Message: "the controller has no permission to write EndpointSlices; add the component artifacts/components/endpoints, or annotate the JobSet with " +
+			Reason: "SlicesRefused", Message: "the controller has no permission to write EndpointSlices; apply artifacts/base/rbac/endpoints.yaml, or annotate the JobSet with " +
 				`jobset-apiserver.io/service-endpoints=cluster: endpointslices.discovery.k8s.io "js" is forbidden: ` + why,
 		}},
 		{serviceRefused("js", errors.New("patching: forbidden")), cause{

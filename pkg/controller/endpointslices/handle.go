@@ -88,7 +88,7 @@ func (c *Syncer) Prepare() (end func()) {
 			c.accepted.Store(true)
 		}
 	}
-	if c.Mode != jobsetv1alpha2.ServiceEndpointsCluster {
+	if c.Mode == jobsetv1alpha2.ServiceEndpointsController {
 		c.expect()
 	}
 	if c.Handle == nil {

@@ -50,7 +50,7 @@ func TestMissingRightsGiveTheServiceBack(t *testing.T) {
 		if !r.selects("js") {
 			t.Error("the Service is not given to the cluster")
 		}
-		if event := r.event(); !strings.Contains(event, "the controller has no permission to write EndpointSlices; add the component artifacts/components/endpoints") {
+		if event := r.event(); !strings.Contains(event, "the controller has no permission to write EndpointSlices; apply artifacts/base/rbac/endpoints.yaml") {
 			t.Errorf("the event is %q", event)
 		}
 		r.pass(leavingTimeout)

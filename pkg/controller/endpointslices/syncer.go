@@ -165,9 +165,9 @@ func (c *Syncer) taken(key cache.ObjectName) (names []string) {
 	return names
 }
 
-// Needed returns whether pods must be watched. Where all sets may ask us, they are watched before there is one.
+// Needed returns whether pods must be watched. Where every set asks us, they are watched before there is one.
 func (c *Syncer) Needed() bool {
-	if c.Mode != jobsetv1alpha2.ServiceEndpointsCluster || len(c.switched.List()) > 0 {
+	if c.Mode == jobsetv1alpha2.ServiceEndpointsController || len(c.switched.List()) > 0 {
 		return true
 	}
 	for _, obj := range c.slices.List() {

@@ -112,7 +112,7 @@ func NewOptions() (*Options, error) {
 		Workers:            defaultWorkers(),
 		PlacementWhenFull:  string(placement.WhenFullAffinity),
 		PlacementMoveAfter: placement.DefaultMoveAfter,
-		ServiceEndpoints:   jobsetv1alpha2.ServiceEndpointsCluster,
+		ServiceEndpoints:   jobsetv1alpha2.ServiceEndpointsAuto,
 
 		ServiceEndpointsCanary: true,
 

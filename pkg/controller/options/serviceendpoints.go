@@ -27,11 +27,9 @@ var serviceEndpoints = []string{
 
 func (o *Options) addServiceEndpointsFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceEndpoints, serviceEndpointsFlag, o.ServiceEndpoints,
-		"Who writes the addresses of the headless Services of JobSets: cluster leaves them to kube-controller-manager, controller writes "+
-			"EndpointSlices, at a fraction of the cost, for clusters whose DNS server reads EndpointSlices, and auto does so only while many "+
-			"pods of a set of 100 or more come and go. The annotation "+
-			""+jobsetv1alpha2.ServiceEndpointsKey+
-			" of a JobSet overrides it.")
+		"Who writes the addresses of the headless Services of JobSets: controller writes EndpointSlices, at a fraction of the cost, for "+
+			"clusters whose DNS server reads EndpointSlices; auto does so only while many pods of a set of 100 or more come and go, and "+
+			"cluster leaves them to kube-controller-manager. The annotation "+jobsetv1alpha2.ServiceEndpointsKey+" of a JobSet overrides it.")
 	fs.BoolVar(&o.ServiceEndpointsCanary, "service-endpoints-canary", o.ServiceEndpointsCanary,
 		"Write EndpointSlices only while a canary record in the namespace of this program resolves by the resolver of its host or pod. Switch "+
 			"it off in a cluster without DNS.")

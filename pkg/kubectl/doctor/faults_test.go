@@ -245,8 +245,8 @@ func TestFaultsOfThePrograms(t *testing.T) {
 			i.manager.Spec.Containers[0].Args = []string{"--gang-scheduling-provider=volcano"}
 			i.denied = []string{"create podgroups.scheduling.volcano.sh"}
 		}, "controller-rights", Fail, "lacks 1 permission of its manifests: create podgroups.scheduling.volcano.sh", applyPodGroups},
-		"no permission for addresses":               lacksEndpoints("controller"),
-		"no permission for addresses of large sets": lacksEndpoints("auto"),
+		"no permission for addresses":               lacksEndpoints("--service-endpoints=controller"),
+		"no permission for addresses of large sets": lacksEndpoints(),
 		"controller's role incomplete": {func(_ *testing.T, i *installation) { i.denied = []string{"create jobs.batch"} }, "controller-rights", Fail,
 			"system:serviceaccount:jobset-system:jobset-controller-manager lacks 1 permission of its manifests: create jobs.batch", applyRoles},
 		"kube-apiserver does not answer the server": {func(_ *testing.T, i *installation) {

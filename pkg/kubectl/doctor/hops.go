@@ -56,7 +56,6 @@ const (
 	// applyRoles repairs what may be done, and applyServices, applyWebhook and applyFlows the other objects of the installation.
 	applyRoles     = "kubectl apply -k artifacts/base/rbac"
 	applyPodGroups = "kubectl apply -f artifacts/components/pod-groups/rbac.yaml"
-	applyEndpoints = "kubectl apply -f artifacts/components/endpoints/rbac.yaml"
 	applyServices  = "kubectl apply -f artifacts/base/apiservice.yaml"
 	applyWebhook   = "kubectl apply -f artifacts/base/webhook.yaml"
 )

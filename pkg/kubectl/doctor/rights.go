@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobset-apiserver/jobset-apiserver/artifacts/base/rbac"
-	addresses "github.com/jobset-apiserver/jobset-apiserver/artifacts/components/endpoints"
 	podgroups "github.com/jobset-apiserver/jobset-apiserver/artifacts/components/pod-groups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2/helper"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
@@ -57,7 +56,7 @@ func controllerRights(ctx context.Context, p *inspection) finding {
 	for _, component := range []struct {
 		uses          bool
 		manifest, fix string
-	}{{p.makesPodGroups(), podgroups.Controller, applyPodGroups}, {p.writesEndpoints(), addresses.Controller, applyEndpoints}} {
+	}{{p.makesPodGroups(), podgroups.Controller, applyPodGroups}, {p.writesEndpoints(), rbac.Endpoints, applyRoles}} {
 		if f.status != OK || !component.uses {
 			continue
 		}
@@ -68,11 +67,9 @@ func controllerRights(ctx context.Context, p *inspection) finding {
 	return f
 }
 
-// writesEndpoints returns whether a pod of the controller writes addresses of Services without being asked by a set.
+// writesEndpoints returns whether the controller writes addresses of Services without being asked by a set, which is the default.
 func (p *inspection) writesEndpoints() bool {
-	return p.controllerHas(func(arg string) bool {
-		return arg == "--service-endpoints=controller" || arg == "--service-endpoints=auto"
-	})
+	return !p.controllerHas(func(arg string) bool { return arg == "--service-endpoints=cluster" })
 }
 
 // makesPodGroups returns whether a pod of the controller makes PodGroups for a scheduler.

@@ -46,10 +46,10 @@ func TestPermissionsForLeaderWorkerSetsFollowFromTheirServer(t *testing.T) {
 	}
 }
 
-// lacksEndpoints is a controller with a mode of addresses and without permission for it.
-func lacksEndpoints(mode string) fault {
+// lacksEndpoints is a controller with flags, and without the permission to write addresses.
+func lacksEndpoints(flags ...string) fault {
 	return fault{func(_ *testing.T, i *installation) {
-		i.manager.Spec.Containers[0].Args = []string{"--service-endpoints=" + mode}
+		i.manager.Spec.Containers[0].Args = flags
 		i.denied = []string{"create endpointslices.discovery.k8s.io"}
-	}, "controller-rights", Fail, "lacks 1 permission of its manifests: create endpointslices.discovery.k8s.io", applyEndpoints}
+	}, "controller-rights", Fail, "lacks 1 permission of its manifests: create endpointslices.discovery.k8s.io", applyRoles}
 }
