@@ -85,6 +85,39 @@ func TestServiceEndpoints(t *testing.T) {
 	k.eventually(func() string { return k.ok("get", "endpointslices", "-o", "name") })
 }
 
+// TestServiceEndpointsOfALargeSet has jobset-controller write the addresses of a set that does not ask for it, while half of its pods wait
+// for a node, and leave them to the cluster when all of them run.
+func TestServiceEndpointsOfALargeSet(t *testing.T) {
+	t.Parallel()
+	k := newKubectl(t)
+	k.admitsPods()
+	large := strings.NewReplacer("replicas: 2", "replicas: 1", "parallelism: 1", "parallelism: 60", "completions: 1", "completions: 60").Replace(manifest("train", runOn))
+	_, workers, _ := strings.Cut(large, "replicatedJobs:\n")
+	waiting := strings.NewReplacer("name: workers", "name: late", "containers:", "nodeSelector: {example.com/"+k.namespace+": late}\n            containers:").Replace(workers)
+	k.okIn(large+waiting, "apply", "-f", "-")
+	var early, all []string
+	for i := range 60 {
+		early, all = append(early, fmt.Sprintf("train-workers-0-%d", i)), append(all, fmt.Sprintf("train-workers-0-%d", i), fmt.Sprintf("train-late-0-%d", i))
+	}
+	slices.Sort(early)
+	slices.Sort(all)
+	k.eventually(k.addressesAt(ourSlices, clusterSlices, early))
+	lacks := k.watchHosts(early)
+	node := k.ok("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")
+	k.ok("label", "node", node, "example.com/"+k.namespace+"=late")
+	t.Cleanup(func() { k.run("", "label", "node", node, "example.com/"+k.namespace+"-") })
+	k.eventually(k.addressesAt(clusterSlices, ourSlices, all))
+	if moments := lacks(); len(moments) > 0 {
+		t.Errorf("pods without an address: %s", strings.Join(moments, "; "))
+	}
+	if got := k.field("service/train", "{.spec.selector}"); got != `{"jobset.sigs.k8s.io/jobset-name":"train"}` {
+		t.Errorf("the selector of the Service is %s", got)
+	}
+	if got := k.field("jobset/train", `{.status.conditions[?(@.type=="ServiceEndpointsByCluster")].reason}`); got != "" {
+		t.Errorf("the set has the condition ServiceEndpointsByCluster: %s", got)
+	}
+}
+
 // addressesAt returns a check that some slices have the hosts, and others no address.
 func (k *kubectl) addressesAt(full, empty string, hosts []string) func() string {
 	return func() string {
