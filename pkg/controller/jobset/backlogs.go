@@ -24,9 +24,11 @@ const (
 	leastBacklogs = 10
 	// minBacklog is how many Jobs of one set may wait even then. A set with no more Jobs than that never waits for other sets.
 	minBacklog = 10
-	// paceEvery is how long the Job controller is watched before the bound changes. The bound is what it takes care of in this time. A Job of
-	// another set waits that long twice: before its pods are created, and, once they are ready, before it shows them.
-	paceEvery = time.Second
+	// paceAlone is how long the Job controller is watched before the bound changes. The bound is what it takes care of in this time. A Job of
+	// another set waits that long twice: before its pods are created, and, once they are ready, before it shows them. While Jobs of several
+	// sets wait, and for sharedKept afterwards, the time is paceShared. Then the Job controller runs out of Jobs more often.
+	paceAlone, paceShared = time.Second, time.Second / 2
+	sharedKept            = 5 * time.Second
 	// paceKept is how long the pace is taken for that of the Job controller after Jobs have waited. It takes suspended Jobs much faster than
 	// others, and is slower while it has other work.
 	paceKept = 5 * time.Second
@@ -52,6 +54,9 @@ type backlogs struct {
 	since time.Time
 	// known is when the window was last what the pace of the Job controller allows.
 	known time.Time
+	// waiters is the number of sets of which Jobs wait, and shared is when there were last several.
+	waiters int
+	shared  time.Time
 }
 
 // setBacklog is the backlog of one set.
@@ -137,7 +142,7 @@ func (b *backlogs) pace() {
 		return
 	}
 	b.known = now
-	if now.Sub(b.since) < paceEvery {
+	if now.Sub(b.since) < b.paceEvery(now) {
 		return
 	}
 	next := min(max(b.taken, b.window/2), 2*b.window)
@@ -145,11 +150,22 @@ func (b *backlogs) pace() {
 	b.taken, b.since = 0, now
 }
 
+// paceEvery returns how long the Job controller is watched before the bound changes.
+func (b *backlogs) paceEvery(now time.Time) time.Duration {
+	if now.Sub(b.shared) <= sharedKept {
+		return paceShared
+	}
+	return paceAlone
+}
+
 func (b *backlogs) set(key cache.ObjectName, next setBacklog) {
 	last := b.sets[key]
 	b.reserved += next.reserved - last.reserved
 	b.waiting += next.waiting - last.waiting
 	b.held += count(next.held) - count(last.held)
+	if b.waiters += count(next.waiting > 0) - count(last.waiting > 0); b.waiters > 1 {
+		b.shared = b.clock.Now()
+	}
 	if b.sets[key] = next; next == (setBacklog{}) {
 		delete(b.sets, key)
 	}

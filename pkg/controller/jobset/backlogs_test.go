@@ -85,12 +85,15 @@ func TestBacklogsFollowThePaceOfTheJobController(t *testing.T) {
 		perSecond int
 		// mostSeconds is how long another set may wait once the pace is known.
 		mostSeconds float64
+		// beside is whether Jobs of the other set wait as well.
+		beside bool
 	}{
-		"slow":                  {5, 2},
-		"twice as fast":         {10, 1.2},
-		"many":                  {80, 1.2},
-		"more than the maximum": {2000, 1},
-		"none":                  {0, 0},
+		"slow":                  {5, 2, false},
+		"twice as fast":         {10, 1.2, false},
+		"many":                  {80, 1.2, false},
+		"beside another set":    {80, 0.7, true},
+		"more than the maximum": {2000, 1, false},
+		"none":                  {0, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Now())
@@ -105,7 +108,7 @@ func TestBacklogsFollowThePaceOfTheJobController(t *testing.T) {
 				limit, _ := b.reserve(key, set)
 				more := max(0, limit-waiting)
 				b.note(key, waiting, more, true)
-				b.note(small, 0, 0, false)
+				b.note(small, 0, map[bool]int{true: 1}[tc.beside], false)
 				waiting, created = waiting+more, created+more
 				if tc.perSecond > 0 && at >= 30*time.Second {
 					longest = max(longest, float64(waiting)/float64(tc.perSecond))
@@ -144,6 +147,24 @@ func TestPaceIsForgotten(t *testing.T) {
 	clock.SetTime(clock.Now().Add(time.Hour))
 	if got, _ := b.reserve(key, setWithJobs(1000)); got != leastBacklogs {
 		t.Errorf("%d Jobs may wait for a slow Job controller, want %d", got, leastBacklogs)
+	}
+}
+
+// TestPaceIsSharedForAWhile lets more Jobs of a set wait again once no other set has had any for some time.
+func TestPaceIsSharedForAWhile(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	b, small := newBacklogs(clock), cache.NewObjectName("ns", "small")
+	b.note(cache.NewObjectName("ns", "large"), 0, 100, true)
+	for _, step := range []struct {
+		after   time.Duration
+		started int
+		want    time.Duration
+	}{{0, 0, paceAlone}, {0, 4, paceShared}, {0, 0, paceShared}, {sharedKept, 0, paceShared}, {time.Nanosecond, 0, paceAlone}} {
+		clock.SetTime(clock.Now().Add(step.after))
+		b.note(small, 0, step.started, false)
+		if got := b.paceEvery(clock.Now()); got != step.want {
+			t.Errorf("the pace is taken every %s, want %s", got, step.want)
+		}
 	}
 }
 
