@@ -190,6 +190,10 @@ jobset-controller-manager patch jobs.batch/status
 jobset-controller-manager create services
 jobset-controller-manager patch services
 jobset-controller-manager watch endpointslices.discovery.k8s.io
+jobset-controller-manager update services/finalizers
+jobset-controller-manager create endpointslices.discovery.k8s.io
+jobset-controller-manager update endpointslices.discovery.k8s.io
+jobset-controller-manager delete endpointslices.discovery.k8s.io
 jobset-controller-manager create persistentvolumeclaims
 jobset-controller-manager list pods
 jobset-controller-manager watch pods
@@ -313,10 +317,6 @@ jobset-controller-manager update daemonsets.apps
 jobset-controller-manager create priorityclasses.scheduling.k8s.io
 jobset-controller-manager delete services
 jobset-controller-manager update endpoints
-jobset-controller-manager update services/finalizers
-jobset-controller-manager create endpointslices.discovery.k8s.io
-jobset-controller-manager update endpointslices.discovery.k8s.io
-jobset-controller-manager delete endpointslices.discovery.k8s.io
 jobset-controller-manager delete persistentvolumeclaims
 jobset-controller-manager update leases.coordination.k8s.io kube-system
 jobset-controller-manager get configmaps kube-system
@@ -446,6 +446,28 @@ check_members() {
 
 may() { [[ "$(answers <<<"$*")" == true ]]; }
 
+# Only EndpointSlices of the controller that kube-proxy does not use, although the role permits all of them.
+check_slices() {
+  poll 30 slice_refused || fail "artifacts/base/rbac: the controller may create an EndpointSlice that kube-proxy uses"
+  slice ', service.kubernetes.io/headless: ""' >/dev/null || fail "artifacts/base/rbac: the controller may not create its EndpointSlices"
+}
+
+slice_refused() { [[ "$(slice "" 2>&1)" == *"jobset-controller may write only EndpointSlices with the labels"* ]]; }
+
+# slice <labels>: an EndpointSlice of the controller with more labels, as the controller.
+slice() {
+  kubectl create --dry-run=server --as=system:serviceaccount:jobset-system:jobset-controller-manager -f - <<YAML
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata:
+  name: manifests
+  namespace: default
+  labels: {endpointslice.kubernetes.io/managed-by: controller.jobset-apiserver.io$1}
+addressType: IPv4
+endpoints: []
+YAML
+}
+
 # The built-in roles get their rules from a controller, a moment after our roles were applied.
 bind_users() {
   local role newest
@@ -495,6 +517,7 @@ bind_users
 check_permissions true <<<"${allowed}"
 check_permissions false <<<"${denied}"
 check_members
+check_slices
 check_flow_schema
 
 if ((errors > 0)); then
