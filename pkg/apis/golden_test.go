@@ -64,8 +64,13 @@ func TestGoldenObjectsHaveEveryField(t *testing.T) {
 	forEachGroup(t, func(t *testing.T, g group) {
 		for kind, object := range goldenObjects(t, g).FilledObjects {
 			value := reflect.ValueOf(object).Elem()
-			for _, part := range []string{"Spec", "Status"} {
-				for _, path := range unset(value.FieldByName(part), value.Type().PkgPath(), kind.Kind+"."+strings.ToLower(part)) {
+			for i := range value.NumField() {
+				field := value.Type().Field(i)
+				if field.Anonymous { // the type and the metadata are of the library
+					continue
+				}
+				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+				for _, path := range unset(value.Field(i), value.Type().PkgPath(), kind.Kind+"."+name) {
 					t.Errorf("%s is not set", path)
 				}
 			}

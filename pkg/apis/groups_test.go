@@ -19,6 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/randfill"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/archive"
+	archivefuzzer "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/archive/fuzzer"
+	archiveinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/archive/install"
+	archivev1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/archive/v1alpha1"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
 	batchfuzzer "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/fuzzer"
 	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
@@ -53,9 +57,16 @@ type group struct {
 	requests []string
 	// rounds is the number of random objects of each kind. The library's number is meant for many big types.
 	rounds int
+	// withoutTemplates means that no kind embeds templates of pods.
+	withoutTemplates bool
 }
 
 var groups = map[string]group{
+	"archive.jobset-apiserver.io/v1alpha1": {
+		directory: "archive/v1alpha1", hub: archive.SchemeGroupVersion, version: archivev1alpha1.SchemeGroupVersion,
+		install: archiveinstall.Install, fuzzer: archivefuzzer.Funcs, models: "io.jobset-apiserver.archive.v1alpha1.",
+		stored: []string{"Run"}, rounds: 100, withoutTemplates: true,
+	},
 	"batch.jobset-apiserver.io/v1alpha1": {
 		directory: "batch/v1alpha1", hub: batch.SchemeGroupVersion, version: batchv1alpha1.SchemeGroupVersion,
 		install: batchinstall.Install, fuzzer: batchfuzzer.Funcs, models: "io.jobset-apiserver.batch.v1alpha1.",

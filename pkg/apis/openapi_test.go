@@ -81,7 +81,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 				queue = append(queue, referred(property)...)
 			}
 		}
-		if fields < 500 {
+		if fields < 500 && !g.withoutTemplates {
 			t.Errorf("only %d fields were found: the walk does not reach the templates", fields)
 		}
 		for name := range definitions {
@@ -179,6 +179,9 @@ func listType(s spec.Schema) string {
 // Server-side apply depends on the types of the lists inside pod templates and claims.
 func TestListsOfTemplatesHaveTheirTypes(t *testing.T) {
 	forEachGroup(t, func(t *testing.T, g group) {
+		if g.withoutTemplates {
+			return
+		}
 		definitions, _ := published(t, g)
 		for path, want := range map[string]string{
 			"PodSpec.containers":                    "map [name]",

@@ -9,7 +9,8 @@
 package openapi
 
 import (
-	v1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
+	v1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/archive/v1alpha1"
+	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	v1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	v1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
 	leaderworkersetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
@@ -30,49 +31,57 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.ActionPreconditions{}.OpenAPIModelName():                            schema_pkg_apis_batch_v1alpha1_ActionPreconditions(ref),
-		v1alpha1.JobSetActionSpec{}.OpenAPIModelName():                               schema_pkg_apis_batch_v1alpha1_JobSetActionSpec(ref),
-		v1alpha1.JobSetActionStatus{}.OpenAPIModelName():                             schema_pkg_apis_batch_v1alpha1_JobSetActionStatus(ref),
-		v1alpha1.JobSetCancel{}.OpenAPIModelName():                                   schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref),
-		v1alpha1.JobSetRestart{}.OpenAPIModelName():                                  schema_pkg_apis_batch_v1alpha1_JobSetRestart(ref),
-		v1alpha1.JobSetRestartSpec{}.OpenAPIModelName():                              schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref),
-		v1alpha1.JobSetResume{}.OpenAPIModelName():                                   schema_pkg_apis_batch_v1alpha1_JobSetResume(ref),
-		v1alpha1.JobSetRetry{}.OpenAPIModelName():                                    schema_pkg_apis_batch_v1alpha1_JobSetRetry(ref),
-		v1alpha1.JobSetRetrySpec{}.OpenAPIModelName():                                schema_pkg_apis_batch_v1alpha1_JobSetRetrySpec(ref),
-		v1alpha1.JobSetSuspend{}.OpenAPIModelName():                                  schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref),
-		v1alpha1.JobSetTemplateSpec{}.OpenAPIModelName():                             schema_pkg_apis_batch_v1alpha1_JobSetTemplateSpec(ref),
-		v1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName():                      schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetActionSpec(ref),
-		v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName():                    schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetActionStatus(ref),
-		v1alpha1.LeaderWorkerSetPause{}.OpenAPIModelName():                           schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetPause(ref),
-		v1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName():                   schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetPreconditions(ref),
-		v1alpha1.LeaderWorkerSetRestart{}.OpenAPIModelName():                         schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRestart(ref),
-		v1alpha1.LeaderWorkerSetRestartSpec{}.OpenAPIModelName():                     schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRestartSpec(ref),
-		v1alpha1.LeaderWorkerSetResume{}.OpenAPIModelName():                          schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetResume(ref),
-		v1alpha1.LeaderWorkerSetRollback{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRollback(ref),
-		v1alpha1.LeaderWorkerSetRollbackSpec{}.OpenAPIModelName():                    schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRollbackSpec(ref),
-		v1alpha1.PodReadinessGroup{}.OpenAPIModelName():                              schema_pkg_apis_batch_v1alpha1_PodReadinessGroup(ref),
-		v1alpha1.PodReadinessGroupList{}.OpenAPIModelName():                          schema_pkg_apis_batch_v1alpha1_PodReadinessGroupList(ref),
-		v1alpha1.PodReadinessGroupSpec{}.OpenAPIModelName():                          schema_pkg_apis_batch_v1alpha1_PodReadinessGroupSpec(ref),
-		v1alpha1.PodReadinessGroupStatus{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_PodReadinessGroupStatus(ref),
-		v1alpha1.SequentialJob{}.OpenAPIModelName():                                  schema_pkg_apis_batch_v1alpha1_SequentialJob(ref),
-		v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_SequentialJobActionSpec(ref),
-		v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName():                      schema_pkg_apis_batch_v1alpha1_SequentialJobActionStatus(ref),
-		v1alpha1.SequentialJobCancel{}.OpenAPIModelName():                            schema_pkg_apis_batch_v1alpha1_SequentialJobCancel(ref),
-		v1alpha1.SequentialJobLastAction{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_SequentialJobLastAction(ref),
-		v1alpha1.SequentialJobList{}.OpenAPIModelName():                              schema_pkg_apis_batch_v1alpha1_SequentialJobList(ref),
-		v1alpha1.SequentialJobPreconditions{}.OpenAPIModelName():                     schema_pkg_apis_batch_v1alpha1_SequentialJobPreconditions(ref),
-		v1alpha1.SequentialJobProgress{}.OpenAPIModelName():                          schema_pkg_apis_batch_v1alpha1_SequentialJobProgress(ref),
-		v1alpha1.SequentialJobRestart{}.OpenAPIModelName():                           schema_pkg_apis_batch_v1alpha1_SequentialJobRestart(ref),
-		v1alpha1.SequentialJobResume{}.OpenAPIModelName():                            schema_pkg_apis_batch_v1alpha1_SequentialJobResume(ref),
-		v1alpha1.SequentialJobRetry{}.OpenAPIModelName():                             schema_pkg_apis_batch_v1alpha1_SequentialJobRetry(ref),
-		v1alpha1.SequentialJobRetrySpec{}.OpenAPIModelName():                         schema_pkg_apis_batch_v1alpha1_SequentialJobRetrySpec(ref),
-		v1alpha1.SequentialJobSpec{}.OpenAPIModelName():                              schema_pkg_apis_batch_v1alpha1_SequentialJobSpec(ref),
-		v1alpha1.SequentialJobState{}.OpenAPIModelName():                             schema_pkg_apis_batch_v1alpha1_SequentialJobState(ref),
-		v1alpha1.SequentialJobStatus{}.OpenAPIModelName():                            schema_pkg_apis_batch_v1alpha1_SequentialJobStatus(ref),
-		v1alpha1.SequentialJobStep{}.OpenAPIModelName():                              schema_pkg_apis_batch_v1alpha1_SequentialJobStep(ref),
-		v1alpha1.SequentialJobStepStatus{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_SequentialJobStepStatus(ref),
-		v1alpha1.SequentialJobSuspend{}.OpenAPIModelName():                           schema_pkg_apis_batch_v1alpha1_SequentialJobSuspend(ref),
-		v1alpha1.SequentialJobUpdateStrategy{}.OpenAPIModelName():                    schema_pkg_apis_batch_v1alpha1_SequentialJobUpdateStrategy(ref),
+		v1alpha1.ResourceTime{}.OpenAPIModelName():                                   schema_pkg_apis_archive_v1alpha1_ResourceTime(ref),
+		v1alpha1.Run{}.OpenAPIModelName():                                            schema_pkg_apis_archive_v1alpha1_Run(ref),
+		v1alpha1.RunChild{}.OpenAPIModelName():                                       schema_pkg_apis_archive_v1alpha1_RunChild(ref),
+		v1alpha1.RunDetails{}.OpenAPIModelName():                                     schema_pkg_apis_archive_v1alpha1_RunDetails(ref),
+		v1alpha1.RunFailure{}.OpenAPIModelName():                                     schema_pkg_apis_archive_v1alpha1_RunFailure(ref),
+		v1alpha1.RunList{}.OpenAPIModelName():                                        schema_pkg_apis_archive_v1alpha1_RunList(ref),
+		v1alpha1.RunObject{}.OpenAPIModelName():                                      schema_pkg_apis_archive_v1alpha1_RunObject(ref),
+		v1alpha1.RunOwner{}.OpenAPIModelName():                                       schema_pkg_apis_archive_v1alpha1_RunOwner(ref),
+		batchv1alpha1.ActionPreconditions{}.OpenAPIModelName():                       schema_pkg_apis_batch_v1alpha1_ActionPreconditions(ref),
+		batchv1alpha1.JobSetActionSpec{}.OpenAPIModelName():                          schema_pkg_apis_batch_v1alpha1_JobSetActionSpec(ref),
+		batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_JobSetActionStatus(ref),
+		batchv1alpha1.JobSetCancel{}.OpenAPIModelName():                              schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref),
+		batchv1alpha1.JobSetRestart{}.OpenAPIModelName():                             schema_pkg_apis_batch_v1alpha1_JobSetRestart(ref),
+		batchv1alpha1.JobSetRestartSpec{}.OpenAPIModelName():                         schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref),
+		batchv1alpha1.JobSetResume{}.OpenAPIModelName():                              schema_pkg_apis_batch_v1alpha1_JobSetResume(ref),
+		batchv1alpha1.JobSetRetry{}.OpenAPIModelName():                               schema_pkg_apis_batch_v1alpha1_JobSetRetry(ref),
+		batchv1alpha1.JobSetRetrySpec{}.OpenAPIModelName():                           schema_pkg_apis_batch_v1alpha1_JobSetRetrySpec(ref),
+		batchv1alpha1.JobSetSuspend{}.OpenAPIModelName():                             schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref),
+		batchv1alpha1.JobSetTemplateSpec{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_JobSetTemplateSpec(ref),
+		batchv1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName():                 schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetActionSpec(ref),
+		batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName():               schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetActionStatus(ref),
+		batchv1alpha1.LeaderWorkerSetPause{}.OpenAPIModelName():                      schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetPause(ref),
+		batchv1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName():              schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetPreconditions(ref),
+		batchv1alpha1.LeaderWorkerSetRestart{}.OpenAPIModelName():                    schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRestart(ref),
+		batchv1alpha1.LeaderWorkerSetRestartSpec{}.OpenAPIModelName():                schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRestartSpec(ref),
+		batchv1alpha1.LeaderWorkerSetResume{}.OpenAPIModelName():                     schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetResume(ref),
+		batchv1alpha1.LeaderWorkerSetRollback{}.OpenAPIModelName():                   schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRollback(ref),
+		batchv1alpha1.LeaderWorkerSetRollbackSpec{}.OpenAPIModelName():               schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRollbackSpec(ref),
+		batchv1alpha1.PodReadinessGroup{}.OpenAPIModelName():                         schema_pkg_apis_batch_v1alpha1_PodReadinessGroup(ref),
+		batchv1alpha1.PodReadinessGroupList{}.OpenAPIModelName():                     schema_pkg_apis_batch_v1alpha1_PodReadinessGroupList(ref),
+		batchv1alpha1.PodReadinessGroupSpec{}.OpenAPIModelName():                     schema_pkg_apis_batch_v1alpha1_PodReadinessGroupSpec(ref),
+		batchv1alpha1.PodReadinessGroupStatus{}.OpenAPIModelName():                   schema_pkg_apis_batch_v1alpha1_PodReadinessGroupStatus(ref),
+		batchv1alpha1.SequentialJob{}.OpenAPIModelName():                             schema_pkg_apis_batch_v1alpha1_SequentialJob(ref),
+		batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName():                   schema_pkg_apis_batch_v1alpha1_SequentialJobActionSpec(ref),
+		batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName():                 schema_pkg_apis_batch_v1alpha1_SequentialJobActionStatus(ref),
+		batchv1alpha1.SequentialJobCancel{}.OpenAPIModelName():                       schema_pkg_apis_batch_v1alpha1_SequentialJobCancel(ref),
+		batchv1alpha1.SequentialJobLastAction{}.OpenAPIModelName():                   schema_pkg_apis_batch_v1alpha1_SequentialJobLastAction(ref),
+		batchv1alpha1.SequentialJobList{}.OpenAPIModelName():                         schema_pkg_apis_batch_v1alpha1_SequentialJobList(ref),
+		batchv1alpha1.SequentialJobPreconditions{}.OpenAPIModelName():                schema_pkg_apis_batch_v1alpha1_SequentialJobPreconditions(ref),
+		batchv1alpha1.SequentialJobProgress{}.OpenAPIModelName():                     schema_pkg_apis_batch_v1alpha1_SequentialJobProgress(ref),
+		batchv1alpha1.SequentialJobRestart{}.OpenAPIModelName():                      schema_pkg_apis_batch_v1alpha1_SequentialJobRestart(ref),
+		batchv1alpha1.SequentialJobResume{}.OpenAPIModelName():                       schema_pkg_apis_batch_v1alpha1_SequentialJobResume(ref),
+		batchv1alpha1.SequentialJobRetry{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_SequentialJobRetry(ref),
+		batchv1alpha1.SequentialJobRetrySpec{}.OpenAPIModelName():                    schema_pkg_apis_batch_v1alpha1_SequentialJobRetrySpec(ref),
+		batchv1alpha1.SequentialJobSpec{}.OpenAPIModelName():                         schema_pkg_apis_batch_v1alpha1_SequentialJobSpec(ref),
+		batchv1alpha1.SequentialJobState{}.OpenAPIModelName():                        schema_pkg_apis_batch_v1alpha1_SequentialJobState(ref),
+		batchv1alpha1.SequentialJobStatus{}.OpenAPIModelName():                       schema_pkg_apis_batch_v1alpha1_SequentialJobStatus(ref),
+		batchv1alpha1.SequentialJobStep{}.OpenAPIModelName():                         schema_pkg_apis_batch_v1alpha1_SequentialJobStep(ref),
+		batchv1alpha1.SequentialJobStepStatus{}.OpenAPIModelName():                   schema_pkg_apis_batch_v1alpha1_SequentialJobStepStatus(ref),
+		batchv1alpha1.SequentialJobSuspend{}.OpenAPIModelName():                      schema_pkg_apis_batch_v1alpha1_SequentialJobSuspend(ref),
+		batchv1alpha1.SequentialJobUpdateStrategy{}.OpenAPIModelName():               schema_pkg_apis_batch_v1alpha1_SequentialJobUpdateStrategy(ref),
 		v1.DisaggregatedRoleSpec{}.OpenAPIModelName():                                schema_pkg_apis_disaggregatedset_v1_DisaggregatedRoleSpec(ref),
 		v1.DisaggregatedSet{}.OpenAPIModelName():                                     schema_pkg_apis_disaggregatedset_v1_DisaggregatedSet(ref),
 		v1.DisaggregatedSetList{}.OpenAPIModelName():                                 schema_pkg_apis_disaggregatedset_v1_DisaggregatedSetList(ref),
@@ -554,6 +563,607 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 	}
 }
 
+func schema_pkg_apis_archive_v1alpha1_ResourceTime(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceTime is how much of a resource was requested, and for how long.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the resource, for example cpu, memory or nvidia.com/gpu.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"amountSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "amountSeconds is the requested amount multiplied by the time in seconds: core-seconds for cpu, MiB-seconds for memory, storage and huge pages, and units × seconds for other resources.",
+							Default:     0,
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"name", "amountSeconds"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_archive_v1alpha1_Run(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Run is one execution of a JobSet, SequentialJob or LeaderWorkerSet that has ended. The server records it, and keeps it after the object is gone. A Run is never changed by clients; it can only be deleted.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata has the namespace, the labels and the kept annotations of the object that ran, and the name and UID of the run. The creation time is when the run was recorded.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "object is what ran.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.RunObject{}.OpenAPIModelName()),
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is how the run ended: Completed, Failed, Cancelled or Deleted.\n\nPossible enum values:\n - `\"Cancelled\"` means that a user cancelled the run.\n - `\"Completed\"` means that the run succeeded.\n - `\"Deleted\"` means that the object was deleted before the run had ended.\n - `\"Failed\"` means that the run failed permanently.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Cancelled", "Completed", "Deleted", "Failed"},
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why the run ended in this state, in one word. Empty if nothing is known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is why the run ended in this state, in a sentence. At most 1024 bytes; what is longer was cut.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"user": {
+						SchemaProps: spec.SchemaProps{
+							Description: "user is the name of the user who created the object. Empty for an object that was created before the server recorded users. At most 256 bytes; what is longer was cut.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"endUser": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endUser is the name of the user who cancelled or deleted the object. Empty if no user did, or if it is not known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"queue": {
+						SchemaProps: spec.SchemaProps{
+							Description: "queue is the name of the queue that admitted the object, from its label kueue.x-k8s.io/queue-name. Empty for none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"priorityClass": {
+						SchemaProps: spec.SchemaProps{
+							Description: "priorityClass is the name of the priority class of its pods, or of Kueue if a label names one. Empty for none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"beginTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "beginTime is when the run began: the first start of the first attempt that is known, or the creation of the object.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"endTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endTime is when the run ended. Lists are sorted by it, the newest first.",
+							Ref:         ref(metav1.MicroTime{}.OpenAPIModelName()),
+						},
+					},
+					"pods": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pods is the number of pods that the spec asked for.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"attempts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempts is the number of attempts of the run.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"restarts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "restarts is the number of restarts of the whole run or of parts of it.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"readyMilliseconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "readyMilliseconds is how long all pods were ready, in milliseconds.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"goodMilliseconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "goodMilliseconds is how long all pods were ready for work that a checkpoint has kept, in milliseconds. Absent if the job reported no checkpoints.",
+							Minimum:     ptr.To[float64](0),
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"resources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resources are what the pods requested, multiplied by the time for which all of them were ready.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.ResourceTime{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"failures": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "failures are the first causes of the attempts that failed, the newest last. At most 100; the oldest is dropped first.",
+							MaxItems:    ptr.To[int64](100),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.RunFailure{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"children": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "children are what became of the parts of the object: the replicatedJobs of a JobSet, the steps of a SequentialJob, the groups of a LeaderWorkerSet. At most 100.",
+							MaxItems:    ptr.To[int64](100),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.RunChild{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"details": {
+						SchemaProps: spec.SchemaProps{
+							Description: "details are the spec and the last status of the object. Lists leave them out.",
+							Ref:         ref(v1alpha1.RunDetails{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"object", "state", "beginTime", "endTime"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.ResourceTime{}.OpenAPIModelName(), v1alpha1.RunChild{}.OpenAPIModelName(), v1alpha1.RunDetails{}.OpenAPIModelName(), v1alpha1.RunFailure{}.OpenAPIModelName(), v1alpha1.RunObject{}.OpenAPIModelName(), metav1.MicroTime{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_archive_v1alpha1_RunChild(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RunChild is what became of a part of an object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the replicatedJob, of the step, or of the group.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of the children: Job, JobSet or StatefulSet.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is the state of a step at the end of the run. Empty for several children of one kind.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"wanted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "wanted is the number of children that the spec asked for.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"ready": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ready is the number of children that were ready at the end of the run.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"succeeded": {
+						SchemaProps: spec.SchemaProps{
+							Description: "succeeded is the number of children that had completed.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"failed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failed is the number of children that had failed.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"attempts": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempts is the number of attempts of a step. 0 for children that do not count them.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"name", "kind"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_archive_v1alpha1_RunDetails(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RunDetails are the spec and the last status of an object. Values of environment variables are replaced by a hash, unless the server allows them, and what an administrator has chosen to leave out is absent.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the spec of the object, in the version of object.apiVersion.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the last status of the object, in the version of object.apiVersion.",
+							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			runtime.RawExtension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_archive_v1alpha1_RunFailure(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RunFailure is the first cause of the failure of an attempt.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"attempt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attempt is the number of the attempt that failed. 0 if it is not known.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"child": {
+						SchemaProps: spec.SchemaProps{
+							Description: "child is the name of the step or of the Job that failed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"pod": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pod is the name of the pod that failed first. Empty when no pod was left to read.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"node": {
+						SchemaProps: spec.SchemaProps{
+							Description: "node is the name of the node that the pod ran on.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"container": {
+						SchemaProps: spec.SchemaProps{
+							Description: "container is the name of the container that failed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"exitCode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "exitCode is the exit code of the container.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"signal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "signal is the number of the signal that ended the container, if one did.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reason is why, in one word.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message is why, for humans. At most 1024 bytes; what is longer was cut.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time is when the container ended, or the pod or the Job failed.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_archive_v1alpha1_RunList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RunList is a list of Runs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the Runs of the list, those that ended last first.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.Run{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.Run{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_archive_v1alpha1_RunObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RunObject is the object that ran.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is the API group and version of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespaceUID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaceUID is the UID of the namespace in which the object was created. Empty if it is not known.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"execution": {
+						SchemaProps: spec.SchemaProps{
+							Description: "execution distinguishes the executions of the object: one that is retried after it has ended has a later one, with a higher number.",
+							Default:     0,
+							Minimum:     ptr.To[float64](1),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"creationTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "creationTime is when the object was created.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"owner": {
+						SchemaProps: spec.SchemaProps{
+							Description: "owner is the SequentialJob or DisaggregatedSet that created the object. Absent for an object of a user.",
+							Ref:         ref(v1alpha1.RunOwner{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name", "uid", "execution", "creationTime"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.RunOwner{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_archive_v1alpha1_RunOwner(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RunOwner is the object whose controller created the object that ran.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiVersion is the API group and version of the owner.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kind is the kind of the owner.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name is the name of the owner.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid is the UID of the owner.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name", "uid"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_batch_v1alpha1_ActionPreconditions(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -599,14 +1209,14 @@ func schema_pkg_apis_batch_v1alpha1_JobSetActionSpec(ref common.ReferenceCallbac
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
 							Description: "preconditions must hold for the action to happen.",
-							Ref:         ref(v1alpha1.ActionPreconditions{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.ActionPreconditions{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ActionPreconditions{}.OpenAPIModelName()},
+			batchv1alpha1.ActionPreconditions{}.OpenAPIModelName()},
 	}
 }
 
@@ -691,21 +1301,21 @@ func schema_pkg_apis_batch_v1alpha1_JobSetCancel(ref common.ReferenceCallback) c
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.JobSetActionSpec{}.OpenAPIModelName(), v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.JobSetActionSpec{}.OpenAPIModelName(), batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -741,21 +1351,21 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestart(ref common.ReferenceCallback) 
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetRestartSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetRestartSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), v1alpha1.JobSetRestartSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName(), batchv1alpha1.JobSetRestartSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -806,7 +1416,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallba
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
 							Description: "preconditions must hold for the restart to happen.",
-							Ref:         ref(v1alpha1.ActionPreconditions{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.ActionPreconditions{}.OpenAPIModelName()),
 						},
 					},
 					"force": {
@@ -820,7 +1430,7 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRestartSpec(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ActionPreconditions{}.OpenAPIModelName()},
+			batchv1alpha1.ActionPreconditions{}.OpenAPIModelName()},
 	}
 }
 
@@ -856,21 +1466,21 @@ func schema_pkg_apis_batch_v1alpha1_JobSetResume(ref common.ReferenceCallback) c
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.JobSetActionSpec{}.OpenAPIModelName(), v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.JobSetActionSpec{}.OpenAPIModelName(), batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -906,21 +1516,21 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRetry(ref common.ReferenceCallback) co
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetRetrySpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetRetrySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), v1alpha1.JobSetRetrySpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName(), batchv1alpha1.JobSetRetrySpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -949,14 +1559,14 @@ func schema_pkg_apis_batch_v1alpha1_JobSetRetrySpec(ref common.ReferenceCallback
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
 							Description: "preconditions must hold for the retry to happen.",
-							Ref:         ref(v1alpha1.ActionPreconditions{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.ActionPreconditions{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ActionPreconditions{}.OpenAPIModelName()},
+			batchv1alpha1.ActionPreconditions{}.OpenAPIModelName()},
 	}
 }
 
@@ -992,21 +1602,21 @@ func schema_pkg_apis_batch_v1alpha1_JobSetSuspend(ref common.ReferenceCallback) 
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.JobSetActionSpec{}.OpenAPIModelName(), v1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.JobSetActionSpec{}.OpenAPIModelName(), batchv1alpha1.JobSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1057,14 +1667,14 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetActionSpec(ref common.Referen
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
 							Description: "preconditions must hold for the action to happen.",
-							Ref:         ref(v1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()},
+			batchv1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()},
 	}
 }
 
@@ -1149,21 +1759,21 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetPause(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName(), v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName(), batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1233,21 +1843,21 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRestart(ref common.ReferenceC
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LeaderWorkerSetRestartSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetRestartSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName(), v1alpha1.LeaderWorkerSetRestartSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName(), batchv1alpha1.LeaderWorkerSetRestartSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1275,14 +1885,14 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRestartSpec(ref common.Refere
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
 							Description: "preconditions must hold for the restart to happen.",
-							Ref:         ref(v1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()},
+			batchv1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()},
 	}
 }
 
@@ -1318,21 +1928,21 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetResume(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName(), v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.LeaderWorkerSetActionSpec{}.OpenAPIModelName(), batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1368,21 +1978,21 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRollback(ref common.Reference
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LeaderWorkerSetRollbackSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetRollbackSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName(), v1alpha1.LeaderWorkerSetRollbackSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.LeaderWorkerSetActionStatus{}.OpenAPIModelName(), batchv1alpha1.LeaderWorkerSetRollbackSpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1410,14 +2020,14 @@ func schema_pkg_apis_batch_v1alpha1_LeaderWorkerSetRollbackSpec(ref common.Refer
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
 							Description: "preconditions must hold for the rollback to happen.",
-							Ref:         ref(v1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()},
+			batchv1alpha1.LeaderWorkerSetPreconditions{}.OpenAPIModelName()},
 	}
 }
 
@@ -1453,21 +2063,21 @@ func schema_pkg_apis_batch_v1alpha1_PodReadinessGroup(ref common.ReferenceCallba
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the group.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.PodReadinessGroupSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.PodReadinessGroupSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is what the controller last observed.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.PodReadinessGroupStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.PodReadinessGroupStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PodReadinessGroupSpec{}.OpenAPIModelName(), v1alpha1.PodReadinessGroupStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.PodReadinessGroupSpec{}.OpenAPIModelName(), batchv1alpha1.PodReadinessGroupStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1506,7 +2116,7 @@ func schema_pkg_apis_batch_v1alpha1_PodReadinessGroupList(ref common.ReferenceCa
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.PodReadinessGroup{}.OpenAPIModelName()),
+										Ref: ref(batchv1alpha1.PodReadinessGroup{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1517,7 +2127,7 @@ func schema_pkg_apis_batch_v1alpha1_PodReadinessGroupList(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.PodReadinessGroup{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			batchv1alpha1.PodReadinessGroup{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1666,21 +2276,21 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJob(ref common.ReferenceCallback) 
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is the sequence that the user asks for.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is how far the sequence is. It can be changed only through the status subresource and by actions.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobSpec{}.OpenAPIModelName(), v1alpha1.SequentialJobStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobSpec{}.OpenAPIModelName(), batchv1alpha1.SequentialJobStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1701,14 +2311,14 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobActionSpec(ref common.Reference
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
 							Description: "preconditions must hold for the action to happen.",
-							Ref:         ref(v1alpha1.SequentialJobPreconditions{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobPreconditions{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobPreconditions{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobPreconditions{}.OpenAPIModelName()},
 	}
 }
 
@@ -1800,21 +2410,21 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobCancel(ref common.ReferenceCall
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName(), v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName(), batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -1912,7 +2522,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobList(ref common.ReferenceCallba
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.SequentialJob{}.OpenAPIModelName()),
+										Ref: ref(batchv1alpha1.SequentialJob{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -1923,7 +2533,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobList(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJob{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJob{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -2047,21 +2657,21 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobRestart(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName(), v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName(), batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -2097,21 +2707,21 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobResume(ref common.ReferenceCall
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName(), v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName(), batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -2147,21 +2757,21 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobRetry(ref common.ReferenceCallb
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobRetrySpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobRetrySpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), v1alpha1.SequentialJobRetrySpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), batchv1alpha1.SequentialJobRetrySpec{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -2189,14 +2799,14 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobRetrySpec(ref common.ReferenceC
 					"preconditions": {
 						SchemaProps: spec.SchemaProps{
 							Description: "preconditions must hold for the retry to happen.",
-							Ref:         ref(v1alpha1.SequentialJobPreconditions{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobPreconditions{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobPreconditions{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobPreconditions{}.OpenAPIModelName()},
 	}
 }
 
@@ -2250,7 +2860,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobSpec(ref common.ReferenceCallba
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.SequentialJobStep{}.OpenAPIModelName()),
+										Ref: ref(batchv1alpha1.SequentialJobStep{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2290,7 +2900,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobSpec(ref common.ReferenceCallba
 					"updateStrategy": {
 						SchemaProps: spec.SchemaProps{
 							Description: "updateStrategy says what a change of unfinished steps does while one of them runs. Defaults to Continue.",
-							Ref:         ref(v1alpha1.SequentialJobUpdateStrategy{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobUpdateStrategy{}.OpenAPIModelName()),
 						},
 					},
 					"managedBy": {
@@ -2304,7 +2914,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobSpec(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobStep{}.OpenAPIModelName(), v1alpha1.SequentialJobUpdateStrategy{}.OpenAPIModelName(), corev1.Container{}.OpenAPIModelName(), corev1.PodTemplateSpec{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobStep{}.OpenAPIModelName(), batchv1alpha1.SequentialJobUpdateStrategy{}.OpenAPIModelName(), corev1.Container{}.OpenAPIModelName(), corev1.PodTemplateSpec{}.OpenAPIModelName()},
 	}
 }
 
@@ -2387,14 +2997,14 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStatus(ref common.ReferenceCall
 						SchemaProps: spec.SchemaProps{
 							Description: "state counts the children.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobState{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobState{}.OpenAPIModelName()),
 						},
 					},
 					"progress": {
 						SchemaProps: spec.SchemaProps{
 							Description: "progress says which steps have ended.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobProgress{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobProgress{}.OpenAPIModelName()),
 						},
 					},
 					"observedGeneration": {
@@ -2450,7 +3060,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStatus(ref common.ReferenceCall
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref(v1alpha1.SequentialJobStepStatus{}.OpenAPIModelName()),
+										Ref: ref(batchv1alpha1.SequentialJobStepStatus{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -2459,14 +3069,14 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStatus(ref common.ReferenceCall
 					"lastAction": {
 						SchemaProps: spec.SchemaProps{
 							Description: "lastAction is the last action of a user that changed the sequence.",
-							Ref:         ref(v1alpha1.SequentialJobLastAction{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobLastAction{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobLastAction{}.OpenAPIModelName(), v1alpha1.SequentialJobProgress{}.OpenAPIModelName(), v1alpha1.SequentialJobState{}.OpenAPIModelName(), v1alpha1.SequentialJobStepStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobLastAction{}.OpenAPIModelName(), batchv1alpha1.SequentialJobProgress{}.OpenAPIModelName(), batchv1alpha1.SequentialJobState{}.OpenAPIModelName(), batchv1alpha1.SequentialJobStepStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -2500,7 +3110,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStep(ref common.ReferenceCallba
 					"jobSet": {
 						SchemaProps: spec.SchemaProps{
 							Description: "jobSet is run as it is. Its ttlSecondsAfterFinished counts from the end of the step, and deletes the JobSet only.",
-							Ref:         ref(v1alpha1.JobSetTemplateSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.JobSetTemplateSpec{}.OpenAPIModelName()),
 						},
 					},
 				},
@@ -2508,7 +3118,7 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobStep(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.JobSetTemplateSpec{}.OpenAPIModelName(), batchv1.JobTemplateSpec{}.OpenAPIModelName(), corev1.Container{}.OpenAPIModelName()},
+			batchv1alpha1.JobSetTemplateSpec{}.OpenAPIModelName(), batchv1.JobTemplateSpec{}.OpenAPIModelName(), corev1.Container{}.OpenAPIModelName()},
 	}
 }
 
@@ -2646,21 +3256,21 @@ func schema_pkg_apis_batch_v1alpha1_SequentialJobSuspend(ref common.ReferenceCal
 						SchemaProps: spec.SchemaProps{
 							Description: "spec describes the request.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is the result of the request, set by the server.",
 							Default:     map[string]interface{}{},
-							Ref:         ref(v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
+							Ref:         ref(batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.SequentialJobActionSpec{}.OpenAPIModelName(), v1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+			batchv1alpha1.SequentialJobActionSpec{}.OpenAPIModelName(), batchv1alpha1.SequentialJobActionStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 

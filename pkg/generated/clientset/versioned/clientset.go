@@ -9,6 +9,7 @@ import (
 	fmt "fmt"
 	http "net/http"
 
+	archivev1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/archive/v1alpha1"
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/batch/v1alpha1"
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/jobset/v1alpha2"
@@ -20,6 +21,7 @@ import (
 
 type Interface interface {
 	Discovery() discovery.DiscoveryInterfaces
+	ArchiveV1alpha1() archivev1alpha1.ArchiveV1alpha1Interface
 	BatchV1alpha1() batchv1alpha1.BatchV1alpha1Interface
 	DisaggregatedsetV1() disaggregatedsetv1.DisaggregatedsetV1Interface
 	JobsetV1alpha2() jobsetv1alpha2.JobsetV1alpha2Interface
@@ -29,10 +31,16 @@ type Interface interface {
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
+	archiveV1alpha1    *archivev1alpha1.ArchiveV1alpha1Client
 	batchV1alpha1      *batchv1alpha1.BatchV1alpha1Client
 	disaggregatedsetV1 *disaggregatedsetv1.DisaggregatedsetV1Client
 	jobsetV1alpha2     *jobsetv1alpha2.JobsetV1alpha2Client
 	leaderworkersetV1  *leaderworkersetv1.LeaderworkersetV1Client
+}
+
+// ArchiveV1alpha1 retrieves the ArchiveV1alpha1Client
+func (c *Clientset) ArchiveV1alpha1() archivev1alpha1.ArchiveV1alpha1Interface {
+	return c.archiveV1alpha1
 }
 
 // BatchV1alpha1 retrieves the BatchV1alpha1Client
@@ -99,6 +107,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 
 	var cs Clientset
 	var err error
+	cs.archiveV1alpha1, err = archivev1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.batchV1alpha1, err = batchv1alpha1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -136,6 +148,7 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 // New creates a new Clientset for the given RESTClient.
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
+	cs.archiveV1alpha1 = archivev1alpha1.New(c)
 	cs.batchV1alpha1 = batchv1alpha1.New(c)
 	cs.disaggregatedsetV1 = disaggregatedsetv1.New(c)
 	cs.jobsetV1alpha2 = jobsetv1alpha2.New(c)

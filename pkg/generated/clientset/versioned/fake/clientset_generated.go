@@ -8,6 +8,8 @@ package fake
 import (
 	applyconfiguration "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/applyconfiguration"
 	clientset "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned"
+	archivev1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/archive/v1alpha1"
+	fakearchivev1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/archive/v1alpha1/fake"
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/batch/v1alpha1"
 	fakebatchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/batch/v1alpha1/fake"
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/generated/clientset/versioned/typed/disaggregatedset/v1"
@@ -128,6 +130,11 @@ var (
 	_ clientset.Interface = &Clientset{}
 	_ testing.FakeClient  = &Clientset{}
 )
+
+// ArchiveV1alpha1 retrieves the ArchiveV1alpha1Client
+func (c *Clientset) ArchiveV1alpha1() archivev1alpha1.ArchiveV1alpha1Interface {
+	return &fakearchivev1alpha1.FakeArchiveV1alpha1{Fake: &c.Fake}
+}
 
 // BatchV1alpha1 retrieves the BatchV1alpha1Client
 func (c *Clientset) BatchV1alpha1() batchv1alpha1.BatchV1alpha1Interface {
