@@ -5,6 +5,7 @@ package admission_test
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,8 +29,9 @@ func namespace(uid string, phase corev1.NamespacePhase) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team", UID: types.UID(uid)}, Status: corev1.NamespaceStatus{Phase: phase}}
 }
 
+// newSet returns a set with a copy of the annotations, because admission changes them.
 func newSet(annotations map[string]string) *jobset.JobSet {
-	return &jobset.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", Annotations: annotations}}
+	return &jobset.JobSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", Annotations: maps.Clone(annotations)}}
 }
 
 func recordedAs(uid string) map[string]string {

@@ -15,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
@@ -25,10 +24,7 @@ import (
 	corev1listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset"
-	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/annotation"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
@@ -40,16 +36,8 @@ const (
 	lookupTimeout = 2 * time.Second
 )
 
-// recorded are the resources whose objects run something.
-var recorded = map[schema.GroupResource]bool{
-	jobset.Resource("jobsets"):                     true,
-	batch.Resource("sequentialjobs"):               true,
-	leaderworkerset.Resource("leaderworkersets"):   true,
-	disaggregatedset.Resource("disaggregatedsets"): true,
-}
-
 // Records returns whether the server records the namespace in objects of a resource.
-func Records(resource schema.GroupResource) bool { return recorded[resource] }
+func Records(resource schema.GroupResource) bool { return annotation.Runs(resource) }
 
 // Register adds the plugin to the plugins that can be enabled.
 func Register(plugins *admission.Plugins) {
@@ -95,7 +83,7 @@ func (p *Plugin) ValidateInitialization() error {
 
 // Admit sets the annotation of a new object, and keeps that of one that exists.
 func (p *Plugin) Admit(ctx context.Context, attributes admission.Attributes, _ admission.ObjectInterfaces) error {
-	if attributes.GetSubresource() != "" || !recorded[attributes.GetResource().GroupResource()] {
+	if !annotation.Applies(attributes) {
 		return nil
 	}
 	object, err := meta.Accessor(attributes.GetObject())
@@ -104,37 +92,15 @@ func (p *Plugin) Admit(ctx context.Context, attributes admission.Attributes, _ a
 	}
 	namespace := attributes.GetNamespace()
 	if attributes.GetOperation() == admission.Create {
-		set(object, p.present(ctx, namespace))
+		annotation.Set(object, namespaceuid.Annotation, p.present(ctx, namespace))
 		return nil
 	}
-	before := valueOf(attributes.GetOldObject())
-	if asked := valueOf(attributes.GetObject()); asked == before || asked != "" && asked == p.present(ctx, namespace) {
+	before := annotation.ValueOf(attributes.GetOldObject(), namespaceuid.Annotation)
+	if asked := object.GetAnnotations()[namespaceuid.Annotation]; asked == before || asked != "" && asked == p.present(ctx, namespace) {
 		return nil
 	}
-	set(object, before)
+	annotation.Set(object, namespaceuid.Annotation, before)
 	return nil
-}
-
-func valueOf(object runtime.Object) string {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return ""
-	}
-	return accessor.GetAnnotations()[namespaceuid.Annotation]
-}
-
-// set changes the annotation of an object; empty removes it.
-func set(object metav1.Object, uid string) {
-	annotations := object.GetAnnotations()
-	switch {
-	case uid == "":
-		delete(annotations, namespaceuid.Annotation)
-	case annotations == nil:
-		annotations = map[string]string{namespaceuid.Annotation: uid}
-	default:
-		annotations[namespaceuid.Annotation] = uid
-	}
-	object.SetAnnotations(annotations)
 }
 
 // present returns the UID of the namespace; empty if that cannot be found out. An object without the annotation is never held.

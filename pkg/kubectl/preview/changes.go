@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/creator"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 )
 
@@ -45,7 +46,7 @@ func usersPart(object *unstructured.Unstructured) *unstructured.Unstructured {
 	for _, field := range serverFields {
 		unstructured.RemoveNestedField(part.Object, "metadata", field)
 	}
-	for _, annotation := range []string{corev1.LastAppliedConfigAnnotation, namespaceuid.Annotation} {
+	for _, annotation := range []string{corev1.LastAppliedConfigAnnotation, namespaceuid.Annotation, creator.Annotation} {
 		unstructured.RemoveNestedField(part.Object, "metadata", "annotations", annotation)
 	}
 	if len(part.GetAnnotations()) == 0 {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/creator"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/cli"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/test/builders"
@@ -266,7 +267,9 @@ func TestListsAreComparedByName(t *testing.T) {
 // TestAnnotationsOfOthers: what the server and `kubectl apply` keep in annotations is no change.
 func TestAnnotationsOfOthers(t *testing.T) {
 	live := existing(func(js *jobsetv1alpha2.JobSet) {
-		js.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", namespaceuid.Annotation: "kept by the server", "mine": "x"}
+		js.Annotations = map[string]string{
+			corev1.LastAppliedConfigAnnotation: "{}", namespaceuid.Annotation: "kept by the server", creator.Annotation: "kept, too", "mine": "x",
+		}
 	})
 	next := existing(func(js *jobsetv1alpha2.JobSet) { js.Annotations = map[string]string{"mine": "y"} })
 	changes := changesBetween(encoded(live), encoded(next))
