@@ -58,7 +58,7 @@ func NewKinds(featureGates string) (*Kinds, error) {
 	return KindsFor(gates)
 }
 
-// KindsFor returns the kinds of all groups, with these feature gates.
+// KindsFor returns the kinds of all groups whose objects are in etcd, with these feature gates.
 func KindsFor(gates featuregate.FeatureGate) (*Kinds, error) {
 	scheme, codecs := apiserver.NewScheme()
 	text, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
@@ -66,7 +66,7 @@ func KindsFor(gates featuregate.FeatureGate) (*Kinds, error) {
 	if !ok || text.StrictSerializer == nil {
 		return nil, fmt.Errorf("no serializers for %s and %s", runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
 	}
-	all := apigroups.All()
+	all := apigroups.All().InEtcd()
 	k := &Kinds{
 		strict: codecs.DecoderToVersion(text.StrictSerializer, runtime.InternalGroupVersioner),
 		codec:  codecs.CodecForVersions(binary.Serializer, codecs.UniversalDeserializer(), all.StorageVersions(), runtime.InternalGroupVersioner),

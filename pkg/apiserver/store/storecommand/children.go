@@ -69,7 +69,7 @@ func (c *clients) childrenOf(ctx context.Context, owner unknownOwner) (found []c
 		return nil, err
 	}
 	var resources []schema.GroupVersionResource
-	for _, group := range apigroups.All() {
+	for _, group := range apigroups.All().InEtcd() {
 		for _, name := range group.Resources {
 			for _, own := range ownChildren[owner.Resource] {
 				if own == name {

@@ -57,7 +57,7 @@ type migration struct {
 // run migrates all resources. An object that cannot be written keeps no other from being.
 func (m *migration) run(ctx context.Context) error {
 	failed := 0
-	for _, group := range apigroups.All() {
+	for _, group := range apigroups.All().InEtcd() {
 		for _, name := range group.Resources {
 			count, err := m.resource(ctx, group.Versions[0].WithResource(name))
 			if err != nil {

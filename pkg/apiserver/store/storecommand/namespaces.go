@@ -67,7 +67,7 @@ func newNamespaceRecords(c *clients, streams genericiooptions.IOStreams, a accep
 // run looks at all objects, in pages. An object that cannot be written keeps no other from being. What was written is not
 // written again, so that the command can be repeated.
 func (n *namespaceRecords) run(ctx context.Context) error {
-	all := apigroups.All()
+	all := apigroups.All().InEtcd()
 	for _, group := range all {
 		for _, name := range group.Resources {
 			if resource := group.Versions[0].WithResource(name); all.RecordsNamespace(resource.GroupResource()) {

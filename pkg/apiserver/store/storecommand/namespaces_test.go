@@ -72,7 +72,7 @@ func (m *mainCluster) fakeMetadata() *metadatafake.FakeMetadataClient {
 func (m *mainCluster) recordedIn() map[string]string {
 	m.t.Helper()
 	got := map[string]string{}
-	for _, group := range apigroups.All() {
+	for _, group := range apigroups.All().InEtcd() {
 		for _, resource := range group.Resources {
 			list, err := m.metadata.Resource(group.Versions[0].WithResource(resource)).List(m.t.Context(), metav1.ListOptions{})
 			if err != nil {

@@ -42,7 +42,7 @@ type reader struct {
 // newReader reads encrypted objects if there is an encryption configuration.
 func newReader(ctx context.Context, prefix, encryption string) (*reader, error) {
 	_, codecs := apiserver.NewScheme()
-	all := apigroups.All()
+	all := apigroups.All().InEtcd()
 	r := &reader{
 		prefix:    prefix,
 		decoder:   codecs.CodecForVersions(nil, codecs.UniversalDeserializer(), nil, runtime.InternalGroupVersioner),

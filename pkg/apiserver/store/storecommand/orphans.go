@@ -21,7 +21,7 @@ import (
 // lostOwners are the owners that a refused store does not know.
 type lostOwners struct {
 	sets.Set[types.UID]
-	// groups are the groups of our kinds.
+	// apiGroups are the groups of our kinds that can be owners.
 	apiGroups apigroups.List
 	// More says that there are others, which are not listed.
 	More bool
@@ -48,7 +48,7 @@ func (c *clients) getLostOwners(ctx context.Context, record *witness.Record) (*l
 			"again in a minute",
 			witness.Namespace, witness.LostOwnersName, list.NewUUID, list.Revision)
 	}
-	return &lostOwners{sets.New(list.Owners...), apigroups.All(), list.More}, nil
+	return &lostOwners{sets.New(list.Owners...), apigroups.All().InEtcd(), list.More}, nil
 }
 
 // referencesOf returns the indexes of the owner references of an object to lost owners. Only references to our kinds count: the list has

@@ -18,6 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/component-base/version"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/archive/outbox"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/etcd/backup/bucket"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/importer"
@@ -91,11 +92,17 @@ func (v *verification) look(ctx context.Context, file *backup.File) (err error) 
 		v.counts[resource.String()] = &count{}
 	}
 	return file.ForEach(v.reader.prefix+"/", func(entry backup.Entry) error {
-		if entry.Key != backup.WitnessKey(v.reader.prefix) && !strings.HasPrefix(entry.Key, v.reader.prefix+"/"+importer.Marks+"/") {
+		if v.isObject(entry.Key) {
 			v.add(ctx, entry)
 		}
 		return ctx.Err()
 	})
+}
+
+// isObject leaves out what the server stores beside its objects.
+func (v *verification) isObject(key string) bool {
+	return key != backup.WitnessKey(v.reader.prefix) && !strings.HasPrefix(key, v.reader.prefix+"/"+importer.Marks+"/") &&
+		!strings.HasPrefix(key, v.reader.prefix+"/"+outbox.Name+"/")
 }
 
 func (v *verification) add(ctx context.Context, entry backup.Entry) {
