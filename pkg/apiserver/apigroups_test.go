@@ -170,7 +170,7 @@ func TestDefinitionNames(t *testing.T) {
 	for version, definitions := range names {
 		got[version.String()] = len(definitions)
 	}
-	want := map[string]int{"jobset.x-k8s.io/v1alpha2": 1, "batch.jobset-apiserver.io/v1alpha1": 16, "disaggregatedset.x-k8s.io/v1": 2, "leaderworkerset.x-k8s.io/v1": 1, "autoscaling/v1": 1}
+	want := map[string]int{"archive.jobset-apiserver.io/v1alpha1": 1, "jobset.x-k8s.io/v1alpha2": 1, "batch.jobset-apiserver.io/v1alpha1": 16, "disaggregatedset.x-k8s.io/v1": 2, "leaderworkerset.x-k8s.io/v1": 1, "autoscaling/v1": 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("definitions (-want +got):\n%s", diff)
 	}

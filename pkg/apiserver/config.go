@@ -22,6 +22,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/apigroups"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/payload"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/store/space"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/archive"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
 )
 
@@ -42,6 +43,8 @@ type Config struct {
 	Recorder provider.Recorder
 	// Revisions reads the history of objects, for rollbacks.
 	Revisions provider.RevisionReader
+	// Runs keeps the runs that have ended. It is nil while the archive is off.
+	Runs archive.Store
 	// Filters are what requests pass beside the handlers of the library.
 	Filters Filters
 	// SelfCheck answers what the server knows about itself; nil if that is not served.
@@ -110,7 +113,7 @@ func (c CompletedConfig) New() (*server.GenericAPIServer, error) {
 func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Provider, known provider.Neighbors) error {
 	resources, err := group.Storage(provider.Host{
 		Getter: c.generic.RESTOptionsGetter, Scheme: c.Scheme, Gates: c.Gates, Recorder: c.Recorder, Revisions: c.Revisions, Now: time.Now,
-		Neighbors: known, Admission: c.generic.AdmissionControl,
+		Runs: c.Runs, Neighbors: known, Admission: c.generic.AdmissionControl,
 		Objects: &admission.RuntimeObjectInterfaces{
 			ObjectCreater: c.Scheme, ObjectTyper: c.Scheme, ObjectDefaulter: c.Scheme, ObjectConvertor: c.Scheme,
 			EquivalentResourceMapper: s.EquivalentResourceRegistry,
@@ -125,5 +128,5 @@ func (c CompletedConfig) install(s *server.GenericAPIServer, group provider.Prov
 	info := server.NewDefaultAPIGroupInfo(group.Group(), c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
 	info.NegotiatedSerializer = payload.Bounded(info.NegotiatedSerializer, c.Scheme)
 	info.VersionedResourcesStorageMap = resources
-	return s.InstallAPIGroup(&info)
+	return installHiding(s, &info, group.HiddenVerbs)
 }

@@ -87,6 +87,7 @@ func copyInto(out, obj runtime.Object) {
 // one object. Only authentication and authorization are left out.
 type inProcess struct {
 	resource
+	generic *genericserver.GenericAPIServer
 	handler http.Handler
 	store   *oneObject
 }
@@ -137,7 +138,7 @@ func startInProcess(t *testing.T, served resource, config *apiserver.Config) *in
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &inProcess{resource: served, handler: s.Handler, store: store}
+	return &inProcess{resource: served, generic: s, handler: s.Handler, store: store}
 }
 
 const (

@@ -32,6 +32,8 @@ type Stores struct {
 	StoreCheck *storecheck.Guard
 	// Space keeps a reserve in the store.
 	Space *space.Guard
+	// Record records the runs of objects; nil if that is off.
+	Record watchcache.Wrapper
 }
 
 // Decorate returns a getter like the next one with decorated stores. The watch cache is between the two lists of decorators, and what
@@ -50,6 +52,8 @@ func (s Stores) layers() (above, below []watchcache.Wrapper) {
 	above = []watchcache.Wrapper{
 		// Requests to a full store are refused before anything else is asked.
 		s.Space.Wrap,
+		// A run is recorded before its object is removed, with what the store removes.
+		s.Record,
 		// The server starts while the store is refused, and its watch caches are still empty.
 		awaitCache,
 		// The watch cache has placeholders for objects that cannot be read. They never reach a writer.

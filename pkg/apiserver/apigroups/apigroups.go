@@ -13,10 +13,13 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/component-base/featuregate"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/creator"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/leaderworkerpods"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/namespaceuid"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/admission/volumeclaims"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/webhook"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/archive"
+	archiverest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/archive/rest"
 	batchrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/batch/rest"
 	disaggregatedsetrest "github.com/jobset-apiserver/jobset-apiserver/pkg/registry/disaggregatedset/rest"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
@@ -28,11 +31,13 @@ import (
 func All() List {
 	claims := Plugin{Name: volumeclaims.PluginName, Register: volumeclaims.Register}
 	namespaces := Plugin{Name: namespaceuid.PluginName, Register: namespaceuid.Register}
+	creators := Plugin{Name: creator.PluginName, Register: creator.Register}
 	return List{
-		{Provider: jobsetrest.Provider(), Plugins: []Plugin{claims, namespaces}},
-		{Provider: batchrest.Provider(), Plugins: []Plugin{namespaces}},
-		{Provider: leaderworkersetrest.Provider(), Plugins: []Plugin{namespaces}},
-		{Provider: disaggregatedsetrest.Provider(), Plugins: []Plugin{namespaces}},
+		{Provider: jobsetrest.Provider(), Plugins: []Plugin{claims, namespaces, creators}},
+		{Provider: batchrest.Provider(), Plugins: []Plugin{namespaces, creators}},
+		{Provider: leaderworkersetrest.Provider(), Plugins: []Plugin{namespaces, creators}},
+		{Provider: disaggregatedsetrest.Provider(), Plugins: []Plugin{namespaces, creators}},
+		{Provider: archiverest.Provider()},
 	}
 }
 
@@ -75,19 +80,24 @@ func (l List) IsVersionRegistered(version schema.GroupVersion) bool {
 	return slices.Contains(l.PrioritizedVersionsAllGroups(), version)
 }
 
-// StorageVersions returns in which version the objects of each group are stored.
+// InEtcd returns the groups whose objects are in etcd.
+func (l List) InEtcd() List {
+	return slices.DeleteFunc(slices.Clone(l), func(group Group) bool { return group.Elsewhere })
+}
+
+// StorageVersions returns in which version the objects of each group are in etcd.
 func (l List) StorageVersions() schema.GroupVersions {
 	var versions schema.GroupVersions
-	for _, group := range l {
+	for _, group := range l.InEtcd() {
 		versions = append(versions, group.StorageVersion)
 	}
 	return versions
 }
 
-// Stored returns the resources that store objects.
+// Stored returns the resources whose objects are in etcd.
 func (l List) Stored() []schema.GroupResource {
 	var resources []schema.GroupResource
-	for _, group := range l {
+	for _, group := range l.InEtcd() {
 		for _, name := range group.Resources {
 			resources = append(resources, schema.GroupResource{Group: group.Group(), Resource: name})
 		}
@@ -95,14 +105,25 @@ func (l List) Stored() []schema.GroupResource {
 	return resources
 }
 
-// HasResource returns whether a group stores objects of the resource.
-func (l List) HasResource(group, resource string) bool {
-	return slices.Contains(l.Stored(), schema.GroupResource{Group: group, Resource: resource})
+// HasResource returns whether a group has the resource, wherever its objects are stored.
+func (l List) HasResource(name, resource string) bool {
+	return slices.ContainsFunc(l, func(group Group) bool { return group.Group() == name && slices.Contains(group.Resources, resource) })
 }
 
 // RecordsNamespace returns whether the server records in objects of the resource in which namespace they were created.
 func (l List) RecordsNamespace(resource schema.GroupResource) bool {
 	return namespaceuid.Records(resource)
+}
+
+// Recorded returns what describes the runs of the resources whose runs the archive records.
+func (l List) Recorded() map[schema.GroupResource]archive.Describe {
+	recorded := map[schema.GroupResource]archive.Describe{}
+	for _, group := range l {
+		for name, describe := range group.Recorded {
+			recorded[schema.GroupResource{Group: group.Group(), Resource: name}] = describe
+		}
+	}
+	return recorded
 }
 
 // Plugins returns the admission plugins of all groups, each once.

@@ -40,6 +40,9 @@ func (o *Options) Validate() error {
 	if err := o.Storage.Validate(o.Recommended.Etcd); err != nil {
 		return err
 	}
+	if err := o.Archive.validate(o.Storage); err != nil {
+		return err
+	}
 	if err := o.validateMembers(); err != nil {
 		return err
 	}

@@ -64,6 +64,7 @@ func (o *Options) Flags() cliflag.NamedFlagSets {
 	var sections cliflag.NamedFlagSets
 	o.addServingFlags(sections.FlagSet("serving"))
 	o.Storage.AddFlags(sections.FlagSet("storage"), o.Recommended.Etcd)
+	o.Archive.addFlags(sections.FlagSet("archive"))
 	o.Recommended.CoreAPI.AddFlags(sections.FlagSet("main cluster"))
 	o.Recommended.EgressSelector.AddFlags(sections.FlagSet("main cluster"))
 	o.Recommended.Authentication.AddFlags(sections.FlagSet("authentication"))

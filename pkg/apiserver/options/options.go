@@ -34,6 +34,8 @@ type Options struct {
 	Limits *genericoptions.ServerRunOptions
 	// Storage chooses between an etcd in this process and one outside.
 	Storage *StorageOptions
+	// Archive says where runs that have ended are kept.
+	Archive ArchiveOptions
 	// SANs are the DNS names and IP addresses of the self-signed serving certificate.
 	SANs []string
 	// ManagedCert is the serving certificate that the servers of an installation make for themselves.
@@ -80,6 +82,7 @@ func NewOptions() (*Options, error) {
 		Recommended: genericoptions.NewRecommendedOptions(EtcdPrefix, nil),
 		Limits:      genericoptions.NewServerRunOptionsForComponent(ComponentName, registry),
 		Storage:     NewStorageOptions(),
+		Archive:     newArchiveOptions(),
 		SANs: []string{"localhost", "127.0.0.1", "::1", "jobset-apiserver.jobset-system.svc",
 			"jobset-apiserver-webhook.jobset-system.svc"},
 		ManagedCert:   ManagedCertOptions{Policy: servingcert.DefaultPolicy},

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/archive"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/mainapi"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/options"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apiserver/requests/admission"
@@ -76,8 +77,9 @@ func (r *run) config(ctx context.Context, main *mainapi.Clients) (*apiserver.Con
 
 // applyStorage stores objects as --storage-media-type says, each in the storage version of its group. The storage must
 // be reachable; store is the embedded etcd, if there is one, guard what keeps the server from answering for the wrong
-// store, and objects takes those that cannot be read.
-func (r *run) applyStorage(config *apiserver.Config, store *etcd.Server, guard *storecheck.Guard, objects *unreadable.Objects) error {
+// store, objects takes those that cannot be read, and runs records the runs of objects.
+func (r *run) applyStorage(config *apiserver.Config, store *etcd.Server, guard *storecheck.Guard, objects *unreadable.Objects,
+	runs *archive.Archive) error {
 	options := *r.Recommended.Etcd
 	info, ok := runtime.SerializerInfoForMediaType(config.Codecs.SupportedMediaTypes(), options.DefaultStorageMediaType)
 	if !ok {
@@ -106,7 +108,7 @@ func (r *run) applyStorage(config *apiserver.Config, store *etcd.Server, guard *
 		return flagerror.Wrap("watch-cache-sizes", err, "correct the list")
 	}
 	stores := apiserver.Stores{
-		Codec: shared, Unreadable: objects, StoreCheck: guard, Space: newSpaceGuard(store, config.Memory),
+		Codec: shared, Unreadable: objects, StoreCheck: guard, Space: newSpaceGuard(store, config.Memory), Record: runs.Wrap,
 		Cached: func(resource schema.GroupResource) bool {
 			size, set := sizes[resource]
 			return options.EnableWatchCache && (!set || size > 0)

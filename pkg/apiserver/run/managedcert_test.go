@@ -22,7 +22,7 @@ func TestTargetsAreThoseOfServedGroups(t *testing.T) {
 	r := &run{Options: &options.Options{APIGroups: apigroups.All(), Gate: gate}}
 	want := []string{
 		"apiservices/v1alpha2.jobset.x-k8s.io", "apiservices/v1alpha1.batch.jobset-apiserver.io", "apiservices/v1.leaderworkerset.x-k8s.io",
-		"mutatingwebhookconfigurations/jobset-apiserver-pods",
+		"apiservices/v1alpha1.archive.jobset-apiserver.io", "mutatingwebhookconfigurations/jobset-apiserver-pods",
 	}
 	names := func() (names []string) {
 		for _, target := range r.targets() {
@@ -36,7 +36,7 @@ func TestTargetsAreThoseOfServedGroups(t *testing.T) {
 	if err := gate.Set("DisaggregatedSet=true"); err != nil {
 		t.Fatal(err)
 	}
-	if got := names(); len(got) != 5 || got[3] != "apiservices/v1.disaggregatedset.x-k8s.io" {
+	if got := names(); len(got) != 6 || got[3] != "apiservices/v1.disaggregatedset.x-k8s.io" {
 		t.Errorf("with the gate: %v", got)
 	}
 }

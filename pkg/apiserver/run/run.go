@@ -93,18 +93,28 @@ func (r *run) inOrder(ctx context.Context) error {
 	if err := r.awaitStore(ctx, store, main, told); err != nil {
 		return err
 	}
+	return r.overStore(ctx, config, store, main)
+}
+
+// overStore serves what the store has.
+func (r *run) overStore(ctx context.Context, config *apiserver.Config, store *etcd.Server, main *mainapi.Clients) error {
 	guard, err := r.newStoreCheck(config, store, main)
 	if err != nil {
 		return err
 	}
 	objects := unreadable.NewObjects()
-	if err := r.applyStorage(config, store, guard, objects); err != nil {
+	runs, err := r.newArchive(config, guard)
+	if err != nil {
+		return err
+	}
+	if err := r.applyStorage(config, store, guard, objects, runs); err != nil {
 		return err
 	}
 	r.applyWebhooks(config)
 	r.applyRouting(ctx, config, main)
 	r.applySelfCheck(config, main, r.isSingle(store), objects)
 	defer r.backUp(ctx, store, guard)()
+	defer runs.Record(ctx)()
 	return serve(ctx, config, store, guard)
 }
 

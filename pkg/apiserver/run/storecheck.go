@@ -125,15 +125,15 @@ func created(ctx context.Context, config *apiserver.Config, group string, has fu
 	return any, nil
 }
 
-// servedVersions returns the versions that the server serves. The garbage collector does not ask for owners of groups
-// that are switched off.
+// servedVersions returns the versions that the server serves from its store. The garbage collector does not ask for owners of groups
+// that are switched off, and objects that are stored elsewhere are no owners.
 func servedVersions(config *apiserver.Config) []schema.GroupVersion {
 	resources := config.Generic.MergedResourceConfig
 	if resources == nil {
 		resources = config.APIGroups.Enabled()
 	}
 	off := config.APIGroups.Off(config.Gates)
-	return slices.DeleteFunc(config.APIGroups.Served(resources), func(version schema.GroupVersion) bool {
+	return slices.DeleteFunc(config.APIGroups.InEtcd().Served(resources), func(version schema.GroupVersion) bool {
 		_, gated := off[version]
 		return gated
 	})

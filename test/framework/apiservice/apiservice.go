@@ -37,6 +37,7 @@ var Groups = []schema.GroupVersion{
 	{Group: "jobset.x-k8s.io", Version: "v1alpha2"},
 	{Group: "batch.jobset-apiserver.io", Version: "v1alpha1"},
 	{Group: "leaderworkerset.x-k8s.io", Version: "v1"},
+	{Group: "archive.jobset-apiserver.io", Version: "v1alpha1"},
 }
 
 // JobSets is the name of the APIService of JobSets.

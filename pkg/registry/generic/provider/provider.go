@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/component-base/featuregate"
 
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/archive"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/text"
 )
 
@@ -32,12 +33,21 @@ type Provider struct {
 	Versions []schema.GroupVersion
 	// StorageVersion is the version in which objects are stored.
 	StorageVersion schema.GroupVersion
+	// Elsewhere means that the objects are not in etcd: NewStorage returns storage over another store. The group is served like any other,
+	// but nothing that looks at etcd knows it, quota does not count its objects, and they own no other objects.
+	Elsewhere bool
+	// HiddenVerbs are verbs that the resources answer, although discovery leaves them out. When a namespace ends, the cluster deletes the
+	// objects of all resources for which discovery has the verb delete: objects that outlive their namespace must hide it.
+	HiddenVerbs []string
 	// Gate is the feature gate without which the group is not served. It is empty for none.
 	Gate featuregate.Feature
 	// Install adds the types of the group to a scheme, and those of other groups that its subresources take.
 	Install func(*runtime.Scheme)
-	// Resources are the names of the resources that store objects. Quota counts them.
+	// Resources are the names of the resources that store objects. Quota counts them, unless they are stored elsewhere.
 	Resources []string
+	// Recorded describes the runs of the objects of a resource, by the name of the resource. The archive records these runs. The function is
+	// called with objects of the internal types.
+	Recorded map[string]archive.Describe
 	// NewStorage returns for each version the storage of every resource and subresource by name.
 	NewStorage func(Host) (map[string]map[string]rest.Storage, error)
 }
@@ -66,6 +76,8 @@ type Host struct {
 	Revisions RevisionReader
 	// Neighbors finds objects of all kinds. It is nil for a server that looks for none.
 	Neighbors Neighbors
+	// Runs keeps the runs that have ended. It is nil while the archive is off.
+	Runs archive.Store
 	// Now is the clock of actions and of durations.
 	Now func() time.Time
 	// Admission is what requests pass before they are stored: all plugins, with the webhooks and policies of the cluster. Actions that
@@ -83,6 +95,11 @@ func (p Provider) Storage(host Host) (map[string]map[string]rest.Storage, error)
 	storage, err := p.NewStorage(host)
 	if err != nil {
 		return nil, fmt.Errorf("building the storage of %s: %w", p.Group(), err)
+	}
+	for name := range p.Recorded {
+		if !slices.Contains(p.Resources, name) {
+			return nil, fmt.Errorf("resource %s of %s is recorded, and not listed by its provider", name, p.Group())
+		}
 	}
 	for _, version := range p.Versions {
 		for name := range storage[version.Version] {

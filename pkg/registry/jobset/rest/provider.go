@@ -11,8 +11,10 @@ import (
 	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/archive"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/features"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/run"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/jobset/jobset/storage"
 )
 
@@ -24,6 +26,7 @@ func Provider() provider.Provider {
 			batchinstall.Install(scheme) // the requests of actions
 		},
 		Resources: []string{"jobsets"},
+		Recorded:  map[string]archive.Describe{"jobsets": run.Describe},
 	}, func(host provider.Host) (map[string]rest.Storage, error) {
 		return storage.New(host, features.JobSet(host.Gates))
 	})

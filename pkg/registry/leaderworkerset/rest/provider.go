@@ -10,7 +10,9 @@ import (
 	batchinstall "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/install"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/install"
 	v1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/leaderworkerset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/archive"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/generic/provider"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset/run"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/registry/leaderworkerset/leaderworkerset/storage"
 )
 
@@ -22,5 +24,6 @@ func Provider() provider.Provider {
 			batchinstall.Install(scheme) // the requests of actions
 		},
 		Resources: []string{"leaderworkersets"},
+		Recorded:  map[string]archive.Describe{"leaderworkersets": run.Describe},
 	}, storage.New)
 }

@@ -68,6 +68,14 @@ func cancellation(sj *batch.SequentialJob) *batch.SequentialJobActionStatus {
 	}
 }
 
+// CancelledBy returns the user who cancelled the sequence; empty if no user has.
+func CancelledBy(sj *batch.SequentialJob) string {
+	if answer := cancellation(sj); answer != nil {
+		return answer.User
+	}
+	return ""
+}
+
 // setCondition puts a condition in place as the controller does: its time changes with its status only.
 func setCondition(sj *batch.SequentialJob, now metav1.Time, conditionType string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&sj.Status.Conditions, metav1.Condition{

@@ -64,3 +64,11 @@ func cancellation(js *jobset.JobSet) *batch.JobSetActionStatus {
 		Message: "the JobSet was cancelled while no attempt was running",
 	}
 }
+
+// CancelledBy returns the user who cancelled the set; empty if no user has.
+func CancelledBy(js *jobset.JobSet) string {
+	if answer := cancellation(js); answer != nil {
+		return answer.User
+	}
+	return ""
+}
