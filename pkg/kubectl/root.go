@@ -8,6 +8,7 @@ package kubectl
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/complete"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/doctor"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/events"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/history"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/kind"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/list"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/logs"
@@ -27,6 +29,7 @@ import (
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/outage"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/preview"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/readinessgroup"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/report"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/timeline"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/top"
 	"github.com/jobset-apiserver/jobset-apiserver/pkg/kubectl/tree"
@@ -35,7 +38,10 @@ import (
 )
 
 // kinds are the kinds that the commands take.
-var kinds = []kind.Kind{kind.JobSet, kind.SequentialJob, kind.LeaderWorkerSet, kind.DisaggregatedSet}
+var kinds = []kind.Kind{kind.JobSet, kind.SequentialJob, kind.LeaderWorkerSet, kind.DisaggregatedSet, kind.Run}
+
+// explained are the kinds about whose groups errors say more.
+var explained = append(slices.Clone(cli.Kinds), cli.Run)
 
 // NewCommand returns `kubectl jobset` with all of its commands.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -61,6 +67,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		list.NewCommand(f), tree.NewCommand(f, kind.Trees(kinds)), top.NewCommand(f, kind.Tops(kinds)),
 		preview.NewCommand(f, kind.Previews(kinds)),
 		timeline.NewCommand(f, kind.Timelines(kinds)), logs.NewCommand(f, kind.Logs(kinds)), why.NewCommand(f, kind.Whys(kinds)),
+		history.NewCommand(f), report.NewCommand(f),
 		events.NewCommand(f, kind.Events(kinds)), readinessgroup.NewCommand(f), doctor.NewCommand(f),
 		migrate.NewCommand(f), version.NewCommand(f), newOptions(),
 	)
@@ -74,7 +81,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 // Explain returns the message of an error of a command.
-func Explain(err error) string { return cli.Explain(err, cli.Kinds...) }
+func Explain(err error) string { return cli.Explain(err, explained...) }
 
 // explainOutages makes the errors of a command say why our API does not answer, if that is what they are about.
 func explainOutages(f *cli.Factory, cmd *cobra.Command) {
@@ -88,7 +95,7 @@ func explainOutages(f *cli.Factory, cmd *cobra.Command) {
 		if clientErr != nil {
 			return err
 		}
-		return outage.Explain(cmd.Context(), clients, err, cli.Kinds...)
+		return outage.Explain(cmd.Context(), clients, err, explained...)
 	}
 }
 

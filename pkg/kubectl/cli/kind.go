@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	archivev1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/archive/v1alpha1"
 	batchv1alpha1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/batch/v1alpha1"
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
 	jobsetv1alpha2 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/jobset/v1alpha2"
@@ -45,7 +46,10 @@ var DisaggregatedSet = Kind{
 	GroupVersion: disaggregatedsetv1.SchemeGroupVersion,
 }
 
-// Kinds are all kinds of the plugin, in the order in which a plain NAME is looked up.
+// Run is the kind of records of the archive. It is not one of Kinds: a plain NAME is never the name of a run.
+var Run = Kind{Title: "Run", Names: []string{"run", "runs"}, GroupVersion: archivev1alpha1.SchemeGroupVersion}
+
+// Kinds are all kinds of live objects, in the order in which a plain NAME is looked up.
 var Kinds = []Kind{JobSet, SequentialJob, LeaderWorkerSet, DisaggregatedSet}
 
 // Resource returns the resource that holds objects of the kind.

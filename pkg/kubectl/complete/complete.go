@@ -110,7 +110,7 @@ func names[T any](of clients, kinds []cli.For[T]) cobra.CompletionFunc {
 			prefix, kind = resource+"/", kinds[at].Kind
 		}
 		return suggest(cmd, of, word, cobra.ShellCompDirectiveNoFileComp, func(ctx context.Context, c *cli.Clients) ([]string, error) {
-			names, err := list(ctx, c.Metadata.Resource(kind.Resource()).Namespace(c.Namespace))
+			names, err := list(ctx, c.Metadata.Resource(kind.Resource()).Namespace(c.Namespace), optionsOf(kind))
 			for i := range names {
 				names[i] = prefix + names[i]
 			}
@@ -139,14 +139,28 @@ func values(of clients, kinds []cli.For[Values], flag string) cobra.CompletionFu
 func namespaces(of clients) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return suggest(cmd, of, word, cobra.ShellCompDirectiveNoFileComp, func(ctx context.Context, c *cli.Clients) ([]string, error) {
-			return list(ctx, c.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")))
+			return list(ctx, c.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")), cached)
 		})
 	}
 }
 
+// cached lists what the server has in its cache.
+var cached = metav1.ListOptions{ResourceVersion: "0"}
+
+// mostRuns is how many runs are suggested: those that ended last. The archive may have a million.
+const mostRuns = 500
+
+// optionsOf is how the objects of a kind are listed.
+func optionsOf(kind cli.Kind) metav1.ListOptions {
+	if kind.Title == cli.Run.Title {
+		return metav1.ListOptions{Limit: mostRuns}
+	}
+	return cached
+}
+
 // list returns names. It asks for the metadata alone: objects are large, and a shell waits.
-func list(ctx context.Context, resource metadata.ResourceInterface) ([]string, error) {
-	list, err := resource.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+func list(ctx context.Context, resource metadata.ResourceInterface, options metav1.ListOptions) ([]string, error) {
+	list, err := resource.List(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("listing names: %w", err)
 	}

@@ -30,7 +30,7 @@ func registered(_ context.Context, p *inspection) (Status, string) {
 		return unread("APIServices", p.serviceErr)
 	}
 	var missing, local, found []string
-	for i, kind := range outage.Kinds() {
+	for i, kind := range p.kinds() {
 		name := outage.Name(kind)
 		switch {
 		case p.services[i] == nil:
@@ -69,7 +69,7 @@ func available(_ context.Context, p *inspection) (Status, string) {
 		return unread("APIServices", p.serviceErr)
 	}
 	var bad, good []string
-	for i, kind := range outage.Kinds() {
+	for i, kind := range p.kinds() {
 		if p.services[i] == nil {
 			continue
 		}

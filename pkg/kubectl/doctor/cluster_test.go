@@ -42,6 +42,8 @@ type cluster struct {
 	sets []runtime.Object
 	// refused are errors by resource.
 	refused map[string]error
+	// refusedNames are errors by the name of an APIService.
+	refusedNames map[string]error
 	// denied are permissions that no service account has.
 	denied []string
 	// definitions are CustomResourceDefinitions.
@@ -89,6 +91,10 @@ func (c cluster) clients() *cli.Clients {
 		dynamic.PrependReactor("*", resource, refuse)
 		sets.PrependReactor("*", resource, refuse)
 	}
+	dynamic.PrependReactor("get", "apiservices", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		err := c.refusedNames[action.(clienttesting.GetAction).GetName()]
+		return err != nil, nil, err
+	})
 	return &cli.Clients{Namespace: "team", Kube: kube, Dynamic: dynamic, JobSets: sets}
 }
 

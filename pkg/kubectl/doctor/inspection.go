@@ -13,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -47,7 +48,7 @@ type inspection struct {
 	asked   time.Time
 	took    time.Duration
 
-	// services are the APIServices of outage.Kinds; nil for those that do not exist.
+	// services are the APIServices of kinds; nil for those that do not exist.
 	services   []*unstructured.Unstructured
 	serviceErr error
 	// record is the record of the store; nil if there is none, or if it was not read for the reason in recordErr.
@@ -119,6 +120,22 @@ func (p *inspection) readServices(ctx context.Context) {
 			p.serviceErr = err
 		}
 	}
+	// An older installation has no archive of runs. Whoever may read some APIServices may lack the permission to read one of a later release.
+	archive, err := outage.APIService(ctx, p.Dynamic, cli.Run)
+	switch {
+	case archive != nil && err == nil:
+		p.services = append(p.services, archive)
+	case err != nil && p.serviceErr == nil && !apierrors.IsForbidden(err):
+		p.serviceErr = err
+	}
+}
+
+// kinds are the kinds whose APIServices are looked at, one for each group: runs only if they have one.
+func (p *inspection) kinds() []cli.Kind {
+	if kinds := outage.Kinds(); len(p.services) <= len(kinds) {
+		return kinds
+	}
+	return append(outage.Kinds(), cli.Run)
 }
 
 func (p *inspection) readRecord(ctx context.Context) {

@@ -67,6 +67,9 @@ var DisaggregatedSet = Kind{
 	Why: why.DisaggregatedSet,
 }
 
+// Run is the kind Run: the records of the archive.
+var Run = Kind{Kind: cli.Run, Tree: tree.Run, Timeline: timeline.Run, Why: why.Run}
+
 // Trees returns the kinds that tree takes.
 func Trees(kinds []Kind) []cli.For[tree.Loader] {
 	return choose(kinds, func(k Kind) (tree.Loader, bool) { return k.Tree, k.Tree != nil })

@@ -50,6 +50,8 @@ pods, with a mark where the group failed last. Of more than 30 groups, those tha
 
 Of a DisaggregatedSet (dset/NAME), the groups of each of its LeaderWorkerSets have bars.
 
+Of a run of the archive (run/NAME), the attempts or steps are drawn that the record has; without them, one bar for the whole run.
+
 -o html writes one page that needs no network: open it in a browser, or attach it to a report.`,
 		Example: `  # The attempts of the set "train"
   kubectl jobset timeline train
@@ -62,6 +64,9 @@ Of a DisaggregatedSet (dset/NAME), the groups of each of its LeaderWorkerSets ha
 
   # The groups of all roles of the DisaggregatedSet "llm"
   kubectl jobset timeline dset/llm
+
+  # The attempts of a run of the archive
+  kubectl jobset timeline run/train-0a1b2c3d4e5f
 
   # Also the Jobs that exist
   kubectl jobset timeline train --jobs

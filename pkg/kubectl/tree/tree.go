@@ -32,6 +32,9 @@ groups for the set and pods for groups; RESTARTS counts how often groups were re
 
 Of a DisaggregatedSet (dset/NAME), the LeaderWorkerSets of its roles are shown, each with its groups. READY counts roles for the set.
 
+Of a run of the archive (run/NAME), the parts that the record has are shown: replicatedJobs, steps or groups, and how many of each were
+ready, succeeded or failed at the end.
+
 With --watch, the tree is drawn again when it changes: on a terminal in place, elsewhere below the last one with the time.
 
 READY counts Jobs for the set and for replicatedJobs, pods for Jobs, and containers for pods. RESTARTS counts restarts
@@ -48,6 +51,9 @@ const example = `  # Show the set train, and what belongs to it
 
   # Show the roles of the DisaggregatedSet llm
   kubectl jobset tree dset/llm
+
+  # Show what became of the parts of a run
+  kubectl jobset tree run/train-0a1b2c3d4e5f
 
   # Show every pod, however many there are
   kubectl jobset tree train --all
@@ -108,6 +114,9 @@ func (o *options) run(ctx context.Context, f *cli.Factory, kind cli.For[Loader],
 	clients, err := f.Clients()
 	if err != nil {
 		return err
+	}
+	if o.watch && kind.Title == cli.Run.Title {
+		return errors.New("--watch: must be absent for a run: it is a record, and does not change")
 	}
 	if o.watch {
 		return f.Redraw(ctx, kind.Names[0]+"/"+name, o.drawer(clients, kind, name))

@@ -43,7 +43,9 @@ var (
 	OlderThanNamespace       = cause(namespaceuid.ReasonOlderThanNamespace)
 	HeldAfterRestore         = cause("HeldAfterRestore")
 	Cancelled                = cause(reasons.Cancelled)
-	DeadlineExceeded         = cause(reasons.DeadlineExceeded)
+	// Deleted is a cause of runs of the archive only.
+	Deleted          = cause("Deleted")
+	DeadlineExceeded = cause(reasons.DeadlineExceeded)
 
 	QueueMissing          = cause("QueueMissing")
 	QueueStopped          = cause("QueueStopped")

@@ -66,7 +66,7 @@ var waitingReasons = map[string]Cause{
 	cli.ReasonErrImageNeverPull: ImagePull,
 	"ImageInspectError":         ImagePull, "RegistryUnavailable": ImagePull, "SignatureValidationFailed": ImagePull,
 	"CrashLoopBackOff":           CrashLoop,
-	"CreateContainerConfigError": ContainerConfig, "CreateContainerError": ContainerConfig, "RunContainerError": ContainerConfig,
+	"CreateContainerConfigError": ContainerConfig, "CreateContainerError": ContainerConfig, helper.ReasonRunContainerError: ContainerConfig,
 	"PreCreateHookError": ContainerConfig, "PreStartHookError": ContainerConfig, "PostStartHookError": ContainerConfig,
 }
 

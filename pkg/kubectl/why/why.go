@@ -20,7 +20,8 @@ import (
 )
 
 const long = `Explain the state of a JobSet, of a SequentialJob (sqj/NAME), of a LeaderWorkerSet (lws/NAME) or of a
-DisaggregatedSet (dset/NAME): why it does not run, why it failed, or that nothing is wrong.
+DisaggregatedSet (dset/NAME): why it does not run, why it failed, or that nothing is wrong. Of a run of the archive (run/NAME), explain
+how it ended, from its record alone.
 
 The output begins with the cause to deal with first, the evidence for it, and the commands to run next. Other findings follow.
 It comes from the set, its Jobs and pods, warnings, nodes, quotas, volume claims, Services, queues and pod groups, the lease of
@@ -40,6 +41,9 @@ const example = `  # Why does it not run?
 
   # Why are roles of the DisaggregatedSet not ready, or why does its rollout stand still?
   kubectl jobset why dset/llm
+
+  # Why did this run of the archive end?
+  kubectl jobset why run/train-0a1b2c3d4e5f
 
   # The cause in one word, for a script
   kubectl jobset why train -o json | jq -r '.findings[0].cause'`

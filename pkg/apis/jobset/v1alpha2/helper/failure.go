@@ -163,6 +163,11 @@ const (
 	// is not known.
 	ReasonOOMKilled = "OOMKilled"
 	ReasonError     = "Error"
+	// The next three are reasons of a container that did not start: the runtime could not run its program, could not start it, or failed
+	// otherwise.
+	ReasonContainerCannotRun = "ContainerCannotRun"
+	ReasonStartError         = "StartError"
+	ReasonRunContainerError  = "RunContainerError"
 	// ReasonUnassigned is the reason of a pod for which the node had no device.
 	ReasonUnassigned = "UnexpectedAdmissionError"
 
