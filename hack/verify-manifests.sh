@@ -13,7 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly builds="base overlays/embedded overlays/external-etcd
   overlays/embedded-cert-manager overlays/embedded-backup overlays/embedded-monitoring overlays/external-etcd-cert-manager
-  overlays/embedded-backup-s3 overlays/external-etcd-backup-s3 overlays/embedded-ha overlays/embedded-ha-backup-s3"
+  overlays/embedded-backup-s3 overlays/external-etcd-backup-s3 overlays/embedded-ha overlays/embedded-ha-backup-s3
+  overlays/embedded-archive overlays/external-etcd-postgres-archive"
 readonly pods="restore/claim restore/s3 restore/stdin"
 readonly cert_manager=github.com/cert-manager/cert-manager@v1.21.2
 readonly cert_manager_sum=h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=
@@ -152,6 +153,7 @@ jobset-apiserver update secrets/jobset-apiserver-serving jobset-system
 jobset-apiserver watch apiservices.apiregistration.k8s.io/v1alpha2.jobset.x-k8s.io
 jobset-apiserver update apiservices.apiregistration.k8s.io/v1alpha2.jobset.x-k8s.io
 jobset-apiserver update apiservices.apiregistration.k8s.io/v1alpha1.batch.jobset-apiserver.io
+jobset-apiserver update apiservices.apiregistration.k8s.io/v1alpha1.archive.jobset-apiserver.io
 jobset-apiserver update apiservices.apiregistration.k8s.io/v1.leaderworkerset.x-k8s.io
 jobset-apiserver update apiservices.apiregistration.k8s.io/v1.disaggregatedset.x-k8s.io
 jobset-apiserver update mutatingwebhookconfigurations.admissionregistration.k8s.io/jobset-apiserver-pods
@@ -251,6 +253,13 @@ user-jobset-operator list pods.metrics.k8s.io default
 user-jobset-operator list workloads.kueue.x-k8s.io default
 user-jobset-operator get localqueues.kueue.x-k8s.io default
 user-jobset-operator get podgroups.scheduling.k8s.io default
+user-view get runs.archive.jobset-apiserver.io default
+user-view list runs.archive.jobset-apiserver.io default
+user-edit list runs.archive.jobset-apiserver.io default
+user-admin list runs.archive.jobset-apiserver.io default
+user-admin delete runs.archive.jobset-apiserver.io default
+user-jobset-operator get runs.archive.jobset-apiserver.io default
+user-jobset-operator list runs.archive.jobset-apiserver.io default
 user-none list featuregates.jobset.x-k8s.io
 "
 
@@ -357,6 +366,15 @@ user-jobset-operator update jobs.batch default
 user-jobset-operator delete jobs.batch default
 user-jobset-operator list services default
 user-jobset-operator update persistentvolumeclaims default
+user-view list runs.archive.jobset-apiserver.io kube-system
+user-view delete runs.archive.jobset-apiserver.io default
+user-edit delete runs.archive.jobset-apiserver.io default
+user-edit create runs.archive.jobset-apiserver.io default
+user-edit update runs.archive.jobset-apiserver.io default
+user-admin deletecollection runs.archive.jobset-apiserver.io default
+user-admin update runs.archive.jobset-apiserver.io default
+user-jobset-operator delete runs.archive.jobset-apiserver.io default
+user-none get runs.archive.jobset-apiserver.io default
 user-none get jobsets.jobset.x-k8s.io default
 user-none create jobsets.jobset.x-k8s.io/restart default
 "
@@ -470,14 +488,18 @@ YAML
 
 # The built-in roles get their rules from a controller, a moment after our roles were applied.
 bind_users() {
-  local role newest
+  local role newest right
   for role in view edit admin jobset-operator; do
-    newest="create jobsets.jobset.x-k8s.io/restart"
-    [[ "${role}" != view ]] || newest="get jobsets.jobset.x-k8s.io/scale"
+    newest=("create jobsets.jobset.x-k8s.io/restart" "list runs.archive.jobset-apiserver.io")
+    case "${role}" in
+      view) newest[0]="get jobsets.jobset.x-k8s.io/scale" ;;
+      admin) newest+=("delete runs.archive.jobset-apiserver.io") ;;
+    esac
     kubectl create rolebinding "manifests-user-${role}" --namespace=default --clusterrole="${role}" \
       --user="manifests-user-${role}" --dry-run=client -o yaml | kubectl apply --server-side -f - >/dev/null
-    poll 30 may "user-${role} ${newest} default" ||
-      fail "artifacts/base/rbac: the role ${role} does not let a user ${newest}"
+    for right in "${newest[@]}"; do
+      poll 30 may "user-${role} ${right} default" || fail "artifacts/base/rbac: the role ${role} does not let a user ${right}"
+    done
   done
 }
 

@@ -49,6 +49,10 @@ func TestTemplate(t *testing.T) {
 			want: "kind: A\nmetadata:\n  annotations:\n    {{- with include \"jobset.annotations\" (list $ false) }}{{ . | nindent 4 }}{{- end }}\n    b: c\n" +
 				"  labels:\n    {{- include \"jobset.labels\" . | nindent 4 }}\n    x: y\n  name: a\nspec: {a: '{{ \"{{\" }} $labels.x }}'}\n",
 		},
+		"the archive is always served": {
+			manifest: "kind: APIService\nmetadata: {name: v1.a, labels: {x: y}}\nspec: {group: archive.jobset-apiserver.io}\n",
+			want:     "kind: APIService\nmetadata: {name: v1.a, labels: {x: y}}\nspec: {group: archive.jobset-apiserver.io}\n",
+		},
 		"no name":       {manifest: "kind: A\n", wantError: "an object has no name"},
 		"unknown group": {manifest: "kind: APIService\nmetadata: {name: v1.x.io}\nspec: {group: x.io}\n", wantError: "APIService v1.x.io: the chart has no value for the group x.io"},
 	} {

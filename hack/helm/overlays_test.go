@@ -25,6 +25,12 @@ type overlay struct {
 	gates string
 }
 
+// databaseOfOverlay are the values of the chart for the database in the component postgres-archive.
+const databaseOfOverlay = "archive: {database: 'postgres://jobset@postgres.databases.svc:5432/jobset?sslmode=verify-full'}"
+
+// postgresValues are the values of the chart for the overlay external-etcd-postgres-archive.
+const postgresValues = "{store: {type: external}, " + databaseOfOverlay + "}"
+
 // installations are the values of the chart, and what gives the same with kustomize.
 var installations = map[string]overlay{
 	"{}":                       {name: "embedded"},
@@ -52,7 +58,10 @@ var installations = map[string]overlay{
 	"featureGates: {JobSetWorkloadAwareSchedulingAPI: true}": {
 		name: "embedded", components: []string{"pod-groups"}, gates: "--feature-gates=JobSetWorkloadAwareSchedulingAPI=true",
 	},
-	"controller: {serviceEndpoints: {mode: cluster}}": {name: "embedded", components: []string{"without-endpoints"}},
+	"archive: {database: sqlite}": {name: "embedded-archive"},
+	postgresValues:                {name: "external-etcd-postgres-archive"},
+	"{apiserver: {replicas: 3}, " + databaseOfOverlay + "}": {name: "embedded-ha", components: []string{"postgres-archive"}},
+	"controller: {serviceEndpoints: {mode: cluster}}":       {name: "embedded", components: []string{"without-endpoints"}},
 	"featureGates: {SequentialJobWorkload: true}": {
 		name: "embedded", components: []string{"sequentialjob-workload"}, gates: "--feature-gates=SequentialJobWorkload=true",
 	},

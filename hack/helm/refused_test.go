@@ -84,7 +84,37 @@ var refused = map[string]struct{ values, message string }{
 	"authority that is a file name":     {"tls: {mode: secret, caBundle: ca.crt}", "tls.caBundle: must be certificates in PEM, not a file name or base64: use --set-file tls.caBundle=ca.crt"},
 	"Secret that the servers make":      {"tls: {secretName: mine}", "tls.secretName: is mine, and is for tls.mode=secret only: set tls.mode=secret, or remove it"},
 	"Secret that cert-manager makes":    {"tls: {mode: cert-manager, secretName: mine}", "tls.secretName: is mine, must be jobset-apiserver-tls with tls.mode=cert-manager, which creates it: remove it"},
-	"quota for fewer pods":              {"{store: {type: external}, quota: {pods: 2}}", "quota.pods: is 2, and both programs have 5 pods and one more each during an update: raise it to 7 or more"},
+	"archive with another database":     {"archive: {database: mysql}", "at '/archive/database': 'mysql' does not match pattern"},
+	"retention without a unit":          {"archive: {retention: '365'}", "at '/archive/retention': '365' does not match pattern '^[1-9][0-9]{0,4}[dh]$'"},
+	"size of the archive":               {"archive: {retentionBytes: 2G}", "at '/archive/retentionBytes': '2G' does not match pattern"},
+	"key of another type":               {"archive: {omittedKeys: ['secret:a']}", "at '/archive/omittedKeys/0': 'secret:a' does not match pattern"},
+	"two variables in one":              {"archive: {allowedEnv: ['A,B']}", "at '/archive/allowedEnv/0': 'A,B' does not match pattern"},
+	"file of three servers": {
+		"{apiserver: {replicas: 3}, archive: {database: sqlite}}", "archive.database: is sqlite, which is a file beside the embedded store of one server: set archive.database to " +
+			"the address of a PostgreSQL database, or store.type=embedded with apiserver.replicas=1",
+	},
+	"file beside an external store": {"{store: {type: external}, archive: {database: sqlite}}", "archive.database: is sqlite, which is a file beside the embedded store of one server"},
+	"archive that fills the volume": {
+		"archive: {database: sqlite, retentionBytes: 5121Mi}", "archive.retentionBytes: is 5121Mi, must be more than 0 and at most half of store.embedded.size, which is 10Gi, because " +
+			"archive.database=sqlite is a file in the volume of the store, and a full volume stops the store: set a lower value",
+	},
+	"archive without a limit in the volume": {"archive: {database: sqlite, retentionBytes: '0'}", "archive.retentionBytes: is 0, must be more than 0"},
+	"password in the address": {
+		"archive: {database: 'postgres://u:p@h/d'}", "archive.database: must not have a password, which every reader of the pod would see: remove it, and put it into the key password of " +
+			"the Secret in archive.passwordSecret",
+	},
+	"password among the parameters": {"archive: {database: 'postgres://u@h/d?sslmode=disable&password=p'}", "archive.database: must not have a password"},
+	"Secret of a file": {
+		"archive: {database: sqlite, passwordSecret: mine}", "archive.passwordSecret: is mine, and is for PostgreSQL only: set archive.database to the address of a PostgreSQL database, or remove it",
+	},
+	"variables of an archive that is off": {"archive: {allowedEnv: [A]}", "archive.allowedEnv: is set, but archive.database is none, and nothing is recorded: set archive.database, or remove it"},
+	"keys of an archive that is off":      {"archive: {omittedKeys: ['env:A']}", "archive.omittedKeys: is set, but archive.database is none"},
+	"flag of the archive": {
+		"apiserver: {extraArgs: [--archive-database=sqlite]}", "apiserver.extraArgs: --archive-database belongs to the values of the archive: remove it, and set archive.database and what else is needed there",
+	},
+	"volume of the archive":   {"apiserver: {extraVolumes: [{name: archive, emptyDir: {}}]}", "apiserver.extraVolumes: the volume archive belongs to the chart"},
+	"variable of the archive": {"apiserver: {extraEnv: [{name: ARCHIVE_DATABASE, value: a}]}", "apiserver.extraEnv: the variable ARCHIVE_DATABASE belongs to the chart"},
+	"quota for fewer pods":    {"{store: {type: external}, quota: {pods: 2}}", "quota.pods: is 2, and both programs have 5 pods and one more each during an update: raise it to 7 or more"},
 }
 
 func TestRefused(t *testing.T) {

@@ -32,6 +32,9 @@ var kinds = map[string]string{
 	"disaggregatedset.x-k8s.io": ".Values.kinds.disaggregatedset",
 }
 
+// archive is the API group that the server serves whatever the values are.
+const archive = "archive.jobset-apiserver.io"
+
 // template returns the manifests of a file as a template of the chart. Comments stay as they are.
 func template(content string) (string, error) {
 	var out strings.Builder
@@ -58,7 +61,7 @@ func manifest(document string) (string, error) {
 		return "", errors.New("an object has no name")
 	}
 	text := insert(strings.ReplaceAll(document, "{{", `{{ "{{" }}`), h)
-	if h.Kind != "APIService" {
+	if h.Kind != "APIService" || h.Spec.Group == archive {
 		return text, nil
 	}
 	condition, ok := kinds[h.Spec.Group]

@@ -40,8 +40,8 @@ func TestUninstallOrder(t *testing.T) {
 		order = append(order, name)
 	}
 	first := []string{
-		"APIService/v1.disaggregatedset.x-k8s.io", "APIService/v1.leaderworkerset.x-k8s.io", "APIService/v1alpha1.batch.jobset-apiserver.io",
-		"APIService/v1alpha2.jobset.x-k8s.io", "MutatingWebhookConfiguration/jobset-apiserver-pods",
+		"APIService/v1.disaggregatedset.x-k8s.io", "APIService/v1.leaderworkerset.x-k8s.io", "APIService/v1alpha1.archive.jobset-apiserver.io",
+		"APIService/v1alpha1.batch.jobset-apiserver.io", "APIService/v1alpha2.jobset.x-k8s.io", "MutatingWebhookConfiguration/jobset-apiserver-pods",
 	}
 	if slices.Sort(order[:len(first)]); !slices.Equal(order[:len(first)], first) {
 		t.Errorf("Helm must first delete %v, deletes %v", first, order)

@@ -23,10 +23,13 @@ type want struct{ object, path, value string }
 func absent(name string) want  { return want{name, "", "absent"} }
 func present(name string) want { return want{name, "", "present"} }
 
-var rendered = map[string]struct {
+// valuesTest is what the chart must render for values.
+type valuesTest struct {
 	values, namespace string
 	wants             []want
-}{
+}
+
+var rendered = map[string]valuesTest{
 	"defaults": {wants: []want{
 		{server, container + "image", "jobset-apiserver:v0.1.0"}, {server, "spec.replicas", "1"},
 		{"Namespace/jobset-system", "metadata.annotations.helm|sh/resource-policy", "keep"},
@@ -226,8 +229,11 @@ var rendered = map[string]struct {
 }
 
 // TestValues checks what single values change.
-func TestValues(t *testing.T) {
-	for name, test := range rendered {
+func TestValues(t *testing.T) { checkValues(t, rendered) }
+
+func checkValues(t *testing.T, tests map[string]valuesTest) {
+	t.Helper()
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := release{values: test.values, namespace: test.namespace}.objects(t)

@@ -54,7 +54,7 @@ func TestRender(t *testing.T) {
 		t.Error("the manifests must have the image of the registry with the digest")
 	}
 	err := run(t.Context(), append(args, "--overlay=external"), &out)
-	if want := `the overlay must be one of [embedded embedded-backup `; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `is "external"`) {
+	if want := `the overlay must be one of [embedded embedded-archive `; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `is "external"`) {
 		t.Errorf("error is %v, want one with %q", err, want)
 	}
 	writeFile(t, filepath.Join(dir, digestsFile), "latest  jobset-apiserver:v1.2.3\n")

@@ -8,8 +8,8 @@ import "github.com/jobset-apiserver/jobset-apiserver/hack/monitoring/grafana"
 func server() grafana.Dashboard {
 	return grafana.Dashboard{
 		UID: "jobset-apiserver", Title: "JobSet / API server",
-		Description: "Requests, watches, store, members of the embedded etcd, backups and certificates of jobset-apiserver.",
-		Rows:        []grafana.Row{serverRequests(), watches(), store(), members(), backups(), process("jobset-apiserver", nil)},
+		Description: "Requests, watches, store, members of the embedded etcd, backups, certificates and archive of jobset-apiserver.",
+		Rows:        []grafana.Row{serverRequests(), watches(), store(), members(), backups(), archive(), process("jobset-apiserver", nil)},
 	}
 }
 

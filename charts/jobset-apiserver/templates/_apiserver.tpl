@@ -35,6 +35,7 @@
 - --etcd-certfile=/etc/jobset-apiserver/etcd/tls.crt
 - --etcd-keyfile=/etc/jobset-apiserver/etcd/tls.key
 {{- end }}
+{{- include "jobset.archive.args" . }}
 {{- include "jobset.runtimeConfig" . }}
 {{- include "jobset.featureGates" (list $ .Values.apiserver) }}
 {{- with .Values.apiserver.extraArgs }}
@@ -76,6 +77,10 @@ env:
     configMapKeyRef:
       name: jobset-apiserver-etcd
       key: endpoints
+{{- end }}
+{{- if include "jobset.postgres" . }}
+- name: ARCHIVE_DATABASE
+  value: {{ .Values.archive.database | quote }}
 {{- end }}
 {{- with .Values.apiserver.extraEnv }}
 {{ toYaml . }}
@@ -142,6 +147,11 @@ volumeMounts:
   mountPath: /etc/jobset-apiserver/etcd
   readOnly: true
 {{- end }}
+{{- if include "jobset.archive.secret" . }}
+- name: archive
+  mountPath: /etc/jobset-apiserver/archive
+  readOnly: true
+{{- end }}
 {{- with .Values.apiserver.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -184,6 +194,14 @@ volumeMounts:
   secret:
     secretName: {{ .Values.store.external.secretName }}
     defaultMode: 0440
+{{- end }}
+{{- with include "jobset.archive.secret" . }}
+- name: archive
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
+    # A server whose Secret is missing starts, and records runs when the Secret is there.
+    optional: true
 {{- end }}
 {{- with .Values.apiserver.extraVolumes }}
 {{ toYaml . }}
