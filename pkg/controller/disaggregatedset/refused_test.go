@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	disaggregatedsetv1 "github.com/jobset-apiserver/jobset-apiserver/pkg/apis/disaggregatedset/v1"
+	"github.com/jobset-apiserver/jobset-apiserver/pkg/controller/host/children"
 )
 
 // What is refused for a reason that all share is asked for once in a pass, and what is refused for its own reason a few times.
@@ -33,9 +34,10 @@ func TestRefusedWritesAreFew(t *testing.T) {
 			ds := newSet("prefill=1", "decode=1")
 			ds.Spec.Slices = ptr.To[int32](30)
 			r := newRig(t, ds)
+			r.deps.Runner = children.NewSlowStart(1) // a pass begins with several requests at a time, and all of them may be refused
 			var requests int
 			r.client.PrependReactor("create", "leaderworkersets", func(clientgotesting.Action) (bool, runtime.Object, error) {
-				requests++ // after a failure there is one at a time
+				requests++
 				return true, nil, tc.err
 			})
 			if _, err := r.pass(t); err == nil || requests != tc.want {
