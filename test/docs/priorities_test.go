@@ -45,7 +45,7 @@ func TestOwnGroupsComeAfterDefinitions(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 5 {
-		t.Errorf("APIServices of %d groups, want 5: %v", len(seen), seen)
+	if len(seen) != 6 {
+		t.Errorf("APIServices of %d groups, want 6: %v", len(seen), seen)
 	}
 }

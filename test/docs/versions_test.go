@@ -109,8 +109,8 @@ func TestVersionsNamesAllAPIs(t *testing.T) {
 			t.Errorf("docs/versions.md does not have %s/%s", service[1], service[2])
 		}
 	}
-	if len(services) != 5 {
-		t.Errorf("found %d APIServices, want 5", len(services))
+	if len(services) != 6 {
+		t.Errorf("found %d APIServices, want 6", len(services))
 	}
 	gates := regexp.MustCompile("(?m)^\\| .*\\(`([A-Z]\\w+)`\\) \\|").FindAllStringSubmatch(page, -1)
 	known := features.Specs()

@@ -125,7 +125,7 @@ func TestPluginTreeShowsJobsAndPods(t *testing.T) {
 	})
 	t.Run("wrong use names the fix", func(t *testing.T) {
 		for args, want := range map[string]string{
-			"tree":                           "error: NAME: give the name of a JobSet, SequentialJob, LeaderWorkerSet or DisaggregatedSet; `kubectl jobset list` lists them\n",
+			"tree":                           "error: NAME: give the name of a JobSet, SequentialJob, LeaderWorkerSet, DisaggregatedSet or Run; `kubectl jobset list` lists them\n",
 			"tree train -o wide":             "error: unable to match a printer suitable for the output format \"wide\", allowed formats are: ",
 			"tree nobody":                    "error: NAME: \"nobody\" not found: the namespace " + k.namespace + " has no JobSet, SequentialJob",
 			"top train --domain-label=a/b/c": "error: --domain-label: must be the key of a label, not \"a/b/c\"",

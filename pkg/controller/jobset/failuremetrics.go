@@ -23,7 +23,8 @@ const causeOther = "Other"
 
 // causes are reasons of pods, containers and Jobs by which first failures are counted.
 var causes = []string{
-	helper.ReasonError, helper.ReasonOOMKilled, helper.ReasonContainerCannotRun, helper.ReasonStartError, helper.ReasonEvicted, helper.ReasonPreempting,
+	helper.ReasonError, helper.ReasonOOMKilled, helper.ReasonContainerCannotRun, helper.ReasonStartError,
+	helper.ReasonEvicted, helper.ReasonPreempting,
 	corev1.PodReasonPreemptionByScheduler, helper.ReasonDeletionByTaintManager, helper.ReasonDeletionByPodGC,
 	helper.ReasonEvictionByEvictionAPI, corev1.PodReasonTerminationByKubelet, helper.ReasonNodeLost, helper.ReasonUnassigned,
 	batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonPodFailurePolicy,

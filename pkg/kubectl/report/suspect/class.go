@@ -31,7 +31,8 @@ var ofNode = map[string]bool{
 // ofProgram are the reasons of containers that ended by themselves. StartError and ContainerCannotRun come from a command that does not
 // exist at least as often as from a node.
 var ofProgram = map[string]bool{
-	helper.ReasonOOMKilled: true, helper.ReasonError: true, "Completed": true, helper.ReasonStartError: true, helper.ReasonContainerCannotRun: true,
+	helper.ReasonOOMKilled: true, helper.ReasonError: true, "Completed": true, helper.ReasonStartError: true,
+	helper.ReasonContainerCannotRun: true,
 }
 
 // ClassOf returns the class of a failure. A failure with an exit code whose reason is not known is one of the program.
